@@ -1,4 +1,4 @@
-"""The compiled part of the build: `.pyx` modules, and others that have a `.pxd` beside them.
+"""The compiled part of the build: `.pyx` modules, and others that have a `.pxd` alongside them.
 
 The rest of the packaging is in pyproject.toml. Without a compiler, or with PERCEPTRON_UNCOMPILED=1, the same
 modules run interpreted, with the same answers.
@@ -113,7 +113,7 @@ def flags(module: str) -> list[str]:
     if sys.platform == "win32":
         return []
     optimized = ["-O3"] if module in LOOPS else ["-O1"]
-    if module in VECTORS:  # nobody asks for errno and traps, which keep roots from being taken in vectors
+    if module in VECTORS:  # no one asks for errno and traps, which keep roots from being taken in vectors
         optimized += ["-fno-math-errno", "-fno-trapping-math"]
     level = CHECKED if SANITIZERS else [*optimized, "-g0"]
     # No fused multiply-add: it rounds once where the interpreter rounds twice.

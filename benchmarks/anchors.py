@@ -1,8 +1,8 @@
-"""Judge `auto` beside the ensembles of others: CapyMOA's, FLAML's AutoVW, River's forests.
+"""Judge `auto` alongside the ensembles of others: CapyMOA's, FLAML's AutoVW, River's forests.
 
 Those of other packages run in an environment of their own, one learner and stream at a time, as
 ``python peers/PROGRAM.py NAME``, with the stream in stdin: ``{"examples": [[x, y], …], "delay": events,
-"patience": seconds}``. They print what `prequential.judged` returns. Measured with capymoa 0.15 on Java 17,
+"patience": seconds}``. They print the result of `prequential.evaluated`. Measured with capymoa 0.15, Java 17,
 and with flaml 2.7, vowpalwabbit 9.11 and scikit-learn.
 
 Forests and CapyMOA's take events of at most `_MOST_COLUMNS` columns and no text, AutoVW two classes.
@@ -18,8 +18,8 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from baselines import forests
 from prequential import Condition, Judged, judged
-from rivals import forests
 from streams import DELAYS, DEVELOPMENT, Examples
 
 from perceptron_core import AutoClassifier
@@ -32,7 +32,7 @@ _CAPYMOA = ("ARF30", "SRP30", "kNN", "SGBT")
 _PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("flaml", "flaml_auto_vw.py", ("AutoVW",)))
 
 Figures = dict[str, Any]
-"""A contestant on a stream, beside `auto` over the same events: a line of the file."""
+"""A contestant on a stream, alongside `auto` over the same events: a line of the file."""
 
 
 def anchors(

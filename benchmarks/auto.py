@@ -1,4 +1,4 @@
-"""Mistakes, log loss and time of `AutoClassifier`, beside what its competitors make in the same run.
+"""Mistakes, log loss and time of `AutoClassifier`, alongside what its competitors make in the same run.
 
     python benchmarks/auto.py all [--seed N] [--effort low] [--save FILE]
     python benchmarks/auto.py mistakes [--delay N] [--labels RATIO]
@@ -8,12 +8,12 @@ One configuration for all streams: ``AutoClassifier()``. Tables go to stdout, pr
 streams. What is slower than --patience is stopped, and compared over the events it came to.
 
 `all` compares with the release before: mistakes, log loss, time and bytes of a snapshot on each of the
-development streams, a frozen list (streams.py), beside the figures saved in results/auto.json, and the
+development streams, a frozen list (streams.py), alongside the figures saved in results/auto.json, and the
 geometric means of the ratios. A change of `AutoClassifier` is kept if that of the mistakes falls, and no
 stream is worse by more than 2 %.
 
 `mistakes` has the best of our single learners with fixed parameters, and of River's classifiers with its
-defaults (rivals.py). "Best" is the one with the fewest mistakes on that stream, chosen afterwards.
+defaults (baselines.py). "Best" is the one with the fewest mistakes on that stream, chosen afterwards.
 
 `anchors` runs the ensembles of others, each in an environment of its own (anchors.py). Figures are kept after
 each learner in results/anchors.jsonl or --save FILE; of the others, what is there is not measured again.
@@ -31,8 +31,8 @@ from statistics import fmean
 
 import data
 from anchors import RESULTS, anchors
+from baselines import Makers, river, singles
 from prequential import Condition, judged
-from rivals import Makers, river, singles
 from streams import DELAYS, DEVELOPMENT, STREAMS, Stream
 
 from perceptron_core import AutoClassifier, to_bytes
@@ -47,7 +47,7 @@ Runs = list[list[bool]]
 
 
 def all_streams(given: argparse.Namespace) -> None:
-    """Print the figures of each development stream beside the saved ones."""
+    """Print the figures of each development stream alongside the saved ones."""
     known: Mapping[str, Mapping[str, float]] = json.loads(BASE.read_text())
     found: dict[str, dict[str, float]] = {}
     ratios: list[list[float]] = []
@@ -100,10 +100,10 @@ def _mistakes(name: str, stream: Stream, given: argparse.Namespace) -> None:
         return found
 
     auto = runs({"auto": lambda: AutoClassifier(seed=given.seed)})["auto"]
-    rivals = {"single": runs(singles(stream.kind)), "River": runs(river(stream.kind))}
+    baselines = {"single": runs(singles(stream.kind)), "River": runs(river(stream.kind))}
     goal = stream.to_reach if condition[:2] == (0, 1.0) else "–"
     print(f"{name:<16}{len(orders[0]):>8,} events: auto {fmean(map(sum, auto)):,.6g}, to reach {goal}")
-    for whose, found in rivals.items():
+    for whose, found in baselines.items():
         if found:
             best = min(found, key=lambda each: ratio(found[each], auto))
             events = min(map(len, found[best]))

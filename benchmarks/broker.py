@@ -51,7 +51,7 @@ atexit.register(until_exit.close)
 
 
 class Stream:
-    """One broker; topics and groups on it have names that nobody else uses.
+    """One broker; topics and groups on it have names that no other process uses.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def shared_stream() -> Stream:
         raise Unavailable(str(reason)) from reason
     stream = Stream(address, folder)
     # Its JVM compiles what it will need, and it creates its topics for groups and transactions: until then
-    # the first of the processes is told that it has no coordinator.
+    # the first of the processes is notified that it has no coordinator.
     topic, output, group = stream.create("warm-up"), stream.create("warm-up"), unused("warm-up")
     stream.fill(topic, [b"v" * 200] * _WARM_UP_MESSAGES)
     command = [sys.executable, str(PEERS / "by_hand.py"), "kafka-python", "bare"]
@@ -249,5 +249,5 @@ def perceptron() -> str:
 
 
 def unused(name: str) -> str:
-    """Make a name that nobody else uses."""
+    """Make a name that no other process uses."""
     return f"{name}-{uuid.uuid4().hex[:8]}"

@@ -1,6 +1,6 @@
 """What the benchmarks learn: real streams from a folder, and streams drawn from a seed.
 
-The folder is named by BENCH_DATA, else it is ../shared/data beside the repository (see the README there).
+The folder is named by BENCH_DATA, else it is ../shared/data alongside the repository (see the README there).
 Where it has no SMS, texts are drawn with the word frequencies of Zipf's law and the lengths of SMS.
 """
 
@@ -96,9 +96,9 @@ def texts() -> Sequence[tuple[str, bool]]:
 def zipf_texts(events: int = 5574) -> Sequence[tuple[str, bool]]:
     """Draw texts of made-up words: spam is longer, and most of it says `prize`."""
     rng = random.Random(1)
-    letters = "etaoinshrdlucmfwypvbgkjqxz"
-    frequency = [1 / (rank + 1) for rank in range(len(letters))]
-    vocabulary = ["".join(rng.choices(letters, frequency, k=rng.randint(1, 9))) for _ in range(9000)]
+    dead_letters = "etaoinshrdlucmfwypvbgkjqxz"
+    frequency = [1 / (rank + 1) for rank in range(len(dead_letters))]
+    vocabulary = ["".join(rng.choices(dead_letters, frequency, k=rng.randint(1, 9))) for _ in range(9000)]
     weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
     made = []
     for _ in range(events):

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import data
+from baselines import singles
 from prequential import judged
-from rivals import singles
 from river import linear_model, preprocessing
 from streams import Kind
 

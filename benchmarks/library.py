@@ -21,7 +21,7 @@ _BITS, _BATCH = 18, 1000
 _LEAST_SECONDS: Final = 0.3
 """Many times what a scheduler takes a core away for: compiled code does thousands of events in less."""
 
-Contest = tuple[Contestant, Contestant | None]
+Comparison = tuple[Contestant, Contestant | None]
 
 
 def _rate(once: Callable[[], object], events: int) -> Sequence[float]:
@@ -59,12 +59,12 @@ def _dictionaries(
     ours: Callable[[], Any],
     peer: Callable[[], Any],
     quick: bool,  # noqa: FBT001
-) -> Contest:
+) -> Comparison:
     examples = make(_QUICK_EVENTS if quick else _EVENTS)
     return partial(_by_turns, ours, examples), partial(_by_turns, peer, examples)
 
 
-def _raw_texts(quick: bool) -> Contest:  # noqa: FBT001
+def _raw_texts(quick: bool) -> Comparison:  # noqa: FBT001
     texts = data.texts()[: _QUICK_EVENTS if quick else None]
     batches = [tuple(zip(*texts[k : k + _BATCH], strict=True)) for k in range(0, len(texts), _BATCH)]
     hasher = TextHasher(_BITS)
@@ -78,7 +78,7 @@ def _raw_texts(quick: bool) -> Contest:  # noqa: FBT001
     return partial(_rate, ours, len(texts)), peer
 
 
-def _frames(quick: bool) -> Contest:  # noqa: FBT001
+def _frames(quick: bool) -> Comparison:  # noqa: FBT001
     examples = data.gaussian(20, _QUICK_EVENTS if quick else _EVENTS)
     X, y = pd.DataFrame([x for x, _ in examples]), pd.Series([label for _, label in examples])
 

@@ -46,7 +46,7 @@ class Row:
     measure
         What fills it: by default, what has its name.
     least, most
-        The goal, of the ratio where there is a peer; none if the row only stands beside another.
+        The goal, of the ratio where there is a peer; none if the row only stands alongside another.
     note
         What the limit is where the goal is missed.
 

@@ -6,7 +6,7 @@
     python benchmarks/scale.py latency [--names N] [--hash-bits N] [--rate N]
 
 `cost` prints, for each number of partitions and each Kafka client: processor time an event, once a quarter
-of them is done; seconds from the start to `/readyz` of a second process, which has nothing to learn again;
+of them is done; seconds from the start to `/readyz` of a second process, which has nothing to replay ;
 the share of a core that it takes idle; and its memory. With `--scattered`, events lie in partitions in
 turn, and their predictions elsewhere, each where its key belongs. `handover` lets two processes share the
 partitions of a steady stream: one stops in order, comes back, and is killed. It prints for how long an event
@@ -41,7 +41,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
-# At the end: what is measured is the installed project, compiled, and not the sources beside this script.
+# At the end: what is measured is the installed project, compiled, and not the sources alongside this script.
 sys.path.append(str(Path(__file__).parents[1]))
 
 import data

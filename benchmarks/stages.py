@@ -4,7 +4,7 @@
 
 The loop of `serve` runs in this process on a backlog of labelled events of 12 numbers: on a Kafka broker with
 each client (PERCEPTRON_TEST_KAFKA=host:port, or one that is started), and on SQLite. The processor time of
-its thread is read around polls, batches and commits; on Kafka a commit goes on in a thread of its own, which
+its thread is read around polls, batches and commits; on Kafka a commit runs in a thread of its own, which
 counts with those of the client. The first tenth of the events is not counted.
 """
 

@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 class Stream(NamedTuple):
-    """A stream beside peers, in one order or several, over which mistakes are averaged."""
+    """A stream alongside peers, in one order or several, over which mistakes are averaged."""
 
     kind: Kind
     orders: Callable[[Path], list[Examples]]

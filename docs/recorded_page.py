@@ -28,7 +28,7 @@ ROWS = 8
 def explained(address: str, event: dict[str, Any]) -> dict[str, Any]:
     """Ask why an event is predicted as it is."""
     question = {"id": "typed", "text": event["text"], "features": event["features"]}
-    answer = httpx.post(f"{address}/explain?fields=own", json=question).raise_for_status()
+    answer = httpx.post(f"{address}/explain?fields=native", json=question).raise_for_status()
     return {"features": event["features"], "answer": answer.json()}
 
 

@@ -7,5 +7,5 @@ from river import base, forest
 
 
 def build(n_models: int = 5, seed: int = 1) -> base.Classifier:
-    """Make the model; parameters come from `--model-param n_models=10`. Seeded, as recovery learns again."""
+    """Make the model; parameters come from `--model-param n_models=10`. Seeded, as recovery replay ."""
     return forest.ARFClassifier(n_models=n_models, seed=seed)

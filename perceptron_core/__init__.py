@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
-from perceptron_core.auto.alone import CharacterNaiveBayes, HoeffdingForest, NearestNeighbors
 from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.auto.standalone import CharacterNaiveBayes, HoeffdingForest, NearestNeighbors
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
 from perceptron_core.linear.arow import AROW, MulticlassAROW
 from perceptron_core.linear.averaged import AveragedMulticlassPerceptron, AveragedPerceptron

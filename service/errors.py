@@ -84,7 +84,7 @@ class ServerError(ServiceError):
 
 
 class CheckpointError(ServiceError):
-    """A snapshot or the log behind it is missing, damaged, or does not fit the settings."""
+    """A snapshot or the log after it is missing, damaged, or does not fit the settings."""
 
 
 class NewerRelease(CheckpointError):
@@ -165,7 +165,7 @@ class OwnershipLost(TransportError):
 
 
 class OffsetOutOfRange(TransportError):
-    """A consumer's position lies before the first record of a partition, or behind its end.
+    """A consumer's position lies before the first record of a partition, or after its end.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ def _host(text: str) -> str:
 
 @_remembering
 def _domain(text: str) -> str:
-    """Return what stands behind the @ of a mail address; of a URL, the last two labels of its host."""
+    """Return what stands after the @ of a mail address; of a URL, the last two labels of its host."""
     host = _url(text)[0]
     if not host and "@" in text:
         return text.rpartition("@")[2].rstrip("> ").lower()
@@ -185,7 +185,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     ),
     "cross": Function(_cross, (ANY, ANY), TEXT, more=True),
 }
-"""By name. Beside them there are `default(x, y)` and `field('name')`, which are no functions of values."""
+"""By name. Beside them there are `default(x, y)` and `field('name')`, which are not functions of values."""
 
 
 Evaluate = Callable[[Mapping[str, Any], object], Any]
@@ -268,7 +268,7 @@ def compile_expression(
         part = compiler.part(tree.body)
     except SyntaxError as error:
         at = error.offset - 1 if error.offset and error.offset > 1 else len(text)
-        what = "no expression (a name that is no plain word is written field('name'))"
+        what = "no expression (a name that is not a plain word is written field('name'))"
         raise ExpressionError(f"{what} at character {at + 1}: {text[:at]}»{text[at:]}") from None
     except (MemoryError, RecursionError):
         raise ExpressionError("nested too deeply") from None
@@ -436,7 +436,7 @@ def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401
     if isinstance(value, int):
         return value if -_MOST_INTEGER <= value < _MOST_INTEGER else float(value)
     if not isinstance(value, float):
-        raise TypeError(f"{name} is no number: number(…) reads one")
+        raise TypeError(f"{name} is not a number: number(…) reads one")
     return value
 
 

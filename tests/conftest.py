@@ -112,7 +112,7 @@ def pytest_collection_finish() -> None:
 def no_client_is_left_behind() -> Iterator[None]:
     """Hold each module to closing its Kafka clients.
 
-    The thread of one that was forgotten goes on trying to reach its broker, and draws random numbers to
+    The thread of one that was forgotten keeps trying to reach its broker, and draws random numbers to
     wait by: Hypothesis, in tests that have nothing to do with it, takes that for tests that are not
     deterministic.
     """

@@ -23,7 +23,7 @@ UV_VARIABLES = {
     "UV_CONSTRAINT": "PIP_CONSTRAINT",
     "SSL_CERT_FILE": "PIP_CERT",
 }
-"""The variables of pip that have others of uv beside them."""
+"""The variables of pip that have others of uv alongside them."""
 
 
 def main(arguments: list[str]) -> int:

@@ -4,7 +4,7 @@
 
 Runs until it is ended. `bare` decodes nothing and answers with as many bytes as a prediction has: the least
 that a transaction costs in Python. `river` does what `perceptron serve` does: validate, predict, learn,
-answer; a transaction holds the model as it is then. No label comes later, nothing poisonous is told apart,
+answer; a transaction holds the model as it is then. No label comes later, no bad message is told apart,
 nothing is measured.
 """
 

@@ -40,7 +40,7 @@ class Learner:
         return {False: 1.0 - p, True: p}
 
     def learn_one(self, x: dict[str, Any], y: bool, /) -> None:  # noqa: FBT001 - a class
-        """Learn one example; it judges what it predicted last."""
+        """Learn one example; it evaluates what it predicted last."""
         self._learner.learn(f"{1 if y else -1} {self._shown(x)}")
 
     def _shown(self, x: dict[str, Any]) -> str:

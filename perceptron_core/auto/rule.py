@@ -350,7 +350,7 @@ class AutoRule:
                 self._together.forget(FOREST)
 
     def _join(self) -> bool:
-        """Let the learners of maps join that speak for the first time; return whether any did."""
+        """Let the learners of maps join that favour the first time; return whether any did."""
         n_before = len(self.groups)
         for group, number in self._absent:
             speaks = self.maps.columns.are_here() if number == LINEAR else self.maps.speaks[number]

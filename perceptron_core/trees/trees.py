@@ -400,7 +400,7 @@ class Trees(DrawnFeatures):
         self.draw(tree, self.leaves.n_features)
 
     def _split(self, tree: int, node: int, n_classes: int) -> None:
-        """Split a leaf, if its counts speak for it and there is room."""
+        """Split a leaf, if its counts favour it and there is room."""
         block, first = self.blocks[node], tree * self.n_bins
         is_full = self.n_nodes[tree] + 2 > MOST_NODES or self.depths[node] >= _DEEPEST
         if is_full or self.leaves.is_full:

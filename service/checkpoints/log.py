@@ -1,7 +1,7 @@
 """The checkpoint log of one partition: records of its progress and its snapshots.
 
 Every transaction appends a small *progress* record: which offsets its batch ended at. Now and then a
-*snapshot* follows it. So restoring is the newest sound snapshot, then the batches that progress tells of.
+*snapshot* follows it. So restoring is the newest valid snapshot, then the batches that progress tells of.
 
     s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
 
@@ -29,13 +29,13 @@ A progress record is JSON: `version` and the fields of `Progress`.
     now_ms        the time at which the batch was processed, which bounds event times
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
-`chunks`, those of an increment also `before`, the batch of the one that it goes on from. The fields
+`chunks`, those of an increment also `before`, the batch of the one that it continues from. The fields
 (`service.checkpoints.snapshot.Snapshot`):
 
     sequence      number of the batch that it follows
     offsets       next offset, by input topic, then by partition
-    identity      the settings under which the state came about (`service.checkpoints.identity`)
-    topic_ids     id of each input topic, by which one that was deleted and created again is told
+    identity      the settings under which the state came about (`service.checkpoints.config_fingerprint`)
+    topic_ids     id of each input topic, by which one that was deleted and created again is notified
     state         `Processor.state`:
       model         the learner's class, parameters, weights and counts, as `Learner.dump` writes them
       join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)
@@ -64,7 +64,7 @@ from service.checkpoints.snapshot import LOG_VERSION, Snapshot, StoredSnapshot, 
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream.protocol import Headers, Output, Record
-from service.stream.records import Place, flat, nested
+from service.stream.records import TopicPartition, flat, nested
 
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
@@ -77,7 +77,7 @@ _MAX_COUNT: Final = 10**_MAX_DIGITS
 """What no offset and no count reaches; a foreign record may hold any number."""
 
 RESET_HINT: Final = (
-    "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
+    "begin again with an untrained model: `perceptron checkpoint reset --from committed` continues at the "
     "committed offsets, `--from beginning` predicts everything again; `checkpoint import` puts a saved one in"
 )
 _FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
@@ -96,14 +96,14 @@ class Progress(NamedTuple):
 
     sequence: int
     """Number of the batch, counted from 1; 0 is the state before the first."""
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     """Where the batch ended: next offset by input topic and partition. Within it the records of these places
     were processed in the order of `service.stream.batches.in_step`."""
     counts: Mapping[str, int]
     """What the model had done by then: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int]
     """Records ever processed, by input topic."""
-    now_ms: int
+    processing_time_ms: int
     """The time at which it was processed, which bounds event times."""
 
 
@@ -164,7 +164,7 @@ def snapshot_records(
 ) -> Sequence[Output]:
     """Write a snapshot as records.
 
-    As an increment, if it goes on from the one `before`: the number of its batch, and its mark.
+    As an increment, if it continues from the one `before`: the number of its batch, and its mark.
     """
     chunks = to_chunks(snapshot, before[1] if before else b"")
     kind = _kind(_INCREMENT if before else _SNAPSHOT, snapshot.sequence)
@@ -206,7 +206,7 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
     Raises
     ------
     CheckpointError
-        A record is no checkpoint, or another group's.
+        A record is not a checkpoint, or another group's.
     NewerRelease
         A record is of a kind, or has a field, that this release does not know.
 
@@ -230,7 +230,7 @@ def add_record(log: CheckpointLog, record: Record, group: str) -> None:
         if kind is not None and record.key == group.encode():
             raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
         raise CheckpointError(
-            f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
+            f"{_place(record)}: this is not a checkpoint record; another program has written to the topic",
             hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
         )
     if record.key != group.encode():
@@ -274,7 +274,7 @@ def _read_progress(record: Record) -> Progress:
 def what_is_newer(fields: Mapping[str, Any]) -> str:
     """Return what in the fields of a progress record only a newer release knows; empty if nothing is.
 
-    Raises `ValueError` or another error if they are no progress at all.
+    Raises `ValueError` or another error if they are not progress at all.
     """
     version = fields["version"]
     if type(version) is not int or version < 1:
@@ -290,7 +290,7 @@ def _is_sound(progress: Progress) -> bool:
     by_name = (progress.offsets, progress.counts, progress.consumed)
     return (
         _is_count(progress.sequence)
-        and _is_count(progress.now_ms)
+        and _is_count(progress.processing_time_ms)
         and all(isinstance(found, Mapping) and all(map(_is_count, found.values())) for found in by_name)
     )
 

@@ -17,24 +17,24 @@ from typing import Final, NamedTuple
 from service.checkpoints.log import RESET_HINT
 from service.errors import CheckpointError, InputLost, TopicMissing
 from service.settings.load import Settings
-from service.stream.protocol import Place, ReadStream
+from service.stream.protocol import ReadStream, TopicPartition
 
 _log = logging.getLogger(__name__)
 
-_HINT: Final = "`on_data_loss` = continue goes on without them"
+_HINT: Final = "`on_data_loss` = continue continues without them"
 
 
 class Loss(NamedTuple):
     """Records of one input topic that are gone."""
 
-    place: Place
+    place: TopicPartition
     """Their topic and partition; of a topic as a whole the first partition."""
     what: str
     """What is gone, where, and why as far as is known."""
     records: int
     """How many, as far as is known; Kafka's transaction markers take offsets and count as well."""
     resume: int | None = None
-    """Offset to go on at instead; None if that is as it was."""
+    """Offset to continue at instead; None if that is as it was."""
 
     @property
     def topic(self) -> str:
@@ -48,7 +48,9 @@ def topic_ids(stream: ReadStream, topics: Sequence[str]) -> dict[str, str]:
     return {topic: topic_id for topic, topic_id in found.items() if topic_id}
 
 
-def unread_losses(stream: ReadStream, offsets: Mapping[Place, int], ids: Mapping[str, str]) -> list[Loss]:
+def unread_losses(
+    stream: ReadStream, offsets: Mapping[TopicPartition, int], ids: Mapping[str, str]
+) -> list[Loss]:
     """Find the places in which the next record to be processed is gone.
 
     Parameters
@@ -82,7 +84,7 @@ def unread_losses(stream: ReadStream, offsets: Mapping[Place, int], ids: Mapping
 
 
 def unlearned_losses(
-    start: Mapping[Place, int], end: Mapping[Place, int], missing: Mapping[str, int]
+    start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], missing: Mapping[str, int]
 ) -> list[Loss]:
     """Describe records between two offsets that recovery did not find: how many are `missing`, by topic."""
     losses = []
@@ -98,7 +100,7 @@ def unlearned_losses(
 
 
 def refuse(losses: Sequence[Loss], settings: Settings) -> None:
-    """Raise `InputLost` for the first loss, unless the settings say to go on."""
+    """Raise `InputLost` for the first loss, unless the settings say to continue."""
     if losses and settings.on_data_loss == "fail":
         loss = losses[0]
         keep = (
@@ -115,7 +117,9 @@ def records_held(stream: ReadStream, topic: str, partition: int) -> int:
     return end if stream.offsets_are_dense else first  # there may be nothing but transaction markers
 
 
-def refuse_emptied(settings: Settings, partition: int, committed: Mapping[Place, int], held: int) -> None:
+def refuse_emptied(
+    settings: Settings, partition: int, committed: Mapping[TopicPartition, int], held: int
+) -> None:
     """Refuse a log without checkpoints that has held some.
 
     Parameters
@@ -160,7 +164,10 @@ def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iter
 
 
 def refuse_cut_off(
-    settings: Settings, partition: int, committed: Mapping[Place, int], known: Mapping[Place, int]
+    settings: Settings,
+    partition: int,
+    committed: Mapping[TopicPartition, int],
+    known: Mapping[TopicPartition, int],
 ) -> None:
     """Refuse a log that ends before the committed offsets; warn of offsets that were set back.
 
@@ -187,7 +194,7 @@ def refuse_cut_off(
         )
     if any(offset < known[each] for each, offset in both.items()):
         _log.warning(
-            "%s: the offsets of group %r were set back to %s by somebody else; going on after the newest "
+            "%s: the offsets of group %r were set back to %s by somebody else; continuing after the newest "
             "checkpoint, at %s. Hint: `perceptron checkpoint reset` begins again with an untrained model",
             place,
             settings.group,
@@ -203,9 +210,9 @@ def _lost(what: str) -> CheckpointError:
     )
 
 
-def _committed(settings: Settings, committed: Mapping[Place, int]) -> str:
+def _committed(settings: Settings, committed: Mapping[TopicPartition, int]) -> str:
     return f"the group {settings.group!r} has committed {_places(committed)}"
 
 
-def _places(offsets: Mapping[Place, int]) -> str:
+def _places(offsets: Mapping[TopicPartition, int]) -> str:
     return ", ".join(f"{topic}[{partition}]@{offset}" for (topic, partition), offset in offsets.items())

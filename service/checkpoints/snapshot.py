@@ -15,23 +15,23 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import checksum, pack_row, seal_pieces, unpack, unseal
 from perceptron_core.validation import NewerError
 from service.partition.parts.kinds import with_changes
-from service.stream.records import Place, flat, nested
+from service.stream.records import TopicPartition, flat, nested
 
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"
 LOG_VERSION: Final = 1
 """Of snapshots and of progress records: it rises with each release that changes what is in them."""
 _CHUNK_BYTES: Final = 512 * 1024
-"""Half of what Kafka's brokers take by default, so that headers and batch overhead fit beside it."""
+"""Half of what Kafka's brokers take by default, so that headers and batch overhead fit alongside it."""
 
 
 class Snapshot(NamedTuple):
-    """What a task needs to go on after the batch with number `sequence`."""
+    """What a task needs to continue after the batch with number `sequence`."""
 
     sequence: int
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     """Next offset to be processed, by input topic and partition; written down by topic, then by partition."""
-    identity: Mapping[str, Any]
+    config_fingerprint: Mapping[str, Any]
     """The settings under which the state came about."""
     state: Mapping[str, Any]
     """`Processor.state`; to be written it may be packed already."""
@@ -88,7 +88,7 @@ def mark_of(chunks: Sequence[bytes]) -> bytes:
 
 
 def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snapshot, tuple[Any, ...]]:
-    """Read a snapshot, and other fields behind its own."""
+    """Read a snapshot, and other fields after its own."""
     _, body = unseal(kind, range(1, LOG_VERSION + 1), b"".join(chunks))
     name, n_fields = kind.decode(), len(Snapshot._fields)
     try:
@@ -121,7 +121,7 @@ class StoredSnapshot:
     sequence: int
     n_chunks: int
     before: int | None = None
-    """Of an increment: the number of the batch behind the snapshot that it goes on from."""
+    """Of an increment: the number of the batch after the snapshot that it continues from."""
     previous: StoredSnapshot | None = None
     """That snapshot; None if it is not there."""
     chunks: dict[int, bytes] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class StoredSnapshot:
         return sum(map(len, self.chunks.values()))
 
     def read(self) -> Snapshot:
-        """Read it, an increment with all that it goes on from.
+        """Read it, an increment with all that it continues from.
 
         Raises `DamagedError` if a chunk or a snapshot is missing or anything in it is not as it was written.
         """
@@ -147,7 +147,9 @@ class StoredSnapshot:
         for before, stored in pairwise(chain):
             snapshot, mark = stored.read_own()
             if mark != mark_of(before.in_order()):
-                raise DamagedError(f"it goes on from another snapshot than that after batch {stored.before}")
+                raise DamagedError(
+                    f"it continues from another snapshot than that after batch {stored.before}"
+                )
             states.append(snapshot.state)
         if len(states) == 1:
             return snapshot
@@ -159,18 +161,18 @@ class StoredSnapshot:
             raise DamagedError(f"what it says of the one before it cannot be read: {error!r}") from error
 
     def _chain(self) -> Sequence[StoredSnapshot]:
-        """Return the whole snapshot, and each that goes on from the one before; it is the last."""
+        """Return the whole snapshot, and each that continues from the one before; it is the last."""
         chain = [self]
         while chain[-1].before is not None:
             if chain[-1].previous is None:
                 raise DamagedError(
-                    f"the one that it goes on from, after batch {chain[-1].before}, is not there"
+                    f"the one that it continues from, after batch {chain[-1].before}, is not there"
                 )
             chain.append(chain[-1].previous)
         return chain[::-1]
 
     def read_own(self) -> tuple[Snapshot, bytes]:
-        """Read its chunks; return the mark of the snapshot that it goes on from, too."""
+        """Read its chunks; return the mark of the snapshot that it continues from, too."""
         chunks = self.in_order()
         snapshot, mark = (from_chunks(chunks), b"") if self.before is None else changes_from_chunks(chunks)
         if snapshot.sequence != self.sequence:

@@ -1,6 +1,6 @@
 """The lag and counts of a partition, from its checkpoint log and the ends of its input.
 
-It only reads, so it may run beside the service: it reports the last commit.
+It only reads, so it may run alongside the service: it reports the last commit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
 from service.settings.topics import partition_counts
-from service.stream.protocol import Place, Transport
+from service.stream.protocol import TopicPartition, Transport
 
 _COUNTED_RECORDS: Final = 1000
 
@@ -33,9 +33,9 @@ class PartitionStatus(NamedTuple):
     counts: Mapping[str, int | None]
     """As `Processor.counts`; None what the log does not tell."""
     snapshot: StoredSnapshot | None
-    """The newest sound one."""
+    """The newest valid one."""
     batches_to_learn: int
-    """Committed batches that a restart would have to learn again."""
+    """Committed batches that a restart would have to replay ."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
     model: str = ""
@@ -86,7 +86,7 @@ def partition_statuses(
     TopicMissing
         There are neither checkpoints nor a leading topic.
     CheckpointError
-        What is in the checkpoints topic is no checkpoint of the group's, or not all there.
+        What is in the checkpoints topic is not a checkpoint of the group's, or not all there.
 
     """
     counts = Counter(partition_counts(transport, (checkpoints_topic, *topics)))  # 0 where there is no topic
@@ -116,7 +116,7 @@ def partition_statuses(
 def _is_shared(log: CheckpointLog) -> bool:
     """Return whether a log is that of one model over all partitions."""
     _, snapshot = newest_sound(log)
-    return snapshot is not None and bool(snapshot.identity.get("share_model"))
+    return snapshot is not None and bool(snapshot.config_fingerprint.get("share_model"))
 
 
 def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:
@@ -145,18 +145,20 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         stored,
         len(log.progress_after(after)) if snapshot else 0,
         cells={} if snapshot is None else _cells(snapshot.state),
-        model="" if snapshot is None else str(snapshot.identity.get("model")),
+        model="" if snapshot is None else str(snapshot.config_fingerprint.get("model")),
         undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
     )
 
 
-def _unread(transport: Transport, offsets: Mapping[Place, int], snapshot: Snapshot) -> Mapping[Place, int]:
-    """Return where reading goes on, of the topics that are still read.
+def _unread(
+    transport: Transport, offsets: Mapping[TopicPartition, int], snapshot: Snapshot
+) -> Mapping[TopicPartition, int]:
+    """Return where reading continues, of the topics that are still read.
 
     The log keeps offsets of former topics. A change of the topics is committed with a snapshot at once, so
     that the newest names those that are read, and their ids.
     """
-    named = [str(snapshot.identity.get(name)) for name in ("events_topic", "labels_topic")]
+    named = [str(snapshot.config_fingerprint.get(name)) for name in ("events_topic", "labels_topic")]
     read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
     losses = unread_losses(transport, read, snapshot.topic_ids)
     return read | {loss.place: loss.resume for loss in losses if loss.resume is not None}
@@ -171,7 +173,7 @@ def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:
 def _lag(transport: Transport, topic: str, partition: int, offset: int | None = None) -> int:
     """Count the records from `offset` on, or all of them.
 
-    Kafka ends each transaction with a marker that takes an offset and is no record: a long way is measured
+    Kafka ends each transaction with a marker that takes an offset and is not a record: a long way is measured
     in offsets, a short one counted, so that 0 is 0.
     """
     first, end = transport.bounds(topic, partition)
@@ -197,7 +199,7 @@ def newest_sound(
 
 def last_commit(
     log: CheckpointLog, newest: Snapshot | None
-) -> tuple[Mapping[Place, int], Mapping[str, int | None]]:
+) -> tuple[Mapping[TopicPartition, int], Mapping[str, int | None]]:
     """Return the offsets and counts at the last commit; `newest` is the newest readable snapshot."""
     last = log.progress[-1] if log.progress else None
     if newest is not None and (last is None or newest.sequence > last.sequence):

@@ -48,7 +48,7 @@ WAITING = (*names_that_decide(Decides.JOIN), "max_event_time_ahead_seconds")
 """Settings that decide which events wait for their labels."""
 
 PARTS = names_that_decide(Decides.DECISIONS, Decides.DRIFT)
-"""Settings of what is made of predictions beside their learning."""
+"""Settings of what is made of predictions alongside their learning."""
 
 STATE = (*SERVICE, *LEARNING, *names_that_decide(Decides.RECORDS, Decides.JOIN), *PARTS)
 """Settings that decide what a partition's state is."""
@@ -120,11 +120,11 @@ def format_option(description: str = "Form of the output.") -> Decorator:
 
 
 def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a topic's name. Refuse bytes, which an argument may be, that are no text."""
+    """Return a topic's name. Refuse bytes, which an argument may be, that are not text."""
     try:
         (value or "").encode()
     except UnicodeEncodeError:
-        raise click.BadParameter(f"{value!a} is no text") from None
+        raise click.BadParameter(f"{value!a} is not a text") from None
     return value
 
 
@@ -166,7 +166,7 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
     if logs:
         log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
     for variable, hint in loaded.unknown_variables.items():
-        report_warning(f"the environment variable {variable} is no setting and is ignored", hint=hint)
+        report_warning(f"the environment variable {variable} is not a setting and is ignored", hint=hint)
     warn_of_ignored_settings(loaded, loaded.settings.model)
     return loaded
 

@@ -84,11 +84,11 @@ def report_warning(message: str, hint: str = "") -> None:
         report("warning", "yellow", message, hint=hint)
 
 
-def report_doubts(doubts: str) -> int:
-    """Warn of figures that may mislead, if there are doubts; return the exit code."""
-    if doubts:
-        report_warning(f"these figures may mislead: {doubts}")
-    return FAILURE if doubts else 0
+def report_data_warnings(data_warnings: str) -> int:
+    """Warn of results that may mislead, if there are doubts; return the exit code."""
+    if data_warnings:
+        report_warning(f"these results may mislead: {data_warnings}")
+    return FAILURE if data_warnings else 0
 
 
 def report_progress(message: str) -> None:

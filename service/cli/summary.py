@@ -18,7 +18,7 @@ _CLASS_HEAD: Final = ("class", "labelled", "precision", "recall", "F1", "specifi
 _COUNTS: Final = ("events", "examples", "labelled", "unlabelled", *LABELS, "epochs")
 _OF_TRAINING: Final = ("training_error", "held_out_error", "best_epoch", "stopped")
 RANKING: Final = ("auc", "average_precision")
-BASELINES: Final = {"commonest_class": "always commonest", "last_label": "always last label"}
+BASELINES: Final = {"majority_class": "always majority", "last_label": "always last label"}
 """What predicts without features."""
 _TITLES: Final = {
     "auc": "area under ROC",
@@ -110,15 +110,15 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
         favoured, shown = "the class named", ", ".join(f"{name}: {value:+g}" for name, value in bias.items())
     else:
         favoured, shown = Vocabulary(classes).name(truth=True), f"{bias:+g}"
-    meaning = one_line(f"(positive ones speak for {favoured}); bias {shown}")
+    meaning = one_line(f"(positive ones favour {favoured}); bias {shown}")
     title = f"largest of {len(weights):,} weights {meaning}"
     return ["", title, *weight_rows(named)]
 
 
 def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lay out the fields of the `ClassFigures` of each class; nothing for nothing. The commonest, of many."""
-    commonest = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
-    rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(commonest)]
+    """Lay out the fields of the `ClassFigures` of each class, at most of the most common ones."""
+    majority = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
+    rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(majority)]
     left_out = len(classes) - len(rows)
     more = [f"{left_out:,} rarer classes: --format json has all"] if left_out else []
     return ["", table([_CLASS_HEAD, *rows]), *more] if rows else []

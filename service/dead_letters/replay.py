@@ -1,8 +1,8 @@
 """Replay dead letters: send those that are now accepted back to their source.
 
-A letter is *outstanding* from the offset on that the group `<group>.dead-letters` has committed. A replay
-processes the letters that were outstanding when it began, in transactions that hold outputs and offset
-together: accepted letters go back to the topic they came from, the others to the end of the dead letters. So
+A dead letter is *outstanding* from the offset that `<group>.dead-letters` has committed. A replay
+processes the dead letters that were outstanding when it began, in transactions that hold outputs and offset
+together: accepted dead letters go back to their source topic, the others to the end of their own topic. So
 each goes back once, none is lost, and a crash in the middle repeats nothing.
 """
 
@@ -59,7 +59,7 @@ class Redelivery:
         self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
-        """Yield the outstanding letters, by their time as far as that is in order."""
+        """Yield the outstanding dead letters, by their time as far as that is in order."""
         partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
         yield from heapq.merge(*partitions, key=lambda letter: letter.record.timestamp_ms)
 
@@ -87,7 +87,7 @@ class Redelivery:
     ) -> Iterator[ReplayDecision]:
         limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
         with closing(visitor.consumer.writer(partition)) as writer:
-            # Nobody else can move it now.
+            # No other process can move it now.
             start = visitor.consumer.take_over([partition])[partition].get(self._topic, 0)
             for batch in self._batches(self._read(partition, start, end)):
                 decisions = self._decide(batch)
@@ -102,16 +102,16 @@ class Redelivery:
                 yield from decisions
 
     def _count_moving(self, decisions: Sequence[ReplayDecision]) -> int:
-        """Count the letters to be moved: behind the last that goes back, those of the end may stay."""
+        """Count the dead letters to be moved: after the last that goes back, those of the end may stay."""
         if len(decisions) == self._settings.written_at_once:
             return len(decisions)  # more may follow
         replayed = (n for n, decision in enumerate(decisions, 1) if decision.is_replayed)
         return max(replayed, default=0)
 
     def _decide(self, batch: Sequence[Record]) -> list[ReplayDecision]:
-        letters = [DeadLetter.of(record) for record in batch]
-        self._reader.prepare([letter.source_record(letter.record.value) for letter in letters])
-        return [*map(self._decide_one, letters)]
+        dead_letters = [DeadLetter.of(record) for record in batch]
+        self._reader.prepare([letter.source_record(letter.record.value) for letter in dead_letters])
+        return [*map(self._decide_one, dead_letters)]
 
     def _decide_one(self, letter: DeadLetter) -> ReplayDecision:
         why, value = "", letter.record.value
@@ -141,7 +141,7 @@ class Redelivery:
         self._times.check(time_ms, self._decoder.place_of_time(record))
 
     def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
-        """Send a letter where it came from: the same partition, where its label may be waiting."""
+        """Send a dead letter where it came from: the same partition, where its label may be waiting."""
         partition = letter.source_partition
         if partition is not None and partition >= self._partitions[letter.source_topic]:
             partition = None
@@ -153,7 +153,7 @@ class Redelivery:
         return range(self._transport.partition_count(self._topic))
 
     def _starts(self) -> list[tuple[int, int]]:
-        """Ask where the outstanding letters begin, without taking part in the group's work."""
+        """Ask where the outstanding dead letters begin, without taking part in the group's work."""
         return [
             (partition, self._transport.committed(self._group, [self._topic], partition).get(self._topic, 0))
             for partition in self._all()

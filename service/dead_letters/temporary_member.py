@@ -1,7 +1,7 @@
 """Join a consumer group for the duration of one job.
 
 A command that writes for a group becomes a member of it meanwhile: so a partition's owner is never
-disturbed, and nobody else can commit for the partition. The member polls no records.
+disturbed, and no other process can commit for the partition. The member polls no records.
 """
 
 from __future__ import annotations

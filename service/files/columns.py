@@ -57,7 +57,7 @@ class Columns:
     warn: Callable[[str, str], None] = lambda *_: None
     """Called with a warning about a file, and a hint."""
     time: str | None = None
-    """The column of the rows' times, which is no part of the events."""
+    """The column of the rows' times, which is not a part of the events."""
     notation: Notation | None = None
     """Reads numbers and times that are written as people do."""
     are_labels: bool = False
@@ -93,7 +93,7 @@ class Columns:
             if name.strip().lower() in suspect:
                 option = "" if label == "label" else f" --events-label {shlex.quote(label or '')}"
                 hint = f"if it tells the label: {leaving_out(name)}{option}"
-                self.warn(f"the column {name!r} becomes a feature beside the label {label!r}", hint)
+                self.warn(f"the column {name!r} becomes a feature alongside the label {label!r}", hint)
 
     def _find(
         self, header: Sequence[str], wanted: str | None, usual: Sequence[str], option: str
@@ -110,13 +110,13 @@ class Columns:
         return None
 
     def mapped_as_text(self) -> frozenset[str]:
-        """Return the columns of ids and texts in a mapping: in these, 007 is no number."""
+        """Return the columns of ids and texts in a mapping: in these, 007 is not a number."""
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
 
     def may_be_feature(self, name: str) -> bool:
-        """Return whether a column, of those that are no ids, texts and labels, is a feature in a mapping."""
+        """Return whether a column, of those that are not ids, texts and labels, is a feature in a mapping."""
         assert self.mapping is not None
         others = _first_keys(
             *filter(None, (*self.mapping.exclude, self.mapping.timestamp, self.mapping.tenant))

@@ -104,7 +104,7 @@ class TopicFile:
             raise InputFileError(f"{source.name}: there is no record")
 
     def _record(self, message: bytes, line: int, latest_ms: int) -> Record:
-        """Return a row as a record; one that is no example has the time of a row before."""
+        """Return a row as a record; one that is not an example has the time of a row before."""
         time_ms = latest_ms
         if self.timestamp and not isinstance(message, (BadRow, CutLine)):
             try:
@@ -192,7 +192,7 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
     if is_text or (table.maps_fields and not source.format.has_fields):
         source.close()
         raise ConfigurationError(
-            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
+            f"{source.name}: the rows of a {source.format} file become events of the native schema, "
             f"and {table.table()}.* says that they have another one",
             hint="leave the mapping out, or name another format with --input-format ndjson",
         )

@@ -15,14 +15,14 @@ from service.errors import InputFileError
 from service.files.rows import rejection_of_row
 from service.mapping.mapper import warn_of_unfound
 from service.messages.features import RawFeatures, X
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder, make_extractor, refuse_windows
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.settings.parts import weights_of
 
-Example = tuple[X, Truth]
+Example = tuple[X, TrueLabel]
 WeightedExample = tuple[Example, float]
 
 _NO_LABEL_HINT: Final = (
@@ -34,7 +34,7 @@ _OWN_HINTS: Final = {
     Reason.INVALID_TYPE: "objects and lists are mapped: --events-features '*'",
     Reason.UNKNOWN_FIELD: "other fields are left out by --events-unknown-fields ignore, or --labels-…",
 }
-"""Of records of the service's own schema."""
+"""Of records of the native schema."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class ExampleSet:
         pairs = zip(self.examples, self.weights, strict=True)
         return [(example, weight * by_class.get(example[1], 1.0)) for example, weight in pairs]
 
-    def truths(self) -> set[Truth]:
+    def truths(self) -> set[TrueLabel]:
         """Return the classes that labels are of."""
         return {truth for _, truth in self.examples}
 

@@ -1,4 +1,4 @@
-"""Rows of files: lines of text, counted; cells of text as values; rows that are no examples."""
+"""Rows of files: lines of text, counted; cells of text as values; rows that are not examples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CutLine(bytes):
 
 
 class BadRow(bytes):
-    """A row that is no example in its format, as it was, and what is wrong with it."""
+    """A row that is not an example in its format, as it was, and what is wrong with it."""
 
     complaint: str
 
@@ -51,7 +51,7 @@ class BadRow(bytes):
 
 
 class TimedRow(bytes):
-    """The message that a row becomes, and its time, which stands in a column that is no part of it."""
+    """The message that a row becomes, and its time, which stands in a column that is not a part of it."""
 
     time: object
 
@@ -140,7 +140,7 @@ class FileFormat(NamedTuple):
     """As `--input-format` has it."""
     extensions: tuple[str, ...]
     events: Callable[[Lines, Columns], Iterator[bytes]]
-    """Yields an event for each row; `BadRow` or `CutLine` for a row that is no example."""
+    """Yields an event for each row; `BadRow` or `CutLine` for a row that is not an example."""
     is_text: bool = True
     has_fields: bool = True
     """Whether a row has named fields, which the settings `events` may map."""
@@ -201,12 +201,12 @@ def row_writer(
     value
         Reads a cell; raises ValueError.
     text
-        Reads a cell of ids or texts, in which 007 is no number; raises ValueError.
+        Reads a cell of ids or texts, in which 007 is not a number; raises ValueError.
 
     Raises
     ------
     HeaderError
-        A column that was named is not there. The function raises ValueError at a row that is no example.
+        A column that was named is not there. The function raises ValueError at a row that is not an example.
 
     """
     cells = _Cells(columns, value, text)
@@ -311,7 +311,7 @@ class _Cells:
             )
 
     def text(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
-        """Return an id or a text, without which the row is no example. Raises ValueError."""
+        """Return an id or a text, without which the row is not an example. Raises ValueError."""
         try:
             return self._text(cell)
         except ValueError as error:

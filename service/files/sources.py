@@ -41,7 +41,7 @@ _MAGIC: Final = {
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Convert it: iconv -f utf-16 -t utf-8 FILE.")),
 }
-"""First bytes of files that are no text in UTF-8, with what they are, and hints."""
+"""First bytes of files that are not text in UTF-8, with what they are, and hints."""
 
 
 class _Watched(io.RawIOBase):
@@ -131,7 +131,7 @@ class Source:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
     def _refuse_other_content(self) -> None:
-        """Refuse a file whose content is no text in UTF-8, whatever its name says."""
+        """Refuse a file whose content is not a text in UTF-8, whatever its name says."""
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
         for magic, (found, hint) in _MAGIC.items():
             if beginning.startswith(magic):
@@ -231,5 +231,5 @@ def _similar(path: str) -> str:
 def _is_regular(raw: io.RawIOBase) -> bool:
     try:
         return stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-    except (OSError, io.UnsupportedOperation):  # stdin that is no file, as in tests
+    except (OSError, io.UnsupportedOperation):  # stdin that is not a file, as in tests
         return False

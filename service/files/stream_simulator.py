@@ -11,7 +11,7 @@ _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
-    """Put a suffix behind the id of a message: an event whose id was there before would be the same one.
+    """Put a suffix after the id of a message: an event whose id was there before would be the same one.
 
     What has no id at that place passes unchanged, for decoding to refuse.
 
@@ -53,7 +53,7 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _fields(message: bytes) -> dict[str, Any]:
-    """Read a message's fields; none if it is no JSON object."""
+    """Read a message's fields; none if it is not a JSON object."""
     try:
         fields = json.loads(message)
     except (ValueError, RecursionError):

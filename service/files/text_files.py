@@ -1,7 +1,7 @@
 """Formats of text: NDJSON, CSV, TSV and LIBSVM.
 
-A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
-without an id is named by its number, from 1, behind a prefix: ``row-1``.
+A row that is not an example in its format is returned as its original bytes, which decoding refuses. A row
+without an id is named by its number, from 1, after a prefix: ``row-1``.
 
 A quote of CSV that is never closed would put all that follows into one cell. Its first line alone is then a
 bad row, and the lines after it are read again.
@@ -113,7 +113,7 @@ class _CsvReader:
     Parameters
     ----------
     source
-        The lines. Bytes that are not UTF-8 become cells that are no text.
+        The lines. Bytes that are not UTF-8 become cells that are not text.
     delimiter
         Between cells.
 
@@ -187,7 +187,7 @@ class _CsvReader:
         return ""
 
     def _open_quote(self, cells: list[str]) -> str:
-        """Say where a quote was opened that is not closed; have the lines behind the first read again."""
+        """Say where a quote was opened that is not closed; have the lines after the first read again."""
         opened = self._source.number - len(cells[-1].removesuffix("\n").split("\n")) + 1
         behind = self._lines[1:]
         self._bytes_read_again += sum(map(len, behind))
@@ -203,7 +203,7 @@ class _CsvReader:
 def line_events(
     parse: Callable[[str, Collection[str]], dict[str, Any]], lines: Lines, columns: Columns
 ) -> Iterator[bytes]:
-    """Yield an event for each line that is not blank; a line that is no example is a bad row."""
+    """Yield an event for each line that is not blank; a line that is not an example is a bad row."""
     for number, line in enumerate(lines.without_newlines(), start=1):
         if isinstance(line, CutLine):
             yield line
@@ -230,7 +230,7 @@ def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
     pairs = [field.partition(":") for field in fields]
     features = {index: _number(index, value) for index, _, value in pairs}
     if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
-        raise ValueError("an index is no number or occurs twice")
+        raise ValueError("an index is not a number or occurs twice")
     return {"features": features, "label": label_value(label, classes)}
 
 
@@ -238,7 +238,7 @@ def _number(index: str, value: str) -> float:
     try:
         return plain_number(float(value))
     except ValueError:
-        raise ValueError(f"index {index}: {value!r} is no number") from None
+        raise ValueError(f"index {index}: {value!r} is not a number") from None
 
 
 def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:

@@ -51,7 +51,7 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
     Raises
     ------
     UnusableSchema
-        The text is no Avro schema, or its values cannot be bounded.
+        The text is not an Avro schema, or its values cannot be bounded.
 
     """
     need("fastavro", "an Avro schema")
@@ -64,13 +64,13 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
     except UnknownType as error:
         raise UnusableSchema(f"it names a type that is not known: {error}") from None
     except SchemaParseException as error:
-        raise UnusableSchema(f"this is no Avro schema: {error}") from None
+        raise UnusableSchema(f"this is not an Avro schema: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UnusableSchema(f"this is no Avro schema: {_reason(error)}") from None
+        raise UnusableSchema(f"this is not an Avro schema: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:
-    """Say in words why a text is no schema."""
+    """Say in words why a text is not a schema."""
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return f"it is not JSON: {error}"
     if isinstance(error, KeyError):
@@ -151,7 +151,7 @@ def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
     names: list[str] = []
     for name in found:
         if type(name) is not str or not is_utf8(name):
-            raise UnusableSchema(f"{name!r:.80} is no name")
+            raise UnusableSchema(f"{name!r:.80} is not a name")
         if longest is not None and len(name) > longest:
             raise UnusableSchema(f"a symbol has {len(name)} characters, more than {longest}: {name!r:.80}")
         names.append(name)
@@ -164,5 +164,5 @@ def _size(schema: Mapping[str, Any]) -> int:
 
 def _number(found: object, what: str, least: int) -> int:
     if type(found) is not int or not least <= found < _MOST_SCALE:
-        raise UnusableSchema(f"{what} {found!r:.80} is no number of 32 bits, or too small")
+        raise UnusableSchema(f"{what} {found!r:.80} is not a number of 32 bits, or too small")
     return found

@@ -106,7 +106,7 @@ class AvroDecoder:
         self._left, self._is_free = _FREE, True
         value = self._read(self._plan, _DEEPEST)
         if self._at != self._end:
-            raise ValueError(f"{self._end - self._at} bytes are left behind the value")
+            raise ValueError(f"{self._end - self._at} bytes are left after the value")
         return value
 
     def _read(self, plan: Plan, depth: int) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - whatever there is
@@ -176,7 +176,7 @@ class AvroDecoder:
     def _boolean(self) -> bool:
         byte = self._data[self._take(1)]
         if byte > 1:
-            raise ValueError(f"{byte} is no boolean")
+            raise ValueError(f"{byte} is not a boolean")
         return byte == 1
 
     def _text(self) -> str:
@@ -196,7 +196,7 @@ class AvroDecoder:
         return name
 
     def _take(self, n_bytes: int) -> int:
-        """Return where the next bytes begin, and go on behind them."""
+        """Return where the next bytes begin, and continue after them."""
         start = self._at
         if n_bytes < 0 or n_bytes > self._end - start:
             raise ValueError(f"{n_bytes} bytes are wanted at byte {start}, {self._end - start} are there")

@@ -123,7 +123,7 @@ class ValueCounter:
         try:
             count = self._count(data, most)
         except IndexError:
-            return  # this is no message: the parser says so
+            return  # this is not a message: the parser says so
         if count > most:
             raise TooManyValues(n_bytes)
 

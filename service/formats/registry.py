@@ -27,7 +27,7 @@ from service.settings.kafka import RegistrySettings
 _TIMEOUT_SECONDS: Final = 3.0
 """Of connecting, and of an answer as a whole."""
 _LOOKUP_SECONDS: Final = 10.0
-"""Of a schema with all that it refers to: then the batch waits, and the next attempt goes on from there."""
+"""Of a schema with all that it refers to: then the batch waits, and the next attempt continues from there."""
 _MOST_BYTES: Final = 16 << 20
 """Of an answer, and of a schema with all that it refers to."""
 _MOST_REFERENCES: Final = 1000
@@ -36,7 +36,7 @@ _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _NO_REGISTRY: Final = "the answer is not that of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
-"""No such subject, version, schema. Any other 404 is of something that is no registry."""
+"""No such subject, version, schema. Any other 404 is of something that is not a registry."""
 _REFUSED: Final = frozenset({401, 403})
 
 
@@ -84,7 +84,7 @@ class SchemaRegistry:
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
         self._opener = bounded_opener(context)
         self._referred_before: dict[_Reference, _Found] = {}
-        """Found by lookups that had no end in time: their next attempt goes on from there."""
+        """Found by lookups that had no end in time: their next attempt continues from there."""
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
         basic = {"Authorization": f"Basic {base64.b64encode(given).decode()}"}
@@ -187,7 +187,7 @@ class SchemaRegistry:
         except HTTPError as error:
             raise _explain(error, url) from None
         except InvalidURL:  # which shows it
-            raise _unavailable(url, "this is no URL") from None
+            raise _unavailable(url, "this is not a URL") from None
         except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise _unavailable(url, reason) from None

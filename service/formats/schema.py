@@ -26,7 +26,7 @@ from service.stream.protocol import Headers, Record
 
 HEADER: Final = "__value_schema_id"
 ID_END: Final = 5
-"""Where the data begins behind an id."""
+"""Where the data begins after an id."""
 _GUID_END: Final = 17
 _ID: Final = 0
 _GUID: Final = 1

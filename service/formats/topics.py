@@ -66,7 +66,7 @@ KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-
 """The formats with a schema, and the registry's names for them."""
 
 _Read = Callable[..., Any]
-"""Reads the value that begins at a position of some bytes; behind a header, the third argument."""
+"""Reads the value that begins at a position of some bytes; after a header, the third argument."""
 
 
 class WireReader:
@@ -106,7 +106,7 @@ class WireReader:
         except Exception as error:  # noqa: BLE001 - whatever a value may bring about
             raise self._refusal(error) from None
         if type(document) is not dict:
-            raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
+            raise Rejection(Reason.NOT_AN_OBJECT, "the value is not a record")
         return document
 
     def _reader(self, key: bytes) -> _Read:
@@ -147,7 +147,7 @@ class WireReader:
             return Rejection(Reason.TOO_DEEP, str(error))
         if isinstance(error, ValueError):
             return Rejection(Reason.INVALID_DATA, f"not written with its schema: {error}")
-        if isinstance(error, (Rejection, MemoryError)):  # which is no property of the value
+        if isinstance(error, (Rejection, MemoryError)):  # which is not a property of the value
             return error
         return self._defect(error, "the value cannot be read")
 

@@ -83,7 +83,7 @@ class PartitionIntake:
         """Accept records until `max_open` submissions are open; refuse those behind.
 
         Each is appended once it is certain that it is not there. Where the append of a line is not confirmed,
-        none of those behind it is appended: so that their order is kept when the body is sent again.
+        none of those after it is appended: so that their order is kept when the body is sent again.
         """
         behind: TooFarBehind | None = None
         with self._changed:
@@ -264,7 +264,7 @@ class PartitionIntake:
             return batch
 
     def _fail(self, batch: Sequence[Ticket], error: Exception) -> None:
-        """Forget a batch that was perhaps appended, and lines that wait behind it, as their order counts.
+        """Forget a batch that was perhaps appended, and lines that wait after it, as their order counts.
 
         What else waits there waits for a new writer.
         """

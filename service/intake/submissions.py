@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
 from service.partition.limits import TimeBounds
@@ -30,7 +30,7 @@ class Submission(NamedTuple):
     is_label: bool
     x: X
     """The features of an event, by which it is known again; of a label none."""
-    truth: Truth | None
+    truth: TrueLabel | None
     weight: float | None
     """Of its label."""
     output: Output
@@ -41,7 +41,7 @@ class Submission(NamedTuple):
         """What tells it from others: an event and its label have the same id."""
         return self.is_label, self.id
 
-    def repeats(self, x: X, truth: Truth | None) -> bool:
+    def repeats(self, x: X, truth: TrueLabel | None) -> bool:
         """Return whether it says no more than an event, or a label, that came before."""
         return self.x == x and self.truth in {None, truth}
 
@@ -134,7 +134,7 @@ class Ticket:
     appended : Future[Exception | None]
         Done once the record is durable, or has failed: with the error, also if it may yet be appended.
     answered : Future[Answer] | None
-        The committed prediction of an event, or the `Rejection` of its dead letter. None where nobody waits
+        The committed prediction of an event, or the `Rejection` of its dead letter. None where no one waits
         for it.
     repeated : bool
         Whether the record was there already, or on its way; known once `appended`.

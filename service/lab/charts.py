@@ -55,7 +55,7 @@ class Point:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure, as PNG or SVG by the extension. Raises OSError."""
     with warnings.catch_warnings():
-        # A script that the font lacks shows as boxes; that is no reason for a page of warnings.
+        # A script that the font lacks shows as boxes; that is not a reason for a page of warnings.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 

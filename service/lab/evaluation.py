@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress, pairwise
 from typing import Any, Final, NamedTuple, Self
 
-from service.messages.labels import Truth, Vocabulary
+from service.messages.labels import TrueLabel, Vocabulary
 from service.partition.examples import LearnedExamples
 from service.partition.parts.quality import class_figures
 from service.partition.processor import Processor
@@ -128,14 +128,14 @@ class Evaluation:
 
     def __init__(self, classes: Sequence[str] = ()) -> None:
         self._name = Vocabulary(classes).name
-        self._confusion: Counter[tuple[Truth, Truth]] = Counter()
+        self._confusion: Counter[tuple[TrueLabel, TrueLabel]] = Counter()
         self._scores = array("d")
         self._truths = bytearray()
         self._corrections = Counter[tuple[float, bool]]()
         """How many scores of a truth are more or fewer than recorded at first."""
         self._changes = 0
         """Labels that are another one than the label before, and the first; without corrections."""
-        self._last: Truth | None = None
+        self._last: TrueLabel | None = None
 
     @property
     def labelled(self) -> int:
@@ -183,29 +183,29 @@ class Evaluation:
         return _areas(curve) if curve else {}
 
     def classes(self) -> dict[str, dict[str, Any]]:
-        """Return how each class is told from the others."""
+        """Return how each class is notified from the others."""
         cells = {(self._name(t), self._name(p)): count for (t, p), count in self._confusion.items()}
         return {name: figures._asdict() for name, figures in class_figures(cells).items()}
 
     def baselines(self) -> dict[str, dict[str, Any]]:
-        """Judge two predictors that need no features: the commonest class, and the label before.
+        """Judge two predictors that need no features: the majority class, and the label before.
 
         As scores, the first says the same of all examples. Empty before the first label. Which label came
         before is not known of labels that were corrected: then the second is left out.
         """
         if not self.labelled:
             return {}
-        truths: Counter[Truth] = Counter()
+        truths: Counter[TrueLabel] = Counter()
         for (truth, _), count in self._confusion.items():
             truths[truth] += count
         ranked = (
             {"auc": 0.5, "average_precision": truths[True] / self.labelled} if self._has_two_classes else {}
         )
-        mistakes = {"commonest_class": self.labelled - max(truths.values())}
+        mistakes = {"majority_class": self.labelled - max(truths.values())}
         if not self._corrections:
             mistakes["last_label"] = self._changes
         found = {name: {"mistakes": n, "error_rate": n / self.labelled} for name, n in mistakes.items()}
-        found["commonest_class"] |= ranked
+        found["majority_class"] |= ranked
         return found
 
     def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:

@@ -94,7 +94,7 @@ def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401
     Raises
     ------
     ConfigurationError
-        The model is no linear function of features that have names of their own.
+        The model is not a linear function of features that have names of their own.
 
     """
     rule = model.learner if isinstance(model, HashedClassifier) else model
@@ -130,9 +130,11 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
     name = type(rule).__name__
     other = "`perceptron predict` and `service.load` take any model file"
     if not isinstance(rule, (LinearRule, MulticlassClassifier)):
-        raise ConfigurationError(f"{name} is no linear model: its score is no sum over features", hint=other)
+        raise ConfigurationError(
+            f"{name} is not a linear model: its score is not a sum over features", hint=other
+        )
     if isinstance(rule, BayesianLogistic):
-        raise ConfigurationError(f"{name} is no linear model: it divides by its uncertainty", hint=other)
+        raise ConfigurationError(f"{name} is not a linear model: it divides by its uncertainty", hint=other)
     if settings.events.tenant:
         raise ConfigurationError(
             f"events.tenant: a model with features of tenants ({settings.events.tenant}) is not exported",
@@ -182,12 +184,12 @@ def as_json(model: LinearModel) -> bytes:
 
 
 def _check_columns(model: LinearModel, target: str) -> None:
-    """Refuse features that are no columns of numbers."""
+    """Refuse features that are not columns of numbers."""
     if model.has_text:
-        raise model.refuse(target, "features of texts and hashed names are no columns")
+        raise model.refuse(target, "features of texts and hashed names are not columns")
     if model.settings.normalize != "none":
         raise model.refuse(
-            target, f"normalize={model.settings.normalize} counts features that are no columns"
+            target, f"normalize={model.settings.normalize} counts features that are not columns"
         )
 
 
@@ -197,7 +199,7 @@ def as_sklearn(model: LinearModel) -> bytes:
     Raises
     ------
     ConfigurationError
-        scikit-learn is not installed, or the model is no function of columns as they are.
+        scikit-learn is not installed, or the model is not a function of columns as they are.
 
     """
     need("sklearn", "--format sklearn", "sklearn")
@@ -225,7 +227,7 @@ def as_onnx(model: LinearModel) -> bytes:
     Raises
     ------
     ConfigurationError
-        onnx is not installed, or the model is no function of columns.
+        onnx is not installed, or the model is not a function of columns.
 
     """
     need("onnx", "--format onnx", "onnx")

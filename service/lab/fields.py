@@ -193,7 +193,7 @@ _LABELS: Final = tuple(
         (_NAMED, r"\bis\b"),
     )
 )
-"""Beginnings of words in names of labels, the surest first."""
+"""Beginnings of words in names of labels, the most confident first."""
 _MEASURES: Final = frozenset({"count", "num", "number", "total", "rate", "previous", "prior", "last", "days"})
 """Words in names of what was before the event."""
 _LAST: Final = 15
@@ -243,7 +243,7 @@ _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
 _SEPARATION: Final = 0.499
 """By how much the area under ROC of a field that tells the label differs from that by chance, at least."""
 _LEAST_SHOWN: Final = 20
-"""Records from which on it is no accident that a field tells the label."""
+"""Records from which on it is not an accident that a field tells the label."""
 
 
 def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
@@ -417,7 +417,7 @@ def _tells(pairs: Collection[tuple[str, str]]) -> bool:
 
 
 def classes_of(names: Collection[str], count: Callable[[str], int]) -> list[str]:
-    """Order classes: of two the negative one first, which is the commoner one if no name says so."""
+    """Order classes: of two the negative one first, which is the more common one if no name says so."""
     ordered = sorted(names)
     if len(ordered) == 2:  # noqa: PLR2004 - two classes
         ordered.sort(key=lambda name: (name.lower() in _POSITIVE, -count(name)))

@@ -17,7 +17,7 @@ from service.files.rows import BadRow
 from service.files.tables import frame_writer
 from service.mapping.decoder import Decoder
 from service.messages.features import X
-from service.messages.labels import LabelValue, Truth, UnreadLabels, Vocabulary
+from service.messages.labels import LabelValue, TrueLabel, UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
 from service.models.learner import rejection_of
@@ -133,7 +133,7 @@ class LoadedModel:
         Rejection
             As `predict`.
         ConfigurationError
-            The model's scores are no log-odds: its predictions carry no probability.
+            The model's scores are not log-odds: its predictions carry no probability.
 
         """
         if not self._learner.has_log_odds:
@@ -181,7 +181,7 @@ class LoadedModel:
         Raises
         ------
         Rejection
-            It is no event, or the model cannot take its features; `Skipped` if a filter leaves it out.
+            It is not an event, or the model cannot take its features; `Skipped` if a filter leaves it out.
 
         """
         return self._answer(message, number, self._decoder, self._assessment)
@@ -204,14 +204,14 @@ class LoadedModel:
         fields = self._fields(event_id, predicted, score)
         return {**fields, "updates": self._learner.updates, **decision.fields()}
 
-    def _fields(self, event_id: str, predicted: Truth, score: float) -> dict[str, Any]:
+    def _fields(self, event_id: str, predicted: TrueLabel, score: float) -> dict[str, Any]:
         label, has_log_odds = self._spelled(predicted), self._learner.has_log_odds
         fields = assessment(event_id, label, predicted, score, has_log_odds=has_log_odds)
         if self._decisions is not None:
             fields |= self._decisions.would_decide(predicted, score, 0)
         return fields
 
-    def _spelled(self, truth: Truth) -> LabelValue:
+    def _spelled(self, truth: TrueLabel) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
 
     def _each(self, records: Any, answer: Callable[[str, X], T]) -> Any:  # noqa: ANN401 - see the class
@@ -281,4 +281,4 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
     """Return a scalar of NumPy as one of Python. Raises TypeError."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is no value of JSON")
+    raise TypeError(f"{type(value).__name__} is not a value of JSON")

@@ -1,4 +1,4 @@
-"""Propose settings for records that nobody has described: each field has a role, and the reason for it."""
+"""Propose settings for records that no one has described: each field has a role, and the reason for it."""
 
 from __future__ import annotations
 
@@ -128,19 +128,19 @@ def propose(
     found.settings["model"] = ("auto", "takes numbers, categories and texts as they are")
     if topic:
         found.settings["events_topic"] = (topic, "")
-    fields, is_own = fields_of(documents), _are_own(documents)
+    fields, is_native = fields_of(documents), _are_own(documents)
     label, truths, place = None, dict[int, Any](), given.id
     if labels is not None:
         place, truths = _add_labels(found, fields, given.id, labels)
     else:
         label = _named(fields, given.label, name, documents) or _find_label(
             found,
-            [each for each in fields if not is_own or each.keys == ("label",)],
+            [each for each in fields if not is_native or each.keys == ("label",)],
             is_table=not topic and all(len(each.keys) == 1 for each in fields),
         )
         truths = {} if label is None else _add_label(found, label, name)
-    if is_own:
-        found.add("id, features, text", "as they are", "the service's own schema")
+    if is_native:
+        found.add("id, features, text", "as they are", "the native schema")
         found.settings.pop("labels_topic", None)
         if found.settings.get("events.label", ("",))[0] == "label":
             del found.settings["events.label"]
@@ -220,14 +220,14 @@ def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> 
     if not likely:
         found.warnings.append("no field looks like the label: labels are expected on the labels topic")
         return None
-    label, *rivals = likely
+    label, *alternatives = likely
     if is_guess(label):
         found.warnings.append(
             f"{label.path} is taken for the label as the last field: --events-label names another"
         )
     found.warnings += [
         f"{each.path} may be the label too, or tell it: --events-label {each.path} takes it"
-        for each in rivals
+        for each in alternatives
     ]
     return label
 
@@ -386,7 +386,7 @@ def _add_list(found: Proposal, each: Field) -> bool:
 
 
 def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
-    """Return why a field is no feature; empty if it is one."""
+    """Return why a field is not a feature; empty if it is one."""
     reasons = (
         (root != each.keys[: len(root)], f"of the envelope, not of {path_of(root)}"),
         (not each.keys[-1], "it has no name"),

@@ -1,4 +1,4 @@
-"""What `replay` writes beside its summary: each prediction as a row, and the surest mistakes, explained."""
+"""What `replay` writes besides its summary: predictions as rows, and the most confident mistakes explained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from service.messages.features import X
-from service.messages.labels import Truth, log_odds_of
+from service.messages.labels import TrueLabel, log_odds_of
 from service.messages.schema import PREDICTION, labels_in
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
@@ -62,18 +62,18 @@ class PredictionFile:
 
 
 class ExplainedMistake(NamedTuple):
-    """A wrong prediction, and what spoke most for and against it."""
+    """A wrong prediction, and what favoured most and against it."""
 
     event_id: str
-    truth: Truth
-    predicted: Truth
+    truth: TrueLabel
+    predicted: TrueLabel
     score: float
     probability: float | None
     terms: Sequence[Contribution]
-    """The largest first; of two classes, positive ones speak for the positive class."""
+    """The largest first; of two classes, positive ones favour the positive class."""
 
 
-class SurestMistakes:
+class ConfidentMistakes:
     """Watches a learner. Of a label that came later, the terms are those of the model that it came to.
 
     Parameters
@@ -90,12 +90,12 @@ class SurestMistakes:
         self._learner = learner
         self._kept: list[tuple[float, int, ExplainedMistake]] = []
         self._n_mistakes = 0
-        self._explained: list[tuple[X, Truth, Sequence[Contribution]]] = []
+        self._explained: list[tuple[X, TrueLabel, Sequence[Contribution]]] = []
         """Of the batch."""
         self._watch()
 
     def found(self) -> list[ExplainedMistake]:
-        """Return the mistakes, the surest first."""
+        """Return the mistakes, the most confident first."""
         return [mistake for *_, mistake in sorted(self._kept, reverse=True)]
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -121,25 +121,25 @@ class SurestMistakes:
         learner: Any = self._learner
         predict_learn, learn = learner.predict_learn, learner.learn
 
-        def watch_at_once(x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Any]:
+        def watch_at_once(x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, Any]:
             predicted, score = learner.assess(x)
             if predicted != truth and self._is_sure(log_odds_of(predicted, score)):
                 self._explain(x, truth, predicted, score)
-            found: tuple[Truth, float, Any] = predict_learn(x, truth, w)
+            found: tuple[TrueLabel, float, Any] = predict_learn(x, truth, w)
             return found
 
-        def watch_later(x: X, truth: Truth, *memo_and_weight: Any) -> object:  # noqa: ANN401 - as of `learn`
+        def watch_later(x: X, truth: TrueLabel, *memo_and_weight: Any) -> object:  # noqa: ANN401 - as of `learn`
             self._explain_later(x, truth)
             return learn(x, truth, *memo_and_weight)
 
         learner.predict_learn, learner.learn = watch_at_once, watch_later
 
-    def _explain_later(self, x: X, truth: Truth) -> None:
+    def _explain_later(self, x: X, truth: TrueLabel) -> None:
         """Explain what is a mistake if the prediction, which is not known here, was another class."""
         predicted, score = self._learner.assess(x)
         self._explain(x, truth, not truth if isinstance(truth, bool) else predicted, score)
 
-    def _explain(self, x: X, truth: Truth, predicted: Truth, score: float) -> None:
+    def _explain(self, x: X, truth: TrueLabel, predicted: TrueLabel, score: float) -> None:
         terms = decide(self._learner, x, predicted, score).contributions
         largest = [each for each in terms if each.contribution][:_TERMS]
         self._explained.append((x, truth, largest))

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, Final
 
 from perceptron_core.formats.packed import pack, unpack
-from service.checkpoints.identity import FILES, START, START_MS
+from service.checkpoints.config_fingerprint import FILES, START, START_MS
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
@@ -31,7 +31,7 @@ from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import event_time_ms
 from service.messages.rejection import Rejection
 from service.partition.factory import check_times, for_file, make_processor
-from service.partition.parts.counters import doubts, doubts_of_labels
+from service.partition.parts.counters import data_warnings, label_warnings
 from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
@@ -119,9 +119,9 @@ class Bootstrap:
         records, n_named = iter(files), 0
         told_at = SYSTEM_CLOCK.monotonic()
         while batch := list(islice(records, _BATCH_RECORDS)):
-            now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
-            letters = processor.process_batch(batch, now_ms).dead_letters
-            for position, letter in letters[: _MOST_NAMED - n_named]:
+            processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+            dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
+            for position, letter in dead_letters[: _MOST_NAMED - n_named]:
                 _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))
                 n_named += 1
             if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
@@ -147,8 +147,10 @@ class Bootstrap:
             "bootstrap: trained on %d events in %.1f s: %d labelled, %d mistakes, %d rejected",
             *(counters.predictions, seconds, counters.labelled, counters.mistakes, rejected),
         )
-        doubt = doubts(rejected, counters.consumed.total(), settings.classes, counters.confusion.truths)
-        for found in filter(None, (doubt, doubts_of_labels(counters.totals(), counters.strays))):
+        doubt = data_warnings(
+            rejected, counters.consumed.total(), settings.classes, counters.confusion.truths
+        )
+        for found in filter(None, (doubt, label_warnings(counters.totals(), counters.unmatched_ids))):
             _log.warning("bootstrap: %s", found)
 
 
@@ -169,7 +171,7 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
         )
     columns = Columns(
         classes=frozenset(settings.classes),
-        id_prefix=f"{path}-",  # rows of two files are no events that come again
+        id_prefix=f"{path}-",  # rows of two files are not events that come again
         mapping=mapping_of(table),
         notation=Notation.of(table),
         warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
@@ -198,7 +200,7 @@ def from_start(stream: Transport, settings: Settings, restored: Restored) -> Res
     if restored.snapshot_offsets:
         if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
             began = "at another time" if START in restored.began else "without it"
-            what = "start_from has no effect: partition %d had begun %s, and goes on"
+            what = "start_from has no effect: partition %d had begun %s, and continues"
             _log.warning(what, restored.partition, began)
         return restored
     offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}

@@ -15,7 +15,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
-from service.stream.protocol import Place, Transport
+from service.stream.protocol import TopicPartition, Transport
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Availability:
         self.note(error)
         self._health.become(State.UNAVAILABLE, str(error))
 
-    def waits_for(self, places: Sequence[Place]) -> bool:
+    def waits_for(self, places: Sequence[TopicPartition]) -> bool:
         """Report the topics and partitions whose records others wait for; return whether there are any."""
         names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
         if names and names != self._waits_for:

@@ -26,7 +26,7 @@ from typing import Final
 from service.errors import TransportUnavailable
 from service.settings.load import Settings
 from service.stream.batches import RecordBatch, in_step
-from service.stream.protocol import Place
+from service.stream.protocol import TopicPartition
 from service.stream.records import Record
 
 _log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ _FRESH_SECONDS: Final = 0.1
 _ASK_AGAIN_SECONDS: Final = 1.0
 """How long a stream is left alone that did not answer."""
 
-Ask = Callable[[Collection[Place]], Mapping[Place, int]]
+Ask = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 """`Consumer.remaining`."""
 
 
@@ -170,22 +170,22 @@ class TopicEnds:
     """
 
     def __init__(self) -> None:
-        self._answers: dict[Place, _Answer] = {}
+        self._answers: dict[TopicPartition, _Answer] = {}
 
-    def delivered(self, place: Place, count: int) -> None:
+    def delivered(self, place: TopicPartition, count: int) -> None:
         """Note that `count` records of `place` were delivered: it is so much nearer to its end."""
         answer = self._answers.get(place)
         if answer is not None and answer.left is not None:
             answer.left -= count
-            answer.lag = 0  # whatever the client has heard of beside it is news
+            answer.lag = 0  # whatever the client has heard of alongside it is news
 
-    def forget(self, places: Collection[Place]) -> None:
+    def forget(self, places: Collection[TopicPartition]) -> None:
         """Forget what is known of places, which are to be read from elsewhere."""
         self._answers = {place: each for place, each in self._answers.items() if place not in places}
 
     def reached(
-        self, places: Collection[Place], ask: Ask, lag: Mapping[Place, int], now: float
-    ) -> frozenset[Place]:
+        self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
+    ) -> frozenset[TopicPartition]:
         """Return those of the places that were delivered up to their ends, as known a moment ago or now.
 
         Parameters
@@ -205,16 +205,18 @@ class TopicEnds:
             self._ask(doubtful, ask, lag, now)
         return frozenset(place for place in places if self._answers[place].left == 0)
 
-    def _is_doubtful(self, place: Place, lag: int, now: float) -> bool:
+    def _is_doubtful(self, place: TopicPartition, lag: int, now: float) -> bool:
         """Return whether to ask: the answer is old, or there is more than it knew of."""
         answer = self._answers.get(place)
         if answer is None or now >= answer.good_until:
             return True
         return answer.left is not None and (answer.left < 0 or lag > answer.lag)
 
-    def _ask(self, places: Collection[Place], ask: Ask, lag: Mapping[Place, int], now: float) -> None:
+    def _ask(
+        self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
+    ) -> None:
         try:
-            left: Mapping[Place, int | None] = ask(places)
+            left: Mapping[TopicPartition, int | None] = ask(places)
             good_until = now + _FRESH_SECONDS
         except TransportUnavailable as error:
             _log.debug("the ends of topics are not known: %s", error)
@@ -314,9 +316,9 @@ class TaskQueue:
 
     """
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    def __init__(self, places: Iterable[TopicPartition]) -> None:
         self.by_place = {place: PlaceQueue() for place in places}
-        self.held: set[Place] = set()
+        self.held: set[TopicPartition] = set()
         self.blocked_since: float | None = None
 
     def __len__(self) -> int:
@@ -329,7 +331,7 @@ class TaskQueue:
         return sum(records.n_bytes for records in self.by_place.values())
 
     def first(
-        self, max_records: int, finished: Collection[Place] = (), before: RecordBatch | None = None
+        self, max_records: int, finished: Collection[TopicPartition] = (), before: RecordBatch | None = None
     ) -> RecordBatch:
         """Cut off the first records, in step, up to where a place that is not finished has no more here.
 
@@ -352,12 +354,12 @@ class TaskQueue:
         count = count or min(max_records, 0 if before else 1)
         return records if count == len(records) else records[:count]
 
-    def empty_places(self) -> list[Place]:
+    def empty_places(self) -> list[TopicPartition]:
         """List the places that keep the others waiting, if any waits."""
         empty = [place for place, records in self.by_place.items() if not records]
         return empty if len(empty) < len(self.by_place) else []
 
-    def hold(self, batch_records: int) -> Collection[Place]:
+    def hold(self, batch_records: int) -> Collection[TopicPartition]:
         """Choose the places that are so far ahead that no more of them is wanted before half is taken."""
         most_records = max(_MOST_WAITING, batch_records)
         for place, records in self.by_place.items():
@@ -423,7 +425,7 @@ class RecordQueues:
         """Whether a task has several places."""
         return len(self._topics) > 1 or len(self._tasks) < len(self._numbers)
 
-    def counts(self) -> Counter[Place]:
+    def counts(self) -> Counter[TopicPartition]:
         """Count the records by topic and partition."""
         return Counter(
             {
@@ -462,14 +464,14 @@ class RecordQueues:
         self._filled.pop(task, None)
         self._numbers = {partition: number for partition, number in self._numbers.items() if number != task}
 
-    def held(self, max_records: int) -> frozenset[Place]:
+    def held(self, max_records: int) -> frozenset[TopicPartition]:
         """Return the places that are ahead of the others of their task by so much that they have to wait."""
         if not self._merges:
             return frozenset()
         return frozenset(place for waiting in self._filled.values() for place in waiting.hold(max_records))
 
     def next_batches(
-        self, max_records: int, ask: Ask, lag: Mapping[Place, int], now: float
+        self, max_records: int, ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> dict[int, RecordBatch]:
         """Return the next batch of each task that has one now and whose turn it is.
 
@@ -507,7 +509,12 @@ class RecordQueues:
         return given
 
     def _extend(
-        self, batches: Mapping[int, RecordBatch], left: int, ask: Ask, lag: Mapping[Place, int], now: float
+        self,
+        batches: Mapping[int, RecordBatch],
+        left: int,
+        ask: Ask,
+        lag: Mapping[TopicPartition, int],
+        now: float,
     ) -> None:
         """Add to batches what need not wait for places whose end is reached, until there are `left` more."""
         empty = {task: self._filled[task].empty_places() for task in batches}
@@ -524,7 +531,7 @@ class RecordQueues:
             if waiting.blocked_since is not None:
                 waiting.blocked_since = now
 
-    def blocked(self, since: float) -> list[Place]:
+    def blocked(self, since: float) -> list[TopicPartition]:
         """List the places from which nothing has come since then, and others wait for it."""
         return [
             place

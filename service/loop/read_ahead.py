@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.elementary import ARITHMETIC
-from service.checkpoints.identity import is_continued_alike
+from service.checkpoints.config_fingerprint import is_continued_alike
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError
@@ -22,7 +22,7 @@ from service.loop.restore import Base, Restored
 from service.settings.fields import fingerprint
 from service.settings.load import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
-from service.stream.protocol import Place, ReadStream, Record, Transport
+from service.stream.protocol import ReadStream, Record, TopicPartition, Transport
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
 """What partitions of a topic that are read together may take; larger ones are read one by one."""
@@ -62,7 +62,7 @@ class KeptState(NamedTuple):
         return cls(Base(snapshot, restored.processor), rest, next_offset)
 
     def lies_in(self, first: int, end: int) -> bool:
-        """Return whether a log with these bounds goes on where this one ended."""
+        """Return whether a log with these bounds continues where this one ended."""
         return first <= self.next_offset <= end
 
     def continued(
@@ -99,7 +99,7 @@ def _follows(stored: StoredSnapshot, log: CheckpointLog, settings: Settings) -> 
     """Return whether a snapshot is of a batch in the log, and of these settings: no other model came in."""
     if stored.sequence not in log.offsets:
         return False
-    snapshot, _ = stored.read_own()  # what it goes on from is the state at hand
+    snapshot, _ = stored.read_own()  # what it continues from is the state at hand
     return is_continued_alike(snapshot, settings)
 
 
@@ -176,7 +176,7 @@ class ReadAhead(ReadStream):
         return found
 
     def _sound_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
-        """Yield the logs that can be read; who asks for another one is told why it cannot."""
+        """Yield the logs that can be read; who asks for another one is notified why it cannot."""
         for task, state in [*self.kept.items()]:
             first_offset = self._bounds[self._log, task][0]
             log = state.continued(self._records.pop(task, None), first_offset, settings)
@@ -197,7 +197,9 @@ class ReadAhead(ReadStream):
         """Return where the checkpoint log of a task ended."""
         return self._bounds[self._log, task][1]
 
-    def _replayed(self, task: int, log: CheckpointLog, places: Collection[Place]) -> dict[Place, Range]:
+    def _replayed(
+        self, task: int, log: CheckpointLog, places: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Range]:
         """Find which records of its input are to be processed again."""
         newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
         starts = {each.sequence: each.offsets for each in log.progress}

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry
 
-from service.checkpoints.identity import earlier_settings
+from service.checkpoints.config_fingerprint import earlier_settings
 from service.checkpoints.log import read_log
 from service.checkpoints.status import last_commit, newest_sound
 from service.errors import CheckpointError
@@ -21,7 +21,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.settings.topics import input_places, task_partitions
-from service.stream.protocol import Consumer, Place, Transport
+from service.stream.protocol import Consumer, TopicPartition, Transport
 from service.stream.records import by_place
 
 Start = Literal["committed", "beginning"]
@@ -30,14 +30,14 @@ _FROM_BEGINNING: Final = "`perceptron checkpoint reset --from beginning` predict
 
 
 def start_offsets(
-    stream: Transport, settings: Settings, task: int, committed: Mapping[Place, int], start: Start
-) -> Mapping[Place, int]:
-    """Find where a task that begins again goes on, by place.
+    stream: Transport, settings: Settings, task: int, committed: Mapping[TopicPartition, int], start: Start
+) -> Mapping[TopicPartition, int]:
+    """Find where a task that begins again continues, by place.
 
     Raises
     ------
     CheckpointError
-        It is to go on at the committed offsets, which are not known or lie outside the topic.
+        It is to continue at the committed offsets, which are not known or lie outside the topic.
 
     """
     places = input_places(settings, task_partitions(settings, stream, task))
@@ -56,7 +56,7 @@ def start_offsets(
     return offsets | {place: known[place] for place in offsets if place in known}
 
 
-def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapping[Place, int]:
+def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapping[TopicPartition, int]:
     """Return where the newest readable checkpoint ends: Kafka deletes the offsets of an inactive group.
 
     Empty for a task that has no checkpoint.
@@ -74,17 +74,19 @@ def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapp
 
 
 def _earlier(
-    stream: Transport, settings: Settings, task: int, offsets: Mapping[Place, int]
+    stream: Transport, settings: Settings, task: int, offsets: Mapping[TopicPartition, int]
 ) -> Sequence[Mapping[str, Any]]:
     """Return which settings held before these offsets, as far as a log tells that may be beyond repair."""
     with suppress(CheckpointError):
         _, snapshot = newest_sound(read_log(stream.read(settings.checkpoints_topic, task), settings.group))
         if snapshot is not None:
-            return earlier_settings(snapshot.identity, settings, offsets)
+            return earlier_settings(snapshot.config_fingerprint, settings, offsets)
     return ()
 
 
-def opened_writer(consumer: Consumer, context: Context, task: int) -> tuple[TaskWriter, Mapping[Place, int]]:
+def opened_writer(
+    consumer: Consumer, context: Context, task: int
+) -> tuple[TaskWriter, Mapping[TopicPartition, int]]:
     """Make the writer of a task outside the loop; return the group's committed offsets, too."""
     settings = context.settings
     partitions = task_partitions(settings, context.stream, task)
@@ -104,8 +106,8 @@ def reset(
     consumer: Consumer,
     start: Start,
     bootstrap: Bootstrap | None = None,
-) -> Mapping[Place, int]:
-    """Delete a task's checkpoints and commit a first snapshot; return the offsets it goes on at.
+) -> Mapping[TopicPartition, int]:
+    """Delete a task's checkpoints and commit a first snapshot; return the offsets it continues at.
 
     Killed on the way, it leaves no checkpoints but committed offsets: the service refuses to start, and
     the same call can be repeated.

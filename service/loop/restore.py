@@ -1,6 +1,6 @@
 """Restore the processor of a task as last committed.
 
-Recovery loads the newest sound snapshot, then learns the batches committed after it again, in their recorded
+Recovery loads the newest valid snapshot, then learns the batches committed after it again, in their recorded
 order and without output. The counts committed with the last batch prove that the same state came out.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
-from service.checkpoints.identity import (
-    BEGAN,
+from service.checkpoints.config_fingerprint import (
     EARLIER,
+    ORIGIN,
     START_MS,
-    check_identity,
+    check_config_fingerprint,
     earlier_settings,
     is_continued_alike,
 )
@@ -45,7 +45,7 @@ from service.partition.processor import Processor
 from service.settings.fields import Settings
 from service.settings.topics import input_places, input_topics, task_partitions
 from service.stream.batches import RecordBatch, in_step
-from service.stream.protocol import Place, ReadStream, Record
+from service.stream.protocol import ReadStream, Record, TopicPartition
 from service.stream.records import Pieces
 
 _log = logging.getLogger(__name__)
@@ -58,19 +58,19 @@ _RELEARNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Where a task goes on."""
+    """Where a task continues."""
 
     partition: int
     """The number of its checkpoint log."""
     processor: Processor
     sequence: int
     """Number of the last committed batch."""
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     """Next offset to be processed, by topic and partition; a place without one begins at its first record."""
     snapshot_offsets: Sequence[int]
     """Where the log that each whole snapshot needs begins, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
-    """Number of the batch behind the newest snapshot."""
+    """Number of the batch after the newest snapshot."""
     snapshot_seconds: float | None = None
     """When that was committed, since the Unix epoch; None if there is none."""
     settings_changed: bool = False
@@ -78,18 +78,18 @@ class Restored:
     offsets_are_committed: bool = True
     """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
     losses: Sequence[Loss] = ()
-    """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
+    """Input that is gone and that the settings say to continue without: committed with a snapshot at once."""
     earlier: Sequence[Mapping[str, Any]] = ()
     """`earlier_settings`, for the snapshots to come."""
     began: Mapping[str, Any] = field(default_factory=dict)
-    """How, if not with an untrained model at the first record: `BEGAN`, for the snapshots to come."""
+    """How, if not with an untrained model at the first record: `ORIGIN`, for the snapshots to come."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Of the input topics, as far as they have any."""
 
     @property
     def beside_settings(self) -> dict[str, Any]:
-        """What the snapshots to come name beside the settings."""
-        found = {EARLIER: self.earlier, BEGAN: self.began}
+        """What the snapshots to come name alongside the settings."""
+        found = {EARLIER: self.earlier, ORIGIN: self.began}
         return {name: value for name, value in found.items() if value}
 
 
@@ -106,7 +106,7 @@ def restore(
     stream: ReadStream,
     settings: Settings,
     partition: int,
-    committed: Mapping[Place, int] = MappingProxyType({}),
+    committed: Mapping[TopicPartition, int] = MappingProxyType({}),
     log: CheckpointLog | None = None,
     base: Base | None = None,
 ) -> Restored:
@@ -145,7 +145,7 @@ def _resume(
     stream: ReadStream,
     settings: Settings,
     partition: int,
-    committed: Mapping[Place, int],
+    committed: Mapping[TopicPartition, int],
     log: CheckpointLog,
     base: Base | None,
 ) -> Restored:
@@ -155,7 +155,7 @@ def _resume(
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
-    check_identity(snapshot, settings, n_batches=len(batches))
+    check_config_fingerprint(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
     processor = base.processor if base else processor_of(snapshot, settings, place)
     places = input_places(settings, task_partitions(settings, stream, partition))
@@ -181,16 +181,16 @@ def _resume(
         settings_changed=not is_continued_alike(snapshot, settings),
         offsets_are_committed=all(committed.get(each) == offset for each, offset in unread.items()),
         losses=losses,
-        earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
-        began=snapshot.identity.get(BEGAN, {}),
+        earlier=earlier_settings(snapshot.config_fingerprint, settings, offsets, resumed),
+        began=snapshot.config_fingerprint.get(ORIGIN, {}),
         topic_ids=topic_ids(stream, input_topics(settings)),
     )
 
 
-def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[Place, int]) -> None:
+def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[TopicPartition, int]) -> None:
     known = {topic: None for topic, _ in offsets}
     if unread := [topic for topic in input_topics(settings) if topic not in known]:
-        what = "partition %d: the model has read nothing of %s, and goes on there; it has read %s"
+        what = "partition %d: the model has read nothing of %s, and continues there; it has read %s"
         _log.warning(what, partition, ", ".join(unread), ", ".join(known))
 
 
@@ -200,7 +200,7 @@ def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processo
         what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
         raise NewerRelease.wrote(f"{place}: {what}")
     processor = make_processor(settings)
-    processor.start_ms = snapshot.identity.get(BEGAN, {}).get(START_MS, processor.start_ms)
+    processor.start_ms = snapshot.config_fingerprint.get(ORIGIN, {}).get(START_MS, processor.start_ms)
     try:
         check_form(snapshot.state)
         processor.restore(snapshot.state)
@@ -220,7 +220,7 @@ def _begin(
     stream: ReadStream,
     settings: Settings,
     partition: int,
-    committed: Mapping[Place, int],
+    committed: Mapping[TopicPartition, int],
     log: CheckpointLog,
 ) -> Restored:
     """Start from nothing, at the first record there is; what was committed before says if any is gone."""
@@ -258,7 +258,7 @@ def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snaps
 
 def _replay(
     stream: ReadStream,
-    ends: Mapping[Place, int],
+    ends: Mapping[TopicPartition, int],
     log: CheckpointLog,
     snapshot: Snapshot,
     processor: Processor,
@@ -278,7 +278,7 @@ def _replay(
             RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()
         )
         _add_schemas(processor, later_schemas, batch.sequence, records)
-        processor.process_batch(records, batch.now_ms)
+        processor.process_batch(records, batch.processing_time_ms)
     last = batches[-1]
     lacking = {topic: n - processor.counters.consumed.get(topic, 0) for topic, n in last.consumed.items()}
     missing = {topic: count for topic, count in lacking.items() if count > 0}

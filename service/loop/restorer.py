@@ -1,4 +1,4 @@
-"""Restore tasks that are assigned together, beside the loop."""
+"""Restore tasks that are assigned together, next to the loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.loop.restore import Restored, restore
 from service.loop.standby import Standby
 from service.loop.task import TaskWriter
 from service.settings.topics import output_topics
-from service.stream.protocol import Consumer, Place, RecordLimit
+from service.stream.protocol import Consumer, RecordLimit, TopicPartition
 from service.stream.records import by_place
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Background:
         self._is_over = Event()
 
     def is_over(self) -> bool:
-        """Return whether nobody waits for anything any more; what runs looks at it now and then."""
+        """Return whether no one waits for anything any more; what runs looks at it now and then."""
         return self._is_over.is_set()
 
     def run(self, what: Callable[[], None]) -> None:
@@ -98,11 +98,11 @@ class Restorer:
             self._background.run(partial(standby.advance, numbers))
 
     def close(self) -> None:
-        """Wait for what is being restored, which nobody needs any more."""
+        """Wait for what is being restored, which no one needs any more."""
         self._background.close()
 
     def restore(self, openings: Sequence[Opening]) -> None:
-        """Restore tasks beside the loop; their openings are told what came of it."""
+        """Restore tasks next to the loop; their openings are told what came of it."""
         if openings:
             self._background.run(partial(self._restore_all, openings))
 
@@ -136,13 +136,15 @@ class Restorer:
                 with suppress(InvalidStateError):  # cancelled
                     opening.found.set_result(restored)
 
-    def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[Place, int]:
+    def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[TopicPartition, int]:
         """Wait until no former owner can commit any more; return the group's committed offsets."""
         partitions = [each for opening in openings for each in opening.writer.partitions]
         topic = self._settings.checkpoints_topic if log else ""
         return by_place(self._consumer.take_over(partitions, topic))
 
-    def _restored(self, ahead: ReadAhead, opening: Opening, committed: Mapping[Place, int]) -> Restored:
+    def _restored(
+        self, ahead: ReadAhead, opening: Opening, committed: Mapping[TopicPartition, int]
+    ) -> Restored:
         """Restore what was committed; from the stream again if what was read ahead is refused.
 
         A process that was frozen meanwhile may have read what is another's.

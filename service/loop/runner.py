@@ -2,7 +2,7 @@
 
     poll → process → commit → poll → …
 
-While more records wait, the next batch is polled for and processed beside the commit.
+While more records wait, the next batch is polled for and processed alongside the commit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from service.monitoring.health import State
 from service.monitoring.throughput_log import ThroughputLog
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
-from service.stream.protocol import Consumer, Place
+from service.stream.protocol import Consumer, TopicPartition
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """The longest wait for records in one step: the longest delay before a stop or a commit's end is noticed."""
@@ -66,7 +66,7 @@ class Runner:
         self._availability = Availability(context)
         self._topics = input_topics(settings)
         self._queues = RecordQueues(self._topics)
-        self._lag: Mapping[Place, int] = {}
+        self._lag: Mapping[TopicPartition, int] = {}
         self._ask_lag_at = 0.0
         self._n_asked = 0
         self._size = BatchSize(settings)
@@ -96,7 +96,7 @@ class Runner:
         Raises
         ------
         ServiceError
-            The loop cannot go on; what was committed stays, the rest will be done after a restart.
+            The loop cannot continue; what was committed stays, the rest will be done after a restart.
 
         """
         self._time.expects_no_more = exit_at_end
@@ -123,7 +123,7 @@ class Runner:
         self._opener = IntakeOpener(self._context, self._consumer, self._queues)
 
     def step(self) -> bool:
-        """Process and commit a batch of each task that has one; then open others, beside the loop.
+        """Process and commit a batch of each task that has one; then open others, next to the loop.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Runner:
         return not batch and not self._queues and not self._tasks.is_waiting
 
     def _process(self, batch: Mapping[int, RecordBatch]) -> None:
-        """Process a batch of each task and commit them all; while more waits, that goes on meanwhile."""
+        """Process a batch of each task and commit them all; while more waits, that continues meanwhile."""
         seconds = 0.0
         for number, records in batch.items():
             with self._health.doing(f"a batch of partition {number}"):
@@ -206,7 +206,7 @@ class Runner:
             return _SHORT_POLL_SECONDS if self._tasks.is_opening else _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
-    def _ask(self, places: Collection[Place]) -> Mapping[Place, int]:
+    def _ask(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Ask the stream where topics end; if it does not answer, say so and ask again with the next poll."""
         try:
             with self._health.asking():

@@ -1,7 +1,7 @@
 """Make a partition's snapshots when they are due, and delete old ones.
 
 A snapshot is made of a copy of the state, taken between two batches. A small one is committed with its batch.
-A larger one is begun once that commit has begun. It is packed beside the loop and written with the batches
+A larger one is begun once that commit has begun. It is packed next to the loop and written with the batches
 that follow, a few chunks with each: it counts once its last chunk is committed. Behind it follow increments
 with what changed since, each made in the same way, until they are as large together.
 """
@@ -24,7 +24,7 @@ from service.loop.context import Context
 from service.loop.restore import Restored
 from service.partition.processor import Processor
 from service.settings.fields import fingerprint
-from service.stream.protocol import Output, Place
+from service.stream.protocol import Output, TopicPartition
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class _Chain(NamedTuple):
     """A whole snapshot and its increments, all committed."""
 
     sequence: int
-    """Number of the batch behind the newest."""
+    """Number of the batch after the newest."""
     mark: bytes
     """Of the newest."""
     whole_bytes: int
@@ -120,9 +120,9 @@ class _UnderWay:
     Parameters
     ----------
     sequence
-        Number of the batch behind it.
+        Number of the batch after it.
     chain
-        What it goes on from as an increment; None: it is whole.
+        What it continues from as an increment; None: it is whole.
     log_offset
         Where in the log begins what it needs: the progress after that batch.
     packed
@@ -167,7 +167,7 @@ class _UnderWay:
         return chunks
 
     def committed(self) -> _Chain:
-        """Return what the next increment goes on from."""
+        """Return what the next increment continues from."""
         if self.chain is None:
             return _Chain(self.sequence, self.mark, self.size_bytes)
         return self.chain.grown(self.sequence, self.mark, self.size_bytes)
@@ -183,12 +183,12 @@ class Snapshots:
     address
         Where they go.
     restored
-        The state that the task goes on from.
+        The state that the task continues from.
 
     Attributes
     ----------
     sequence : int
-        Number of the batch behind the newest one.
+        Number of the batch after the newest one.
 
     """
 
@@ -207,7 +207,7 @@ class Snapshots:
         self._began_at = self._clock.monotonic() - _age_seconds(restored, self._clock.time())
         self._under_way: _UnderWay | None = None
         self._chain: _Chain | None = None
-        """What the next one can go on from: what this process has committed, and noted each change since."""
+        """The snapshot that the next increment extends, if this process has noted each change since."""
         self._state_bytes = 0
         """The size of the last whole one, about."""
         if restored.snapshot_seconds is not None:
@@ -237,13 +237,13 @@ class Snapshots:
 
     @property
     def is_large(self) -> bool:
-        """Whether the next one is likely to be written with later batches: it may be begun behind its own."""
+        """Whether the next one is likely to be written with later batches: it may be begun after its own."""
         return self._state_bytes > AT_ONCE_BYTES
 
     def begin(
         self,
         sequence: int,
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
         processor: Processor,
         *,
         at_once: bool = False,
@@ -263,7 +263,7 @@ class Snapshots:
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         if at_once:  # no question before a hand-over: what the one before needs is enough for this one
             log_offset = self._offsets[-1] if self._offsets else 0
-        else:  # nobody else writes here: what is committed behind this batch lies at or after the present end
+        else:  # no other process writes here: what follows this batch lies at or after the present end
             log_offset = self._stream.bounds(self._address.topic, self._address.partition)[1]
         before = None if chain is None else (chain.sequence, chain.mark)
         pack = partial(snapshot_records, snapshot, self._address, before)
@@ -271,7 +271,7 @@ class Snapshots:
         self._under_way = _UnderWay(sequence, log_offset, pack() if at_once else Packing(pack), chain)
 
     def _copy(self, processor: Processor) -> tuple[_Chain | None, PackedMapping]:
-        """Copy what changed since the newest one, with the chain that this goes on from; or all, and None.
+        """Copy what changed since the newest one, with the chain that this continues from; or all, and None.
 
         From here on changes are noted since this copy: until it is committed, there is no chain.
         """

@@ -35,7 +35,7 @@ class Standby:
     context
         The stream, the settings and the time.
     is_over
-        Whether nobody needs the states any more.
+        Whether no one needs the states any more.
 
     """
 

@@ -2,7 +2,7 @@
 
 Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
 
-A commit may go on while the next batch is processed. Nothing of it is published before it has succeeded, and
+A commit may continue while the next batch is processed. Nothing of it is published before it succeeds, and
 no other commit is begun before.
 """
 
@@ -27,7 +27,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Published
 from service.stream.batches import OutputBatch, RecordBatch
-from service.stream.protocol import NO_LIMIT, Output, Place, Record, RecordLimit, Writer
+from service.stream.protocol import NO_LIMIT, Output, Record, RecordLimit, TopicPartition, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class TaskWriter:
         return frozenset(self._writers)
 
     def begin(
-        self, outputs: Sequence[Output], offsets: Mapping[Place, int], *, compress: bool = False
+        self, outputs: Sequence[Output], offsets: Mapping[TopicPartition, int], *, compress: bool = False
     ) -> None:
         """Begin a commit; see `Writer.begin`."""
         with self._health.asking():
@@ -93,7 +93,7 @@ class _Batch(NamedTuple):
     """A batch that was processed, and is being committed."""
 
     sequence: int
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     records: RecordBatch
     outputs: Sequence[Output]
     n_answers: int
@@ -110,9 +110,9 @@ class Task:
     context
         The stream, the settings, where to report, and the time.
     restored
-        The state to go on from.
+        The state to continue from.
     writer
-        Made before the state was read, so that nobody else can have committed since.
+        Made before the state was read, so that no other process can have committed since.
     live
         The model as published for the API and the page; None: nowhere.
     letter_limit
@@ -152,7 +152,7 @@ class Task:
         self._letter_limit = letter_limit
         self._sources = sources
         self._under_way: tuple[_Batch | None, Published | None] | None = None
-        """What the commit under way has committed beside chunks of a snapshot."""
+        """What the commit under way has committed alongside chunks of a snapshot."""
         self._is_clean, self.seconds = True, 0.0
         self.hand_over_bytes: float = HAND_OVER_BYTES
         """The largest snapshot that is made when the task is handed over."""
@@ -167,7 +167,7 @@ class Task:
             self._begin_snapshot()
             return
         elif not restored.offsets_are_committed:
-            # Or nobody could tell where the group is until its next batch.
+            # Or no one could tell where the group is until its next batch.
             self._begin((), self._state())
             return
         self._publish(self._state())
@@ -180,11 +180,11 @@ class Task:
         self._sequence += 1
         self._commit_snapshot()
         for loss in losses:
-            _log.warning("%s; going on without (on_data_loss)", loss.what)
+            _log.warning("%s; continuing without (on_data_loss)", loss.what)
             self._context.metrics.events_lost.labels(loss.topic).inc(loss.records)
 
     @property
-    def offsets(self) -> dict[Place, int]:
+    def offsets(self) -> dict[TopicPartition, int]:
         """Next offset to be processed, by topic and partition."""
         return dict(self._offsets)
 
@@ -214,10 +214,10 @@ class Task:
         Raises
         ------
         RegistryUnavailable
-            A schema is needed: nothing has been done, and this task may go on with the same batch.
+            A schema is needed: nothing has been done, and this task may continue with the same batch.
         TransportError
             Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
-            must not go on.
+            must not continue.
 
         """
         clock = self._context.clock
@@ -228,13 +228,13 @@ class Task:
             self.finish_commit()  # this may take long
             raise
         self._is_clean = False
-        now_ms = int(clock.time() * 1000)
-        outputs, must_compress = self._predict_and_learn(records, now_ms)
+        processing_time_ms = int(clock.time() * 1000)
+        outputs, must_compress = self._predict_and_learn(records, processing_time_ms)
         n_answers = len(outputs)
         self._sequence += 1
         self._offsets |= records.next_offsets()
         outputs += schema_records(schemas, self._sequence, self._address)
-        outputs.append(progress_record(self._progress(now_ms), self._address))
+        outputs.append(progress_record(self._progress(processing_time_ms), self._address))
         batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, began)
         state = self._state()
         self.finish_commit()
@@ -242,12 +242,14 @@ class Task:
         self._begin_batch(batch, state, must_compress=must_compress)
         self._is_clean = True
 
-    def _predict_and_learn(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
+    def _predict_and_learn(
+        self, records: Sequence[Record], processing_time_ms: int
+    ) -> tuple[list[Output], bool]:
         """Return what is to be written, and whether it has to be compressed."""
         clock = self._context.clock
         began = clock.monotonic()
         with self._learning:
-            outputs, dead_letters = self._processor.process_batch(records, now_ms)
+            outputs, dead_letters = self._processor.process_batch(records, processing_time_ms)
         self.seconds = clock.monotonic() - began
         if records:
             self._context.metrics.process_duration.observe_all([self.seconds / len(records)], len(records))
@@ -255,10 +257,10 @@ class Task:
             return outputs, False
         return fit_all(outputs, self._context.settings.dead_letters_topic, self._letter_limit)
 
-    def _progress(self, now_ms: int) -> Progress:
+    def _progress(self, processing_time_ms: int) -> Progress:
         processor = self._processor
         return Progress(
-            self._sequence, self._offsets, processor.counts(), processor.counters.consumed, now_ms
+            self._sequence, self._offsets, processor.counts(), processor.counters.consumed, processing_time_ms
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
@@ -282,7 +284,7 @@ class Task:
         self._under_way = batch, state
 
     def copy_state(self) -> None:
-        """Copy the present state for a snapshot, if one is due, while the commit of the last batch goes on.
+        """Copy the present state for a snapshot, if one is due, while the commit of the last batch continues.
 
         No answer waits for it. Raises `TransportError` where the stream does not answer.
         """
@@ -309,7 +311,7 @@ class Task:
         Raises
         ------
         TransportError
-            Nothing of it was written, as far as is known; this task must not go on.
+            Nothing of it was written, as far as is known; this task must not continue.
 
         """
         if self._under_way is None:
@@ -399,11 +401,11 @@ class Task:
         return self._processor.decoder.unfound()
 
     def hand_over(self) -> int:
-        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to learn again.
+        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to replay .
 
         Returns how many bytes it has.
 
-        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but learns again.
+        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but replay .
 
         Raises
         ------

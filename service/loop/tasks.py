@@ -46,7 +46,7 @@ from service.stream.protocol import NO_LIMIT, Consumer, RecordLimit
 
 _log = logging.getLogger(__name__)
 
-PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
+RETRYABLE: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same task can be tried again; every other one ends the loop."""
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
@@ -102,7 +102,7 @@ class Failures:
         self._backoffs.pop(partition, None)
 
     def forget_batch(self, partition: int) -> None:
-        """Forget the batch that failed: recovery finds out where the partition goes on."""
+        """Forget the batch that failed: recovery finds out where the partition continues."""
         self._to_repeat.discard(partition)
 
     def forget_batches(self) -> None:
@@ -118,7 +118,7 @@ class Tasks:
     context
         The stream, the settings, where to report, time and chance.
     queues, availability
-        Where records of open tasks wait; who is told of passing errors.
+        Where records of open tasks wait; who is notified of passing errors.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Tasks:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a task is being restored beside the loop."""
+        """Whether a task is being restored next to the loop."""
         return bool(self._openings)
 
     @property
@@ -187,12 +187,12 @@ class Tasks:
                     self._failures.forget_batches()
 
     def expect_no_owner(self) -> None:
-        """Let each task be handed over with a snapshot of any size: nobody waits for it."""
+        """Let each task be handed over with a snapshot of any size: no one waits for it."""
         for task in self.running.values():
             task.hand_over_bytes = inf
 
     def close(self) -> None:
-        """Wait for what is being restored, which nobody needs any more."""
+        """Wait for what is being restored, which no one needs any more."""
         self._restorer.close()
 
     # Processing and committing
@@ -240,7 +240,7 @@ class Tasks:
             self._queues.forget(number)
             self._failures.note(number)
             self._postpone(number, error)
-        except PASSING as error:
+        except RETRYABLE as error:
             self._fail(number, error)
         else:
             if not task.is_committing:
@@ -283,7 +283,7 @@ class Tasks:
     # Opening
 
     def open_waiting(self) -> None:
-        """Begin to open the tasks whose time has come; let those that were restored go on.
+        """Begin to open the tasks whose time has come; let those that were restored continue.
 
         A task to which partitions were added is handed over to its successor in this process.
         """
@@ -313,7 +313,7 @@ class Tasks:
         try:
             self._growth.reach(partitions[-1])
             writers = {each: self._consumer.writer(each) for each in partitions}
-        except PASSING as error:
+        except RETRYABLE as error:
             self._set_aside(number)
             self._postpone(number, error)
             return None
@@ -328,7 +328,7 @@ class Tasks:
         return opening
 
     def _report(self) -> None:
-        """Say what is being opened, and since when: nobody else would notice if it did not end."""
+        """Say what is being opened, and since when: no other process would notice if it did not end."""
         first = min(self._openings.values(), key=lambda each: each.since, default=None)
         stall = None
         if first is not None:
@@ -366,7 +366,7 @@ class Tasks:
                 self._set_aside(number)
                 if task is not None:
                     task.close()
-            if not isinstance(error, PASSING):
+            if not isinstance(error, RETRYABLE):
                 raise
             self._postpone(number, error)
         else:
@@ -381,7 +381,7 @@ class Tasks:
             self._consumer.send()
 
     def _keep_others(self) -> None:
-        """Keep the states of tasks that other members own, if `standby` says so, beside the loop."""
+        """Keep the states of tasks that other members own, if `standby` says so, next to the loop."""
         if not self._openings and self._consumer.has_joined():
             n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
             self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())

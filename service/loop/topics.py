@@ -154,7 +154,7 @@ class IntakeOpener:
     """Makes intakes ready to append, on the thread of the loop.
 
     An intake may append once no other process can, and all that others have appended is processed: its writer
-    is made first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
+    is made first, then the topics' ends are read, then the loop continues to these ends as it would anyway.
 
     Parameters
     ----------

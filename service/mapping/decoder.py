@@ -1,6 +1,6 @@
 """Decode records to events and labels, or reject them with a reason.
 
-The service's own schema is read here, records of any other by the mapper of their topic.
+The service's native schema is read here, records of any other by the mapper of their topic.
 
 `decoder.pxd` gives this module its C types.
 """
@@ -35,7 +35,7 @@ class Decoder:
     max_message_bytes
         Longest value taken.
     events, labels
-        Read the records of each topic; None if these have the service's own schema.
+        Read the records of each topic; None if these have the native schema.
     labels_topic
         Records of this topic are labels.
 
@@ -65,7 +65,7 @@ class Decoder:
 
     @property
     def has_own_schema(self) -> bool:
-        """Whether all records have the service's own schema."""
+        """Whether all records have the native schema."""
         return self._events is None and self._labels is None
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:

@@ -1,11 +1,11 @@
-"""Make what an event of another schema is judged by: named values, vectors, and what windows count of it.
+"""Make what an event of another schema is evaluated by: named values, vectors, and what windows count of it.
 
 In this order: the paths of `events.features`, the lists of numbers of `events.vectors`, the function of the
 user's own that `events.hook` names, the expressions of `events.derive`, the inputs of windows.
 
 Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep
-it is there: its place in the list would be of no use to a linear model. Null is no feature. The places that
-other settings use are a tree: they are no features of an object that is taken whole.
+it is there: its place in the list would be of no use to a linear model. Null makes no feature. Places that
+other settings use are a tree: they are not features of an object that is taken whole.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ class MadeFeatures(NamedTuple):
 
     features: Features
     vectors: VectorFeatures | None
-    """The vectors behind those features, where they need no check."""
+    """The vectors after those features, where they need no check."""
     text: str | None
     """The text that a hook returns; None if it returns none."""
 
@@ -343,7 +343,7 @@ class FeatureStep:
     settings
         Of the events.
     others
-        Places that are no features where an object around them is taken.
+        Places that are not features where an object around them is taken.
     max_name_chars
         Most characters of the names that nested features of an event make, together.
 
@@ -426,9 +426,9 @@ class Vectors:
                 self._add(features, self._names_of(path.expression, values), values)
 
     def pack(self, features: Features, document: object) -> VectorFeatures | None:
-        """Return the vectors of a document as arrays, which stand behind the features that it is given.
+        """Return the vectors of a document as arrays, which stand after the features that it is given.
 
-        None where `add` has to judge: values are missing, or are no numbers, or two features are alike.
+        None where `add` has to evaluate: values are missing, or are not numbers, or two features are alike.
         Raises as `add` does.
         """
         self._new, name_chars = {}, features.name_chars
@@ -581,7 +581,7 @@ class Hook:
             raise self._rejection(f"{_RESULT}, not {type(found).__name__}")
         for name, value in made.items():
             if not isinstance(name, str):
-                raise self._rejection(f"a feature's name is no text: {name!r:.50}")
+                raise self._rejection(f"a feature's name is not a text: {name!r:.50}")
             features.found.pop(name, None)
             try:
                 features.add(value, name, f"{name}.", NOTHING)

@@ -1,6 +1,6 @@
 """Make messages of records of other schemas, as the settings say.
 
-The result is validated as messages of the service's own schema are. A rejection names the path.
+The result is validated as messages of the native schema are. A rejection names the path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from service.mapping.texts import text_of_html
 from service.mapping.windowed import written
 from service.messages.features import VectorFeatures
 from service.messages.incoming import Incoming, check_fields, own_message, rejection_of_fields
-from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.labels import LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.paths import Find, Keys, Path, PathError, event_time_ms, parse_path
 from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
 from service.messages.schema import check_input
@@ -178,7 +178,7 @@ class Mapper:
     Parameters
     ----------
     settings
-        Paths of the fields; by default, those of the service's own schema.
+        Paths of the fields; by default, those of the native schema.
     vocabulary
         The label values to take.
     read_value
@@ -261,7 +261,7 @@ class Mapper:
             return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
         return rejection_of_fields(found, lambda location: self._place_of(location, document))
 
-    def _truth(self, label: LabelValue) -> Truth:
+    def _truth(self, label: LabelValue) -> TrueLabel:
         try:
             return self._vocabulary.truth(label)
         except UnknownLabelError as error:
@@ -289,7 +289,7 @@ def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] 
 
 
 class OwnMapper(Mapper):
-    """Takes documents that have the fields of the own schema; null is then a missing value."""
+    """Takes documents that have the fields of the native schema; null is then a missing value."""
 
     def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
         super().__init__(settings, vocabulary, read_value, None)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 _OPENING: Final = re.compile(r"<(?:(!--)|[!?]|/?([A-Za-z][A-Za-z0-9]*))")
 _HIDDEN: Final = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "head")}
-"""Elements whose content nobody reads, with what ends them."""
+"""Elements whose content no one reads, with what ends them."""
 _WITHIN_WORDS: Final = frozenset({"a", "b", "em", "font", "i", "s", "span", "strong", "u", "wbr"})
 """Elements that may begin and end in the middle of a word."""
 
@@ -184,7 +184,7 @@ def _first(parts: list[Message], kind: str) -> str | None:
 
 
 def _content(part: Message) -> str:
-    """Return the text of a part; what is no character becomes U+FFFD, as mail programs show it."""
+    """Return the text of a part; what is not a character becomes U+FFFD, as mail programs show it."""
     try:
         payload = part.get_payload(decode=True)
     except _BROKEN:

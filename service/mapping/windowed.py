@@ -56,7 +56,7 @@ class WindowedFields:
     windows
         Their settings.
     derived
-        Names of derived features: these are no paths.
+        Names of derived features: these are not paths.
     is_missing
         Returns whether the value of a field means that there is none; None: none does.
 

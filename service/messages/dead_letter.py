@@ -1,6 +1,6 @@
 """Dead letters: the bytes of a refused record, with the reason and its origin as headers.
 
-A letter always fits its topic: the whole of it where that fits, compressed if need be; else cut, and says so.
+A dead letter always fits its topic: whole, compressed if need be, or else cut and marked as cut.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ REASON: Final = "error.reason"
 MESSAGE: Final = "error.message"
 SOURCE: Final = ("source.topic", "source.partition", "source.offset")
 EVENT_TIME: Final = "source.timestamp"
-"""Milliseconds since the Unix epoch; a letter's own timestamp is the time of writing."""
+"""Milliseconds since the Unix epoch; a dead letter's own timestamp is the time of writing."""
 TRUNCATED: Final = "error.truncated"
-TOLD: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
-"""What every letter says of its record, in this order, behind the producer's own headers."""
+ORIGIN_HEADERS: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
+"""What every dead letter says of its record, in this order, after the producer's own headers."""
 SIZE: Final = "source.size"
 _SHA256: Final = "source.sha256"
 _KEY_SIZE: Final = "source.key_size"
 _N_HEADERS: Final = "source.headers"
-"""What a letter that was cut says besides; value, key and headers are counted as they were before."""
-HEADERS: Final = frozenset({*TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
+"""What a dead letter that was cut says besides; value, key and headers are counted as they were before."""
+HEADERS: Final = frozenset({*ORIGIN_HEADERS, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
 REPLAYED_FROM: Final = "replayed.from"
-"""In a record that a replay has brought back: where its letter lies."""
+"""In a record that a replay has brought back: where its dead letter lies."""
 
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
@@ -40,10 +40,10 @@ _HEADER_FRAME_BYTES: Final = 10
 
 
 def split_headers(headers: Headers) -> tuple[Headers, Headers]:
-    """Split a letter's headers into those of its record and its own.
+    """Split a dead letter's headers into those of its record and its own.
 
-    A record may have headers with the names of a letter's own, be it a letter that was sent as an event: the
-    letter's are the last ones, beginning with the last reason.
+    A record may have headers with the names of a dead letter's own, such as a dead letter that was sent as
+    an event: its own are the last ones, beginning with the last reason.
     """
     names = [name for name, _ in headers]
     n_own = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
@@ -75,7 +75,7 @@ class DeadLetter(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether something of the record was cut off: such a letter does not go back."""
+        """Whether something of the record was cut off: such a dead letter does not go back."""
         return self.full_size is not None
 
     @classmethod
@@ -111,8 +111,11 @@ def _whole_number(text: str, default: int) -> int:
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
     """Make the dead letter of a refused record: key, value and the producer's own headers unchanged."""
-    told = (rejection.reason, rejection.message, *record[:4])
-    ours = ((name, str(value).encode(errors="replace")) for name, value in zip(TOLD, told, strict=True))
+    origin = (rejection.reason, rejection.message, *record[:4])
+    ours = (
+        (name, str(value).encode(errors="replace"))
+        for name, value in zip(ORIGIN_HEADERS, origin, strict=True)
+    )
     return Output(topic, record.key, record.value, (*record.headers, *ours))
 
 
@@ -152,7 +155,7 @@ def _compressed_bytes(letter: Output) -> int:
 
 
 def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Headers:
-    """Return what the letter of a record says besides if it is cut."""
+    """Return what the dead letter of a record says besides if it is cut."""
     key, value = key or b"", value or b""
     return (
         (TRUNCATED, b"true"),
@@ -164,15 +167,15 @@ def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Header
 
 
 def _cut(letter: Output, max_bytes: int) -> Output:
-    """Cut a letter: what says why and where from stays, then the key, the producer's headers, the value.
+    """Cut a dead letter: what says why and where from stays, then the key, the producer's headers, the value.
 
     A key and the headers that would take more than half of what is left make room for the value.
     """
-    own, told = letter.headers[: -len(TOLD)], letter.headers[-len(TOLD) :]
-    told = _with_message_cut(told, max_bytes // 8)
+    own, origin = letter.headers[: -len(ORIGIN_HEADERS)], letter.headers[-len(ORIGIN_HEADERS) :]
+    origin = _with_message_cut(origin, max_bytes // 8)
     key, value = letter.key or b"", letter.value or b""
     marks = marks_of(key, value, own)
-    bare = letter._replace(key=b"", value=b"", headers=(*told, *marks))
+    bare = letter._replace(key=b"", value=b"", headers=(*origin, *marks))
     left = max_bytes - record_bytes(bare)
     key = key[: max(0, left // 2)]
     left -= len(key)
@@ -184,10 +187,10 @@ def _cut(letter: Output, max_bytes: int) -> Output:
     )
 
 
-def _with_message_cut(told: Headers, max_bytes: int) -> Headers:
+def _with_message_cut(origin: Headers, max_bytes: int) -> Headers:
     """Cut the error's message, which is the only one of them that may be long, between two characters."""
 
     def cut(value: bytes) -> bytes:
         return value if len(value) <= max_bytes else value[:max_bytes].decode(errors="ignore").encode()
 
-    return tuple((name, cut(value) if name == MESSAGE else value) for name, value in told)
+    return tuple((name, cut(value) if name == MESSAGE else value) for name, value in origin)

@@ -15,7 +15,7 @@ cdef class EventReader:
     cdef dict _template
     cdef Py_ssize_t _n_last
     cdef list _known_names
-    # The expected names in quotes, one behind the other, and how long each is.
+    # The expected names in quotes, one after the other, and how long each is.
     cdef bytes _written
     cdef Py_ssize_t _sizes[MOST_EXPECTED]
     cdef double _numbers[MOST_EXPECTED]

@@ -103,7 +103,7 @@ class HashedNames:
         last: dict[int, float],
         is_scaled: bool,  # noqa: FBT001  C has no keywords
     ) -> IndexedValues | None:
-        """Make values of hashed features and, behind them, of vectors and of a text, as `joined_values` does.
+        """Make values of hashed features and, after them, of vectors and of a text, as `joined_values` does.
 
         None if two of the three have an index in common.
         """
@@ -133,7 +133,7 @@ class HashedNames:
 
 
 class VectorFeatures(FeatureArray):
-    """An immutable mapping of features and, behind them, of the numbers of vectors.
+    """An immutable mapping of features and, after them, of the numbers of vectors.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class VectorFeatures(FeatureArray):
 
 
 def listed_values(names: tuple[str, ...], values: list[Any]) -> NamedValues | None:
-    """Make values of a list; None if one of them is no float or integer of at most `MAX_MAGNITUDE`.
+    """Make values of a list; None if one of them is not a float or integer of at most `MAX_MAGNITUDE`.
 
     Names are strings, no two alike, one for each.
     """
@@ -250,7 +250,7 @@ class FeatureExtractor:
     feature hashing for multitask learning (Weinberger et al. 2009). Hashed, the index of a tenant's
     feature is MurmurHash3, as above, of `tenant=acme×` in UTF-8 and the index of the feature for all in four
     bytes, little-endian; that of the tenant's bias of `tenant=acme`. With `hash_key`, eight bytes that
-    BLAKE2b makes of the key and `tenant=acme` stand for the tenant, behind the index: a producer cannot
+    BLAKE2b makes of the key and `tenant=acme` stand for the tenant, after the index: a producer cannot
     compute which features meet another tenant's weights.
     """
 
@@ -272,7 +272,7 @@ class FeatureExtractor:
         text
             Free text, or None.
         tenant
-            Whose event it is; None: of nobody in particular.
+            Whose event it is; None: of no one in particular.
 
         """
         x: X = {}
@@ -306,7 +306,7 @@ class FeatureExtractor:
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Make x as `extract` does, as arrays where nothing is to be changed.
 
-        These are the event's own `NamedValues`, its vectors behind its other features and before those of its
+        These are the event's own `NamedValues`, its vectors after its other features and before those of its
         text, or the hashed features of its text alone.
         """
         if text and not features and tenant is None and not self._l2 and self._hasher is not None:
@@ -344,7 +344,7 @@ class FeatureExtractor:
         return x
 
     def _of_tenant(self, x: X, tenant: str) -> X:
-        """Return the features of one tenant beside those for all."""
+        """Return the features of one tenant alongside those for all."""
         if self._mask:
             return self._hashed_of_tenant(x, f"{_TENANT}={tenant}")
         escaped = tenant.replace("\\", "\\\\").replace("×", "\\×")
@@ -386,7 +386,7 @@ class RawFeatures:
         text: str | None,
         tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
     ) -> X:
-        """Return the features with the text beside them: `text`, or `text of the event` where that is one.
+        """Return the features with the text alongside them: `text`, or `text of the event` where that is one.
 
         Raises `Rejection` if there is a text alone, and it says nothing to the model.
         """

@@ -1,4 +1,4 @@
-"""Events and labels as they may reach the model; rejections of values of the service's own schema.
+"""Events and labels as they may reach the model; rejections of values of the native schema.
 
 What is not finite, too large, unknown or malformed is rejected.
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.values import NamedValues
-from service.messages.labels import MAX_WEIGHT, LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.labels import MAX_WEIGHT, LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
 
@@ -43,7 +43,7 @@ class Incoming:
     timestamp_ms : int or None
         Event time, where the message says it; else it is the record's.
     tenant : str or None
-        Whose event it is; None: of nobody in particular.
+        Whose event it is; None: of no one in particular.
     windowed : tuple of WindowInput or None
         What windows by key count of it, by window; None where there are none.
     weight : float or None
@@ -57,7 +57,7 @@ class Incoming:
         features: Features | None,
         text: str | None,
         label: LabelValue | None,
-        truth: Truth | None,
+        truth: TrueLabel | None,
         message_bytes: int,
     ) -> None:
         self.id = id
@@ -74,11 +74,11 @@ class Incoming:
 
 
 def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> Incoming:
-    """Make a message of the fields of the own schema. Raises `Rejection`."""
+    """Make a message of the fields of the native schema. Raises `Rejection`."""
     event_id, features, text, label, weight = fields
     if type(features) is NamedValues:
         features = features.as_dict()
-    truth: Truth | None = None
+    truth: TrueLabel | None = None
     if label is not None:
         try:
             truth = vocabulary.truth(label)
@@ -92,7 +92,7 @@ def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> I
 
 
 def read_fields(value: bytes) -> Fields:
-    """Read the fields of the own schema from JSON. Raises `Rejection`."""
+    """Read the fields of the native schema from JSON. Raises `Rejection`."""
     try:
         return _fields(read_input(value))
     except ValidationError as error:
@@ -100,7 +100,7 @@ def read_fields(value: bytes) -> Fields:
 
 
 def check_fields(document: object) -> Fields:
-    """Check fields of the own schema that were found elsewhere; a feature that is None is none.
+    """Check fields of the native schema that were found elsewhere; a feature that is None is none.
 
     Raises `Rejection`.
     """
@@ -164,7 +164,7 @@ def rejection_of_fields(
 
 
 def rejection_of_syntax(value: bytes, message: str) -> Rejection:
-    """Return the refusal of a value that is no JSON, which a reader of JSON has called `message`."""
+    """Return the refusal of a value that is not a JSON, which a reader of JSON has called `message`."""
     try:
         value.decode()
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
 # Tokens of JSON as C reads them, and scalars as Python objects: what event_reader.pyx is made of. No module of its own.
 #
-# Bytes of Python end with a zero that is no part of them. No token has one, so that whoever stops at the first
+# Bytes of Python end with a zero that is not a part of them. No token has one, so that whoever stops at the first
 # byte that does not fit stays within the bytes, however they are cut.
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
@@ -78,7 +78,7 @@ cdef extern from *:
         while (end - at >= 8) {
             uint64_t eight, others;
             memcpy(&eight, at, 8);
-            /* The top bit of each byte that is no digit, up to the first. */
+            /* The top bit of each byte that is not a digit, up to the first. */
             others = ((eight + 0x4646464646464646) | (eight - 0x3030303030303030)) & 0x8080808080808080;
             int n = others ? __builtin_ctzll(others) >> 3 : 8;
             eight = (eight - 0x3030303030303030) << 4 * (8 - n) << 4 * (8 - n);
@@ -98,7 +98,7 @@ cdef extern from *:
         return at;
     }
 
-    /* Read a number; return where it ends, NULL where it is no number, or not one of the common kind. */
+    /* Read a number; return where it ends, NULL where it is not a number, or not one of the common kind. */
     static inline const unsigned char* perceptron_number(const unsigned char* at, const unsigned char* end,
                                                          double* number) {
         int negative = *at == '-', is_whole = 1, q = 0;

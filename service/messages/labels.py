@@ -13,7 +13,7 @@ from typing import Final
 LabelValue = bool | int | float | str
 """A label as it stands in a message."""
 
-Truth = bool | str
+TrueLabel = bool | str
 """A class: False or True where there are two, its name where there are more."""
 
 Spelling = tuple[LabelValue, LabelValue]
@@ -65,7 +65,7 @@ class Vocabulary:
         self.classes = tuple(classes)
         self.is_multiclass = len(self.classes) > BINARY
         self.is_by_name = False
-        self._truths: dict[LabelValue, Truth] = {}
+        self._truths: dict[LabelValue, TrueLabel] = {}
         if self.is_multiclass:
             self._truths.update((name, name) for name in self.classes)
         else:
@@ -80,7 +80,7 @@ class Vocabulary:
         """All label values, as JSON tells them apart: there 1 is not true."""
         return [*self._truths] if self.is_multiclass or self.is_by_name else [*self._truths, 1, 0]
 
-    def truth(self, label: LabelValue) -> Truth:
+    def truth(self, label: LabelValue) -> TrueLabel:
         """Return the class that `label` denotes.
 
         Raises
@@ -96,7 +96,7 @@ class Vocabulary:
                 f"label {label!r} is none of {self._known()}{self._meant(label)}"
             ) from None
 
-    def truth_of_text(self, text: str) -> Truth:
+    def truth_of_text(self, text: str) -> TrueLabel:
         """Return the class that a text denotes: its name, or a label value as JSON writes it.
 
         >>> Vocabulary().truth_of_text("-1"), Vocabulary(["ham", "spam"]).truth_of_text("spam")
@@ -139,11 +139,11 @@ class Vocabulary:
             return (self.classes[0], self.classes[1])
         return BOOLEANS
 
-    def spell(self, truth: Truth, spelling: Spelling) -> LabelValue:
+    def spell(self, truth: TrueLabel, spelling: Spelling) -> LabelValue:
         """Write a class as the stream does."""
         return spelling[truth] if isinstance(truth, bool) else truth
 
-    def name(self, truth: Truth) -> str:
+    def name(self, truth: TrueLabel) -> str:
         """Return the name that people know a class by: the given one, or `true` and `false`."""
         if isinstance(truth, str):
             return truth
@@ -160,7 +160,7 @@ class Vocabulary:
         return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))
 
 
-def log_odds_of(predicted: Truth, score: float) -> float:
+def log_odds_of(predicted: TrueLabel, score: float) -> float:
     """Return the log-odds of the predicted class: of two classes the score is that of True, and signed."""
     return abs(score) if isinstance(predicted, bool) else score
 
@@ -172,6 +172,6 @@ def _number_of(name: str) -> LabelValue:
 class UnreadLabels(Vocabulary):
     """Takes any label, where events are asked about: what it says is not wanted."""
 
-    def truth(self, label: LabelValue) -> Truth:  # noqa: ARG002 - whatever it is
+    def truth(self, label: LabelValue) -> TrueLabel:  # noqa: ARG002 - whatever it is
         """Return False."""
         return False

@@ -36,7 +36,7 @@ _PROJECTIONS: Final = frozenset(
 
 
 class PathError(ValueError):
-    """An expression that is no JMESPath, or one that fails on a document."""
+    """An expression that is not a JMESPath, or one that fails on a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def parse_path(expression: str) -> Path:
 
 
 def find_at(keys: Keys) -> Find:
-    """Make the function that follows names; what is no object has none."""
+    """Make the function that follows names; what is not an object has none."""
     if not keys:
         return lambda document: document
     *outer, key = keys
@@ -172,15 +172,15 @@ def event_time_ms(value: object) -> int:
     Raises
     ------
     ValueError
-        It is no time; the message says why.
+        It is not a time; the message says why.
 
     """
     if isinstance(value, str):
         return _of_text(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is no time
+        raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is not a time
     if value - value != 0:
-        raise ValueError(f"{value} is no time")
+        raise ValueError(f"{value} is not a time")
     size = abs(value)
     if size < _SECONDS_BELOW:
         return int(value * 1000 // 1)

@@ -78,12 +78,12 @@ class Skipped(Rejection):
 OWN_TIME: Final = "the record's timestamp"
 
 
-def rejection_of_time(timestamp_ms: int, now_ms: int, time: str = OWN_TIME) -> Rejection:
+def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = OWN_TIME) -> Rejection:
     """Return the refusal of an event's time, which may be any number; `time` says where it was found."""
     what = f"{time}, {_cut(timestamp_ms)} ms,"
     if timestamp_ms < 0:
         return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
-    ahead = f"{_cut((timestamp_ms - now_ms + 500) // 1000)} s ahead of the clock"
+    ahead = f"{_cut((timestamp_ms - processing_time_ms + 500) // 1000)} s ahead of the clock"
     return Rejection(
         Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
     )

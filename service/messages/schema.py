@@ -87,14 +87,14 @@ class Label(Message):
 
 
 class Written(NamedTuple):
-    """How a field of a prediction or an outcome is written, judged and shown.
+    """How a field of a prediction or an outcome is written, evaluated and shown.
 
     From this, from its type and from its default follow JSON, `verify`, the answers over HTTP, the page
     and the reference; what writes JSON is tested against it.
     """
 
     last: bool = False
-    """Whether JSON has it behind the fields that are declared after it."""
+    """Whether JSON has it after the fields that are declared after it."""
     nullable: bool = False
     """Whether JSON may have null for it."""
     column: tuple[str, str] | None = None

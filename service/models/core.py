@@ -18,7 +18,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import BINARY, Truth
+from service.messages.labels import BINARY, TrueLabel
 from service.models.learner import Learner, MixtureStatus
 
 M = TypeVar("M")
@@ -39,12 +39,12 @@ class CoreLearner(Learner, Generic[M]):
     # In C: it is asked for twice an event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step
+    def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth, w)  # type: ignore[attr-defined] # where `learn` is not another
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
-        """Take an update back if there was one; False if the model's updates are no sums."""
+        """Take an update back if there was one; False if the model's updates are not sums."""
         undo_one = getattr(self.model, "undo_one", None)
         if undo_one is None:
             return not step
@@ -71,32 +71,32 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
     """Drives a two-class learner of `perceptron_core`."""
 
     @property
-    def rule(self) -> LinearRule | None:  # type: ignore[override] # nobody sets it
+    def rule(self) -> LinearRule | None:  # type: ignore[override] # read-only
         """What learns for the model, without a Python object for a feature; None if it has no such rule."""
         rule = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
         return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
 
     @property
-    def has_log_odds(self) -> bool:  # type: ignore[override] # nobody sets it
+    def has_log_odds(self) -> bool:  # type: ignore[override] # read-only
         """Whether the score is the log-odds of True."""
         return self.model.has_log_odds
 
     @property
-    def answers_at_once(self) -> bool:  # type: ignore[override] # nobody sets it
+    def answers_at_once(self) -> bool:  # type: ignore[override] # read-only
         """Whether it has a rule."""
         return self.rule is not None
 
     @property
-    def weighs(self) -> bool:  # type: ignore[override] # nobody sets it
+    def weighs(self) -> bool:  # type: ignore[override] # read-only
         """Whether provisional examples are weighted."""
         return self.has_log_odds and not hasattr(self.model, "undo_one")
 
-    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
+    def predict_learn(self, x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, float]:
         """Predict one example, then learn it; return the predicted class, the score and the step."""
         score, step = self.model.predict_learn(x, truth, w)
         return self.model.decide(score), score, step
 
-    def assess(self, x: X) -> tuple[Truth, float]:
+    def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the predicted class and the score."""
         score = self.model.score_one(x)
         return self.model.decide(score), score
@@ -106,12 +106,12 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         weights = getattr(self.model, "weights", None)
         return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
 
-    def score(self, x: X, label: Truth) -> float:  # noqa: ARG002  one score speaks for both classes
+    def score(self, x: X, label: TrueLabel) -> float:  # noqa: ARG002  one score favours both classes
         """Return the score of `assess`."""
         return self.model.score_one(x)
 
-    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
-        """Return what the score is the sum of, the bias last; None where it is no sum over features."""
+    def terms(self, x: X, label: TrueLabel) -> list[Term] | None:  # noqa: ARG002  as `score`
+        """Return what the score is the sum of, the bias last; None where it is not a sum over features."""
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
 
 
@@ -140,21 +140,21 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
     takes_vectors = answers_at_once = True
 
     @property
-    def classes(self) -> Sequence[Truth]:  # type: ignore[override] # nobody sets it
+    def classes(self) -> Sequence[TrueLabel]:  # type: ignore[override] # read-only
         """The classes, for each of which there are weights."""
         return self.model.classes or ()  # type: ignore[return-value] # of messages
 
-    def assess(self, x: X) -> tuple[Truth, float]:
+    def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the predicted class and its score."""
         return self._assessed(self.model.scores_one(x))
 
-    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Update | None]:
+    def predict_learn(self, x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, Update | None]:
         """Predict one example, then learn it; return the predicted class, its score and the step."""
         scores, step = self.model.predict_learn(x, truth, w)
         return *self._assessed(scores), step
 
-    def _assessed(self, scores: Mapping[Any, float]) -> tuple[Truth, float]:
-        predicted: Truth = self.model.decide(scores)
+    def _assessed(self, scores: Mapping[Any, float]) -> tuple[TrueLabel, float]:
+        predicted: TrueLabel = self.model.decide(scores)
         if isinstance(predicted, bool):
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
@@ -168,12 +168,12 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         }
         return named, dict(self.model.bias)
 
-    def score(self, x: X, label: Truth) -> float:
+    def score(self, x: X, label: TrueLabel) -> float:
         """Return the score of a class; of two classes always True's less False's."""
         scores = self.model.scores_one(x)
         return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
 
-    def terms(self, x: X, label: Truth) -> list[Term]:
+    def terms(self, x: X, label: TrueLabel) -> list[Term]:
         """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
         if not isinstance(label, bool):
             return list(self.model._terms(x, label))  # noqa: SLF001
@@ -193,27 +193,27 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     has_log_odds = is_calibrated = True
     answers_at_once = True
 
-    def assess(self, x: X) -> tuple[Truth, float]:
+    def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the predicted class and its score."""
         return self._assessed(self.model.log_odds(x))
 
-    def probabilities(self, x: X) -> dict[Truth, float]:
+    def probabilities(self, x: X) -> dict[TrueLabel, float]:
         """Return the probability of each class."""
         if len(self.model.labels) == BINARY:
             return super().probabilities(x)
         log_odds = self.model.log_odds(x)
         return {label: logistic(self._score(log_odds, label)) for label in self.model.labels}
 
-    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, bool]:
+    def predict_learn(self, x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, bool]:
         """Predict one example, then learn it; return the predicted class, its score and True."""
         return *self._assessed(self.model.learn(x, truth, w)), True
 
-    def _assessed(self, log_odds: Sequence[float]) -> tuple[Truth, float]:
+    def _assessed(self, log_odds: Sequence[float]) -> tuple[TrueLabel, float]:
         best = self.model.decide(log_odds)
-        label: Truth = self.model.labels[best]
+        label: TrueLabel = self.model.labels[best]
         return label, self._score(log_odds, label)
 
-    def _score(self, log_odds: Sequence[float], label: Truth) -> float:
+    def _score(self, log_odds: Sequence[float], label: TrueLabel) -> float:
         if isinstance(label, bool):
             return log_odds[1]
         return self.model.relative_log_odds(log_odds, self.model.numbers[label])
@@ -222,30 +222,30 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         """Return the scores that the learners gave the event assessed last; where that is long, only when."""
         return self.model.prediction_context(_LONGEST_MEMO)
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> bool:
-        """Learn one example, its learners judged by their scores then; return True: all are updates."""
+    def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
+        """Learn one example, its learners evaluated by their scores then; return True: all are updates."""
         self.model.learn(x, truth, w, memo)
         return True
 
     weighs = True
 
-    def score(self, x: X, label: Truth) -> float:
+    def score(self, x: X, label: TrueLabel) -> float:
         """Return the score of a class; of two classes the signed one."""
         return self._score(self.model.log_odds(x), label)
 
-    def explain(self, x: X, label: Truth) -> tuple[list[Addend], float]:
+    def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
         """Return what each feature adds to the log-odds of a class; of two classes to the signed score."""
         positive = isinstance(label, bool) or label
         return self.model.explain(x, self.model.numbers[positive])
 
     @property
-    def lacks_texts(self) -> bool:  # type: ignore[override] # nobody sets it
+    def lacks_texts(self) -> bool:  # type: ignore[override] # read-only
         """Whether nothing but texts says anything to the model, and it has learned none."""
         groups = [*self.model.plan.groups]
         return groups == ["characters"] and not self.model.maps.characters.get_state()["grams"]
 
     @property
-    def mixture(self) -> MixtureStatus:  # type: ignore[override] # nobody sets it
+    def mixture(self) -> MixtureStatus:  # type: ignore[override] # read-only
         """Which learners decide; before the first event none does."""
         model = self.model
         experts = sorted(model.experts, key=lambda each: -abs(each.weight))
@@ -262,7 +262,7 @@ def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any
         The model was made for other classes.
 
     """
-    labels: tuple[Truth, ...] = tuple(names) if len(names) > BINARY else (False, True)
+    labels: tuple[TrueLabel, ...] = tuple(names) if len(names) > BINARY else (False, True)
     if model.classes is None:
         return model.clone({"classes": labels})
     if set(model.classes) != set(labels):

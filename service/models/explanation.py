@@ -16,7 +16,7 @@ from perceptron_core.auto.explanation import OTHER_CLASSES
 from perceptron_core.linear.declarations import Term
 from perceptron_core.mixing.mixture import ExpertStatus
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.models.learner import Learner, MixtureStatus
 
 _MOST_LEFT_OUT: Final = 100
@@ -38,7 +38,7 @@ class Contribution(NamedTuple):
 
     feature: str
     value: float | None
-    """None where the feature is no number of the event: a word of a text, say."""
+    """None where the feature is not a number of the event: a word of a text, say."""
     weight: float | None
     """None where the model has no one weight for it."""
     contribution: float
@@ -78,7 +78,7 @@ class Decision:
         }
 
 
-def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
+def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decision:
     """Take the score of `x` for the predicted class apart."""
     if (mixture := learner.mixture) is not None:
         return _of_mixture(learner, mixture, x, predicted, score)
@@ -106,7 +106,9 @@ def _known(learner: Learner, x: X, terms: Sequence[Term]) -> set[object]:
     return {name for each in of_classes for name, _, weight in each if weight}
 
 
-def _of_mixture(learner: Learner, mixture: MixtureStatus, x: X, predicted: Truth, score: float) -> Decision:
+def _of_mixture(
+    learner: Learner, mixture: MixtureStatus, x: X, predicted: TrueLabel, score: float
+) -> Decision:
     """Take a mixture's log-odds apart; of several classes, what the others take from it is one term."""
     terms, intercept = learner.explain(x, predicted)
     found = [

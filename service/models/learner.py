@@ -16,7 +16,7 @@ from perceptron_core.linear.declarations import Term
 from perceptron_core.mixing.mixture import ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection
 from service.settings.parts import weights_of
 
@@ -65,11 +65,11 @@ class Learner(ABC):
     updates: int
     has_log_odds: bool = False
     is_calibrated: bool = False
-    class_weights: Mapping[Truth, float] = MappingProxyType({})
+    class_weights: Mapping[TrueLabel, float] = MappingProxyType({})
     """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
     has_files = True
     """Whether there are model files for it."""
-    classes: Sequence[Truth] = ()
+    classes: Sequence[TrueLabel] = ()
     """The classes of a model that keeps weights for each."""
     rule: LinearRule | None = None
     """What learns for the model, without a Python object for a feature; None if it has no such rule."""
@@ -91,16 +91,16 @@ class Learner(ABC):
         return takes_weights(self.model)
 
     @abstractmethod
-    def assess(self, x: X) -> tuple[Truth, float]:
+    def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the predicted class and the score; of two classes the score is signed."""
 
-    def probabilities(self, x: X) -> dict[Truth, float]:
+    def probabilities(self, x: X) -> dict[TrueLabel, float]:
         """Return the probability of each class, where the score of `assess` is a log-odds."""
         log_odds = self.score(x, label=True)
         return {False: logistic(-log_odds), True: logistic(log_odds)}
 
     @abstractmethod
-    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, Any]:
+    def predict_learn(self, x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, Any]:
         """Predict as `assess`, then learn as `learn`: return the class, the score and the step."""
 
     def memo(self) -> bytes:
@@ -108,7 +108,7 @@ class Learner(ABC):
         return b""
 
     @abstractmethod
-    def learn(self, x: X, truth: Truth, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401  each learner knows its own
+    def learn(self, x: X, truth: TrueLabel, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401  each learner knows its own
         """Learn one example; return the step for `undo` in plain values, a false value if there is none.
 
         One of weight w = 0 leaves the model as it is.
@@ -117,7 +117,7 @@ class Learner(ABC):
         comes with it, or its prediction was another model's.
         """
 
-    def learn_provisionally(self, x: X, truth: Truth, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401 - as of `learn`
+    def learn_provisionally(self, x: X, truth: TrueLabel, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401 - as of `learn`
         """Learn the class of an example whose label has not come; return as `learn` does.
 
         A model with probabilities that cannot undo learns it with 1 − p² of the weight w, where p is
@@ -135,13 +135,13 @@ class Learner(ABC):
         p = self.probability_of_others(x, truth)
         return self.learn(x, truth, memo, w * (1.0 - p * p))
 
-    def learn_beside(self, x: X, truth: Truth, other: Truth, w: float = 1.0) -> object:
+    def learn_beside(self, x: X, truth: TrueLabel, other: TrueLabel, w: float = 1.0) -> object:
         """Learn an example that was learned provisionally as one of the `other` class as one more."""
         if not self.weighs:
             return self.learn(x, truth, b"", w)
         return self.learn(x, truth, b"", w * (1.0 + self.probability_of_others(x, other)))
 
-    def probability_of_others(self, x: X, label: Truth) -> float:
+    def probability_of_others(self, x: X, label: TrueLabel) -> float:
         """Return the probability of all classes but one, where the scores are log-odds."""
         score = self.score(x, label)
         return logistic(score if label is False else -score)
@@ -155,14 +155,14 @@ class Learner(ABC):
         return None
 
     @abstractmethod
-    def score(self, x: X, label: Truth) -> float:
+    def score(self, x: X, label: TrueLabel) -> float:
         """Return the score with which `assess` predicts `label`; signed where there are two classes."""
 
-    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:  # noqa: ARG002  most models have no such sum
-        """Return what that score is the sum of, the bias last; None where it is no sum over features."""
+    def terms(self, x: X, label: TrueLabel) -> Sequence[Term] | None:  # noqa: ARG002  most models have no such sum
+        """Return what that score is the sum of, the bias last; None where it is not a sum over features."""
         return None
 
-    def explain(self, x: X, label: Truth) -> tuple[list[Addend], float]:
+    def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
         """Return what each feature adds to the log-odds that a `mixture` gives a class, and the intercept."""
         raise NotImplementedError
 

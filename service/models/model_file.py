@@ -103,7 +103,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 def _refuse_other(file: ModelFile) -> None:
-    """Refuse a model that is none of what the settings beside it name. A name of code may mean any."""
+    """Refuse a model that is none of what the settings alongside it name. A name of code may mean any."""
     settings, found = file.settings or {}, kind_of(file.model)
     if built_in(settings.get("model"), settings.get("classes")) not in {None, found}:
         name = settings["model"]
@@ -137,8 +137,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     path = path.resolve()  # so that a link stays one
     if path.exists() and not path.is_file():
-        raise ServiceError(f"{path}: cannot be written: it is no regular file", hint="name a file")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # beside it: a rename crosses no disks
+        raise ServiceError(f"{path}: cannot be written: it is not a regular file", hint="name a file")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # alongside it: a rename crosses no disks
     try:
         try:
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
@@ -183,7 +183,7 @@ def made_with(settings: Settings) -> dict[str, Any]:
 def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loaded:
     """Return the settings that go with a model file; those given, where the file knows none.
 
-    `makes_model` says whether a model is made with them, beside the one in the file.
+    `makes_model` says whether a model is made with them, alongside the one in the file.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def in_place_of_defaults(
         raise InputFileError(f"{source}: its settings are not this release's: {why}") from None
     if makes_model and "model" in unset and settings.model not in BUILT_IN:
         raise ConfigurationError(
-            f"model: {source} was made with {settings.model}, which is no built-in model but names code, and "
+            f"model: {source} was made with {settings.model}, which is code, not a built-in model, and "
             "code runs only if you name it",
             hint=f"--model {shlex.quote(settings.model)}, if you trust it",
         )

@@ -82,7 +82,7 @@ def make_learner(
         return BinaryLearner(_in_arrays(made, hash_bits))
     if not _classifies(made):
         raise ConfigurationError(
-            f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
+            f"model: {model} made {type(made).__name__}, which is not a River classifier", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
 
@@ -170,7 +170,7 @@ def _import_factory(model: str) -> Callable[..., Any]:
         known = ", ".join(BUILT_IN)
         meant = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(model, BUILT_IN, n=1))
         raise ConfigurationError(
-            f"model: {model!r} is no built-in model; there is {known}",
+            f"model: {model!r} is not a built-in model; there is {known}",
             hint=f"{meant}your own: --model package.module:factory or --model path/to/file.py:factory",
         )
     factory: Callable[..., Any] = import_code("model", model, _FACTORY_HINT)

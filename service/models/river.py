@@ -1,6 +1,6 @@
 """Drives River models of others.
 
-What such a model is, nobody knows: it may raise at any example, and can be written down as a pickle only.
+What such a model is, no one knows: it may raise at any example, and can be written down as a pickle only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed
 from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import BINARY, Truth
+from service.messages.labels import BINARY, TrueLabel
 from service.models.learner import Learner, ModelError
 
 _SIGNATURE_BYTES: Final = 32
@@ -28,7 +28,7 @@ class RiverLearner(Learner):
 
     With more than two classes the score is the probability of the winning one.
 
-    What the model raises becomes a `ModelError`. A prediction is no change, so what fails there leaves the
+    What the model raises becomes a `ModelError`. A prediction is not a change, so what fails there leaves the
     model as it was; and every example is predicted before it is learned, so what a model cannot read fails
     there. What fails while learning leaves the model as the exception left it: the same in recovery, which
     learns the same examples again.
@@ -55,7 +55,7 @@ class RiverLearner(Learner):
         self.updates = 0
         self._key = key
 
-    def assess(self, x: X) -> tuple[Truth, float]:
+    def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the most probable class; before anything was learned, False or the first one."""
         try:
             predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
@@ -67,7 +67,7 @@ class RiverLearner(Learner):
             raise ModelError(error) from error
         return predicted, score
 
-    def _assess_two(self, x: X) -> tuple[Truth, float]:
+    def _assess_two(self, x: X) -> tuple[TrueLabel, float]:
         try:
             p = self.model.predict_proba_one(x)
         except NotImplementedError:
@@ -76,7 +76,7 @@ class RiverLearner(Learner):
         score = float(p.get(True, 0.0)) - float(p.get(False, 0.0))
         return score > 0, score
 
-    def _assess_several(self, x: X) -> tuple[Truth, float]:
+    def _assess_several(self, x: X) -> tuple[TrueLabel, float]:
         try:
             p = self.model.predict_proba_one(x)
         except NotImplementedError:
@@ -85,11 +85,11 @@ class RiverLearner(Learner):
         best = scores.index(max(scores))
         return self._classes[best], scores[best]
 
-    def predict_learn(self, x: X, truth: Truth, w: float = 1.0) -> tuple[Truth, float, float]:
+    def predict_learn(self, x: X, truth: TrueLabel, w: float = 1.0) -> tuple[TrueLabel, float, float]:
         """Predict as `assess`, then learn as `learn`."""
         return *self.assess(x), self.learn(x, truth, b"", w)
 
-    def learn(self, x: X, truth: Truth, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example, which River always takes for an update."""
         if w == 0:
             return 0.0
@@ -102,7 +102,7 @@ class RiverLearner(Learner):
         self.updates += 1
         return 0.0
 
-    def score(self, x: X, label: Truth) -> float:
+    def score(self, x: X, label: TrueLabel) -> float:
         """Return the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
         if not self._classes:
             return self.assess(x)[1]
@@ -114,7 +114,7 @@ class RiverLearner(Learner):
             raise ModelError(error) from error
 
     def state(self) -> Packed:
-        """Write the model down: a pickle behind its signature."""
+        """Write the model down: a pickle after its signature."""
         try:
             body = pickle.dumps((self.model, self.updates))
         except Exception as error:

@@ -64,7 +64,7 @@ class Health:
         self.asking_since: float | None = None
         """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
         self.beside: Stall | None = None
-        """What goes on beside the loop, on another thread: the opening of partitions."""
+        """What runs next to the loop, on another thread: the opening of partitions."""
 
     def become(self, state: State, reason: str = "") -> None:
         """Change the state; `reason` says why it is not ready."""

@@ -1,7 +1,7 @@
 """The models of the partitions that this process serves, as other threads read them.
 
 A lock for each model: the loop holds it while it learns a batch, and leaves it every few records to a reader
-that waits; a reader holds it for one answer. So nobody ever sees a model in the middle of an update. Answers
+that waits; a reader holds it for one answer. So no one ever sees a model in the middle of an update. Answers
 may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
@@ -20,7 +20,7 @@ from service.intake.partition import PartitionIntake
 from service.mapping.decoder import Decoder
 from service.messages.features import X
 from service.messages.incoming import Incoming
-from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.messages.labels import LabelValue, TrueLabel, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import decide
 from service.models.learner import Learner, ModelError, rejection_of
@@ -124,12 +124,12 @@ class QuestionReader:
         if (own := self._decoder.vectors) is not None and stream.vectors is not None:
             own.follow(stream.vectors)
 
-    def read(self, message: bytes, *, is_own: bool = False) -> Question:
-        """Read an event as the stream would, or one in the service's own schema.
+    def read(self, message: bytes, *, is_native: bool = False) -> Question:
+        """Read an event as the stream would, or one in the native schema.
 
         Raises `Rejection`; also for an event with a label.
         """
-        event = (self._own_decoder if is_own else self._decoder).decode(message)
+        event = (self._own_decoder if is_native else self._decoder).decode(message)
         if event.label is not None:
             raise Rejection(
                 Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
@@ -297,7 +297,7 @@ class LiveModel:
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self.processor.spelling
 
-    def label_of(self, truth: Truth) -> LabelValue:
+    def label_of(self, truth: TrueLabel) -> LabelValue:
         """Return a class as answers spell it."""
         return self._vocabulary.spell(truth, self.processor.spelling)
 
@@ -307,7 +307,7 @@ class LiveModel:
             return question.x
         return self.processor.x_of(question.event, question.timestamp_ms)
 
-    def _answer(self, question: Question, predicted: Truth, score: float) -> Assessed:
+    def _answer(self, question: Question, predicted: TrueLabel, score: float) -> Assessed:
         learner = self.processor.learner
         label = self.label_of(predicted)
         fields = assessment(question.id, label, predicted, score, has_log_odds=learner.has_log_odds)
@@ -361,7 +361,7 @@ class LiveModels:
     def open(
         self, partition: int, processor: Processor, partitions: Collection[int] | None = None
     ) -> LiveModel:
-        """Show the model of a partition, or of several; what is known of its past in this process goes on."""
+        """Show the model of a partition, or of several; its history in this process continues."""
         self.questions.follow(processor.decoder)
         self.answers_at_once = processor.learner.answers_at_once
         history = self.histories.setdefault(partition, History())

@@ -19,7 +19,7 @@ from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.parts.counters import Counters
-from service.partition.parts.part import Figure
+from service.partition.parts.part import PartMetric
 from service.partition.parts.quality import MOST_CLASSES, OTHERS, first_classes
 from service.partition.processor import Processor
 
@@ -33,7 +33,7 @@ _EVENTS_LOST: Final = (
     "only with on_data_loss=continue."
 )
 _FORMAT_DEFECTS: Final = (
-    "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the log has "
+    "Records and schemas on which reading has failed as no one foresaw, which made dead letters: the log has "
     "the traceback."
 )
 _STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
@@ -49,12 +49,12 @@ class Published:
     counters: Counters
     counts: Mapping[str, int]
     """As the progress record has them."""
-    figures: Sequence[Figure]
+    metrics: Sequence[PartMetric]
     """Of all parts but the counters, whose figures take long and are computed on demand."""
     learner: Learner
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
-    """None of a model that is no mixture, or has met no event yet."""
+    """None of a model that is not a mixture, or has met no event yet."""
     classes: Sequence[str] = ()
     """As configured."""
 
@@ -70,7 +70,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield what is known of the models, by partition."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        found = (*state.counters.figures(), *state.figures)
+        found = (*state.counters.metrics(), *state.metrics)
         found += tuple(_labelled(state))
         for figure in (*found, *_weights(state)):
             by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
@@ -88,7 +88,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     yield from families.values()
 
 
-def _labelled(state: Published) -> Iterator[Figure]:
+def _labelled(state: Published) -> Iterator[PartMetric]:
     """Yield the labels by truth and prediction. A count must not fall: what a correction takes is another."""
     confusion, name_of = state.counters.confusion, Vocabulary(state.classes).name
     names = {label: name_of(label) for label in first_classes(confusion.cells)}
@@ -99,11 +99,11 @@ def _labelled(state: Published) -> Iterator[Figure]:
         taken_back = confusion.revoked[truth, predicted]
         revoked[cell] = revoked.get(cell, 0) + taken_back
         labelled[cell] = labelled.get(cell, 0) + confusion.cells[truth, predicted] + taken_back
-    yield Figure("labelled", _LABELLED, labelled, ("truth", "predicted"))
-    yield Figure("revoked_labels", _REVOKED, revoked, ("truth", "predicted"))
+    yield PartMetric("labelled", _LABELLED, labelled, ("truth", "predicted"))
+    yield PartMetric("revoked_labels", _REVOKED, revoked, ("truth", "predicted"))
 
 
-def _weights(state: Published) -> Iterator[Figure]:
+def _weights(state: Published) -> Iterator[PartMetric]:
     """Yield what the weights say, as they are now."""
     norm = nonzero = None
     if (weights := state.learner.weights()) is not None:
@@ -111,9 +111,9 @@ def _weights(state: Published) -> Iterator[Figure]:
         values: list[Any] = list(weights[0].values())
         norm, nonzero = math.hypot(*values), len(values)
     bound = found.updates if (found := state.mistake_bound()) else math.inf
-    yield Figure("weight_norm", "Euclidean norm of the weights, without the bias.", norm, is_gauge=True)
-    yield Figure("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
-    yield Figure(
+    yield PartMetric("weight_norm", "Euclidean norm of the weights, without the bias.", norm, is_gauge=True)
+    yield PartMetric("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
+    yield PartMetric(
         "mistake_bound",
         "(R/margin) squared over the labelled events since the last update, which the model separates; "
         "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
@@ -231,7 +231,7 @@ class Metrics(Collector):
         return Published(
             processor.counters.copy(),
             processor.counts(),
-            [figure for part in others for figure in part.figures()],
+            [figure for part in others for figure in part.metrics()],
             processor.learner,
             self.bounds.get(partition),
             mixture if mixture is not None and mixture.experts else None,

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import MistakeBound
 from perceptron_core.auto.explanation import OTHER_CLASSES
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.models.explanation import Contribution
 
 RANKED: Final = 1000
@@ -52,9 +52,9 @@ class Terms:
     """
 
     def __init__(self) -> None:
-        self._classes: dict[Truth, tuple[dict[str, float], dict[str, float]]] = {}
+        self._classes: dict[TrueLabel, tuple[dict[str, float], dict[str, float]]] = {}
         """What each feature added, positive and negative."""
-        self._n_events: dict[Truth, float] = {}
+        self._n_events: dict[TrueLabel, float] = {}
         self._seen: deque[str] = deque(maxlen=_LOOKED_AT)
 
     def unseen(self, event_ids: Sequence[str], most: int) -> Sequence[str]:
@@ -64,7 +64,7 @@ class Terms:
         self._seen.extend(chosen)
         return chosen
 
-    def add(self, predicted: Truth, contributions: Iterable[Contribution]) -> None:
+    def add(self, predicted: TrueLabel, contributions: Iterable[Contribution]) -> None:
         """Add the contributions to the score of an event."""
         truth = predicted or isinstance(predicted, bool)
         sums = self._classes.setdefault(truth, ({}, {}))
@@ -81,11 +81,11 @@ class Terms:
                 side.update({name: added / 2 for name, added in kept})
 
     @property
-    def classes(self) -> Sequence[Truth]:
+    def classes(self) -> Sequence[TrueLabel]:
         """The classes of which anything is known."""
         return [*self._classes]
 
-    def of(self, truth: Truth) -> dict[str, Any]:
+    def of(self, truth: TrueLabel) -> dict[str, Any]:
         """Return how many events were looked at, and what each field added to a score on average."""
         n_events = self._n_events[truth]
         fields: dict[str, dict[str, Any]] = {}

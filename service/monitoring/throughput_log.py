@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from service.clock import SYSTEM_CLOCK, Clock
 from service.logs import LOG_INTERVAL_SECONDS
 from service.monitoring.metrics import Metrics, Published
-from service.partition.parts.counters import Totals, doubts_of_labels, listed
+from service.partition.parts.counters import Totals, label_warnings, listed
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,9 @@ class ThroughputLog:
             },
         )
         states = dict(self._metrics.published).values()
-        if found := doubts_of_labels(self._done, [id_ for each in states for id_ in each.counters.strays]):
+        if found := label_warnings(
+            self._done, [id_ for each in states for id_ in each.counters.unmatched_ids]
+        ):
             _log.warning("%s", found)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, TrueLabel, Vocabulary
 from service.partition.examples import Example, probability_of
 from service.stream.batches import OutputBatch
 
@@ -49,9 +49,9 @@ class Answers:
     def spell_as(self, spelling: Spelling) -> None:
         """Write the two classes so from now on."""
         self._spelling = spelling
-        self._forms: dict[Truth | None, dict[Truth, Form]] = {}
+        self._forms: dict[TrueLabel | None, dict[TrueLabel, Form]] = {}
         """By truth, then by prediction: a pair as the key would be made for each answer."""
-        self._outcome_forms: dict[Truth, dict[Truth, Form]] = {}
+        self._outcome_forms: dict[TrueLabel, dict[TrueLabel, Form]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
         """Record a label value that was seen: answers are spelled as the stream spells its labels."""
@@ -65,10 +65,12 @@ class Answers:
         """Begin a batch: answers go to `outputs`; predictions of log-odds have a probability."""
         self._outputs, self._has_log_odds = outputs, has_log_odds
 
-    def prediction(self, example: Example, updates: int, truth: Truth | None, further: bytes = b"") -> None:
+    def prediction(
+        self, example: Example, updates: int, truth: TrueLabel | None, further: bytes = b""
+    ) -> None:
         """Write the `Prediction` of an example; `updates` are those the model had made when it predicted.
 
-        `further` are its fields that are not named here, as the declaration orders them: JSON, each behind a
+        `further` are its fields that are not named here, as the declaration orders them: JSON, each after a
         comma.
         """
         forms = self._forms.get(truth)
@@ -90,7 +92,7 @@ class Answers:
         )
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
-    def outcome(self, example: Example, truth: Truth, delay_seconds: float) -> None:
+    def outcome(self, example: Example, truth: TrueLabel, delay_seconds: float) -> None:
         """Write the `Outcome` of an example; it has the key of its prediction."""
         forms = self._outcome_forms.get(truth)
         form = None if forms is None else forms.get(example.predicted)
@@ -105,7 +107,7 @@ class Answers:
         )
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
-    def _make_form(self, predicted: Truth, truth: Truth | None) -> Form:
+    def _make_form(self, predicted: TrueLabel, truth: TrueLabel | None) -> Form:
         """Write what predictions of one class with one truth (or none) share: before the score, and last.
 
         There are at most classes · (classes + 1) forms; each is made when it is first needed.
@@ -119,7 +121,7 @@ class Answers:
         self._forms.setdefault(truth, {})[predicted] = form
         return form
 
-    def _make_outcome_form(self, truth: Truth, predicted: Truth) -> Form:
+    def _make_outcome_form(self, truth: TrueLabel, predicted: TrueLabel) -> Form:
         """Write what outcomes of one truth with one prediction share: before the delay, and last."""
         known = to_json(
             {
@@ -133,12 +135,12 @@ class Answers:
         self._outcome_forms.setdefault(truth, {})[predicted] = form
         return form
 
-    def _spell(self, truth: Truth) -> LabelValue:
+    def _spell(self, truth: TrueLabel) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
 
 
 def assessment(
-    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
+    event_id: str, label: LabelValue, predicted: TrueLabel, score: float, *, has_log_odds: bool
 ) -> dict[str, Any]:
     """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
     fields = {"id": event_id, "label": label, "score": score}

@@ -15,7 +15,7 @@ import msgpack
 from perceptron_core.elementary import logistic
 from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
-from service.messages.labels import Truth, log_odds_of
+from service.messages.labels import TrueLabel, log_odds_of
 from service.partition.parts.part import Part
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
@@ -79,7 +79,7 @@ class Example:
         self,
         event_id: str,
         kept: X | FeatureArray | bytes,
-        predicted: Truth,
+        predicted: TrueLabel,
         score: float,
         timestamp_ms: int,
         message_bytes: int = 0,
@@ -90,7 +90,7 @@ class Example:
         self.score = score
         self.timestamp_ms = timestamp_ms
         self.message_bytes = message_bytes
-        self.truth: Truth | None = None
+        self.truth: TrueLabel | None = None
         self.step: object = 0.0
         self.keys = b""
         self.is_provisional = False
@@ -179,7 +179,7 @@ def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
         yield b"".join([packer.pack(row) for row in rows[start : start + _ROWS_OF_A_PIECE]])
 
 
-def probability_of(predicted: Truth, score: float) -> float:
+def probability_of(predicted: TrueLabel, score: float) -> float:
     """Return the probability of the predicted class.
 
     >>> probability_of(False, -2.0), probability_of("spam", -2.0)
@@ -194,12 +194,12 @@ class Correction(NamedTuple):
 
     place: int
     """How many labelled predictions of the batch came before it."""
-    predicted: Truth
+    predicted: TrueLabel
     score: float
     log_odds: float | None
     """Of the predicted class; None where the learner's scores are none."""
-    before: Truth
-    truth: Truth
+    before: TrueLabel
+    truth: TrueLabel
     example: Example
 
 
@@ -207,7 +207,7 @@ class LabelledPrediction(NamedTuple):
     """An example and its label, as observers receive it."""
 
     example: Example
-    truth: Truth
+    truth: TrueLabel
     """As it was learned; the example has what is known now."""
     updates: int
     """Those that the model had made once it had learned the truth."""
@@ -227,7 +227,7 @@ class LabelledPrediction(NamedTuple):
         return self.example.x
 
     @property
-    def predicted(self) -> Truth:
+    def predicted(self) -> TrueLabel:
         """The predicted class."""
         return self.example.predicted
 
@@ -243,7 +243,7 @@ class LabelledPrediction(NamedTuple):
 
     @property
     def probability(self) -> float | None:
-        """Of the predicted class; None where the learner's scores are no log-odds."""
+        """Of the predicted class; None where the learner's scores are not log-odds."""
         return probability_of(self.predicted, self.score) if self.has_log_odds else None
 
 
@@ -263,14 +263,14 @@ class LearnedExamples:
         The examples, the labels that they were learned with, and whether these say that the prediction was
         wrong.
     corrections : list of Correction
-        The labels that took the place of others, in order; they are no labelled predictions.
+        The labels that took the place of others, in order; they are not labelled predictions.
 
     """
 
     def __init__(self, *, has_log_odds: bool = False, parts: tuple[Part, ...] = ()) -> None:
         self.has_log_odds, self.parts = has_log_odds, parts
         self.examples: list[Example] = []
-        self.truths: list[Truth] = []
+        self.truths: list[TrueLabel] = []
         self.mistakes: list[bool] = []
         self._updates: list[int] = []
         self._delays: list[float | None] = []
@@ -298,7 +298,12 @@ class LearnedExamples:
         return iter([self[place] for place in range(len(self.examples))])
 
     def note(
-        self, example: Example, truth: Truth, change: object, updates: int, label_delay_seconds: float = nan
+        self,
+        example: Example,
+        truth: TrueLabel,
+        change: object,
+        updates: int,
+        label_delay_seconds: float = nan,
     ) -> None:
         """Note an example's truth, the change that learning it made, and how its prediction turned out.
 
@@ -313,7 +318,7 @@ class LearnedExamples:
         for part in self.parts:
             part.learned(example, None, truth)
 
-    def correct(self, example: Example, truth: Truth, change: object) -> None:
+    def correct(self, example: Example, truth: TrueLabel, change: object) -> None:
         """Note another truth of an example, and the change that learning it made."""
         assert example.truth is not None
         predicted, score = example.predicted, example.score
@@ -325,7 +330,7 @@ class LearnedExamples:
             part.learned(example, example.truth, truth)
         example.step, example.truth = change, truth
 
-    def predictions(self) -> list[Truth]:
+    def predictions(self) -> list[TrueLabel]:
         """Return each predicted class."""
         return [example.predicted for example in self.examples]
 
@@ -333,7 +338,7 @@ class LearnedExamples:
         """Return each score."""
         return array("d", [example.score for example in self.examples])
 
-    def scores_of(self, truth: Truth) -> array[float]:
+    def scores_of(self, truth: TrueLabel) -> array[float]:
         """Return the scores of the examples of one of two classes."""
         found, n = array("d", bytes(8 * len(self.examples))), 0
         column: Any = memoryview(found)  # in C an array of doubles

@@ -91,7 +91,7 @@ def _event_mapper(settings: Settings, vocabulary: Vocabulary, read: Reader, *, a
 
 
 def make_question_decoder(settings: Settings) -> Decoder:
-    """Make the decoder of events that are asked about: JSON as on their topic; for text, the own schema."""
+    """Make the decoder of events that are asked about: JSON as on their topic; the native schema for text."""
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
     events = settings.events
     if not events.are_json_objects and not (events.decimal or events.time_format):
@@ -112,10 +112,10 @@ def for_file(settings: Settings) -> Settings:
 
 
 def refuse_windows(settings: Settings) -> None:
-    """Raise `ConfigurationError` if there are windows by key: examples that are no stream have none."""
+    """Raise `ConfigurationError` if there are windows by key: examples that are not stream have none."""
     if settings.events.windows:
         raise ConfigurationError(
-            "events.windows: they are over earlier events, and here is no stream of events",
+            "events.windows: they are over earlier events, and here is not a stream of events",
             hint="`perceptron replay` and `compare` process a file as a stream",
         )
 

@@ -19,7 +19,7 @@ Text = InstanceOf[str]
 """Also one that no encoding has; a copy of it would be refused."""
 Count = Annotated[int, Field(ge=0, le=1 << 53)]
 Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
-Truth = bool | Text
+TrueLabel = bool | Text
 Counts = dict[Text, Count]
 Bins = Annotated[Sequence[Count], Field(min_length=15, max_length=15)]
 
@@ -32,10 +32,10 @@ class ExampleForm(NamedTuple):
 
     event_id: Text
     kept: bytes | dict[Text | int, float | bool | Text]
-    predicted: Truth
+    predicted: TrueLabel
     score: float
     timestamp_ms: Whole
-    truth: Truth | None
+    truth: TrueLabel | None
     step: Any
     message_bytes: Count
     keys: bytes = b""
@@ -50,7 +50,7 @@ class EarlyForm(NamedTuple):
     """`service.partition.label_join.EarlyLabel`, after the id of its event."""
 
     event_id: Text
-    truth: Truth
+    truth: TrueLabel
     timestamp_ms: Whole
     weight: FiniteFloat | None = None
 
@@ -68,7 +68,7 @@ class DelaysForm(TypedDict):
 class JoinForm(TypedDict):
     """`LabelJoin.state`."""
 
-    now_ms: Whole
+    processing_time_ms: Whole
     examples: Sequence[ExampleForm]
     early: Sequence[EarlyForm]
     expired: Sequence[Text]
@@ -89,8 +89,8 @@ class CalibrationForm(TypedDict):
 class ConfusionForm(TypedDict):
     """`Confusion.state`."""
 
-    cells: Sequence[tuple[Truth, Truth, Count]]
-    revoked: Sequence[tuple[Truth, Truth, Count]]
+    cells: Sequence[tuple[TrueLabel, TrueLabel, Count]]
+    revoked: Sequence[tuple[TrueLabel, TrueLabel, Count]]
 
 
 @_CLOSED
@@ -115,14 +115,14 @@ class CountersForm(TypedDict):
     skipped: Counts
     provisional: Whole
     revised: Whole
-    displaced: Count
-    strays: Sequence[Text]
+    evicted: Count
+    unmatched_ids: Sequence[Text]
     calibration: CalibrationForm
     confusion: ConfusionForm
     score_bins: ScoreBinsForm
 
 
-ClassBinsForm = tuple[Truth, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
+ClassBinsForm = tuple[TrueLabel, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
 """`ClassBins.state`."""
 
 

@@ -10,7 +10,7 @@ cdef class LabelJoin(Part):
     cdef object _in_order
     cdef public object early
     cdef public Py_ssize_t n_pending
-    cdef public Py_ssize_t n_displaced
+    cdef public Py_ssize_t n_evicted
     cdef public long long size_bytes
     cdef public double max_bytes
     cdef public long long _timeout_ms

@@ -18,21 +18,21 @@ from typing import Any, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, PackedMapping, pack_around
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.partition.examples import Example, example_of, pack_rows, row_of
 from service.partition.matched_delays import MatchedDelays
-from service.partition.parts.part import Figure, Part
+from service.partition.parts.part import Part, PartMetric
 
 _PACKED_AT_ONCE: Final = 1000
 """Examples: a millisecond or two."""
 _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
-"""What changes have beside a state."""
+"""What changes have alongside a state."""
 
 
 class EarlyLabel(NamedTuple):
     """A label that came before its event."""
 
-    truth: Truth
+    truth: TrueLabel
     timestamp_ms: int
     weight: float | None = None
 
@@ -83,7 +83,7 @@ class LabelJoin(Part):
         capacity: int,
         max_bytes: float = math.inf,
         *,
-        truth_on_timeout: Truth | None = None,
+        truth_on_timeout: TrueLabel | None = None,
         is_matched: bool = False,
         correction_seconds: float = 0.0,
     ) -> None:
@@ -103,7 +103,7 @@ class LabelJoin(Part):
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
-        self.n_pending = self.n_displaced = 0
+        self.n_pending = self.n_evicted = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
         """Ids of examples that changed since `changes` was called, some gone since; None: it never was."""
@@ -135,7 +135,7 @@ class LabelJoin(Part):
         """Yield the examples without a label whose time is over when event time advances to this.
 
         The caller learns each before it asks for the next. They come in the order in which they were kept:
-        the first whose time is not over holds up those behind it. So what waits is all that is known from the
+        the first whose time is not over holds up those after it. So what waits is all that is known from the
         examples alone, and `restore` need not be told.
         """
         horizon = timestamp_ms - self._timeout_ms if timestamp_ms > self._now_ms else -math.inf
@@ -152,7 +152,7 @@ class LabelJoin(Part):
         if self.delays is not None and timestamp_ms > self._now_ms:
             yield from self.delays.due(timestamp_ms, self.examples)
 
-    def note_delay(self, example: Example, truth: Truth, timestamp_ms: int) -> None:
+    def note_delay(self, example: Example, truth: TrueLabel, timestamp_ms: int) -> None:
         """Note how late the first label of an example came, if it says another class than the time-out."""
         if self.delays is None or truth == self.truth_on_timeout:
             return
@@ -180,7 +180,7 @@ class LabelJoin(Part):
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
         size_bytes, examples = example.compact(), self.examples
         while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
-            self.n_displaced += self._drop_oldest_example()
+            self.n_evicted += self._drop_oldest_example()
         examples[example.event_id] = example
         self._in_order.append(example)
         if self._times_out:
@@ -274,7 +274,7 @@ class LabelJoin(Part):
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {
-            "now_ms": self._now_ms,
+            "processing_time_ms": self._now_ms,
             "examples": examples,
             "early": [(event_id, *label) for event_id, label in self.early.items()],
             "expired": list(self._expired),
@@ -283,7 +283,7 @@ class LabelJoin(Part):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises `DamagedError`."""
-        self._now_ms, self._changed = state["now_ms"], None
+        self._now_ms, self._changed = state["processing_time_ms"], None
         self.examples, self._in_order = {}, deque()
         self.size_bytes = self.n_pending = 0
         for row in state["examples"]:
@@ -313,13 +313,13 @@ class LabelJoin(Part):
             return {"pending": state["pending"]}
         return {"pending": sum(example_of(row).truth is None for row in state["examples"])}
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return how much waits."""
         waits = "Predictions that wait for their label."
         memory = "Estimated memory of the events kept for their labels and for corrections."
         return [
-            Figure("pending_labels", waits, self.n_pending, is_gauge=True),
-            Figure("pending_bytes", memory, self.size_bytes, is_gauge=True),
+            PartMetric("pending_labels", waits, self.n_pending, is_gauge=True),
+            PartMetric("pending_bytes", memory, self.size_bytes, is_gauge=True),
         ]
 
     def _drop_oldest_example(self) -> bool:

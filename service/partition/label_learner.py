@@ -9,12 +9,12 @@ from typing import Final
 
 from perceptron_core import LearnerError
 from service.messages.incoming import Incoming
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.models.learner import Learner, ModelError
 from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
-from service.partition.parts.counters import STRAYS, Counters
+from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
@@ -51,7 +51,7 @@ class LabelLearner:
         self._counters = counters
         self.takes_weights = True
         """Whether the learner takes other weights than 1."""
-        self._class_weights: Mapping[Truth, float] = {}
+        self._class_weights: Mapping[TrueLabel, float] = {}
         self._learned = LearnedExamples()
 
     @property
@@ -72,7 +72,7 @@ class LabelLearner:
             self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
             self.counts["orphan"] += len(orphans)
-            self._counters.strays.extend(orphans[-STRAYS:])
+            self._counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
 
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
@@ -84,7 +84,7 @@ class LabelLearner:
                 outcome, event_id = result
                 self.counts[outcome] += 1
                 if outcome in _ASTRAY:
-                    self._counters.strays.append(event_id)
+                    self._counters.unmatched_ids.append(event_id)
             return
         if example.truth is not None:
             self._reconsider(example, label, timestamp_ms)
@@ -94,7 +94,7 @@ class LabelLearner:
         self.counts["matched"] += 1
         self.answers.outcome(example, label.truth, delay_seconds)
 
-    def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> Truth | None:
+    def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
         if event.truth is not None:
             self.answers.follow(event.label)
@@ -115,7 +115,7 @@ class LabelLearner:
         if early is not None:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
-    def _learn_due(self, timestamp_ms: int, truth: Truth) -> None:
+    def _learn_due(self, timestamp_ms: int, truth: TrueLabel) -> None:
         """Learn what an event without a label is, for all that are due when event time advances.
 
         It may still get another label. With p, the probability of the other classes, and F, the share of
@@ -135,7 +135,7 @@ class LabelLearner:
             except _REFUSALS:  # it is learned at the time-out, if that can be
                 continue
 
-    def _learn_overdue(self, timestamp_ms: int, truth: Truth) -> None:
+    def _learn_overdue(self, timestamp_ms: int, truth: TrueLabel) -> None:
         """Learn what an event without a label is, for all whose time is over when event time advances."""
         join = self.join
         for example in join.overdue(timestamp_ms):
@@ -153,7 +153,7 @@ class LabelLearner:
             self._counters.provisional += 1
             self.answers.outcome(example, truth, join.timeout_seconds)
 
-    def weigh(self, truth: Truth, weight: float) -> float:
+    def weigh(self, truth: TrueLabel, weight: float) -> float:
         """Return how much a label of a class counts in learning; its own weight is given."""
         if not self._class_weights:
             return weight
@@ -175,14 +175,14 @@ class LabelLearner:
         self._note(example, truth, step, delay_seconds)
         self.join.note_delay(example, truth, timestamp_ms)
 
-    def _note(self, example: Example, truth: Truth, step: object, delay_seconds: float = nan) -> None:
+    def _note(self, example: Example, truth: TrueLabel, step: object, delay_seconds: float = nan) -> None:
         self._learned.note(example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting(example)
 
     def _reconsider(self, example: Example, label: Incoming, timestamp_ms: int) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
-        A model that cannot undo learns it beside the class of the time-out, and takes no other back.
+        A model that cannot undo learns it alongside the class of the time-out, and takes no other back.
         """
         weight, before, truth = own_weight(label.weight, example.weight), example.truth, label.truth
         assert before is not None
@@ -204,7 +204,7 @@ class LabelLearner:
             self.join.note_delay(example, truth, timestamp_ms)
 
     def _learn_instead(
-        self, example: Example, before: Truth, truth: Truth, weight: float
+        self, example: Example, before: TrueLabel, truth: TrueLabel, weight: float
     ) -> tuple[object] | None:
         """Learn another class than before; return the step, None if the model cannot.
 

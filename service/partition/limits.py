@@ -44,10 +44,12 @@ class TimeBounds:
         self._max_ahead_ms = int(max_ahead_seconds * 1000)
         self.set_now(None)
 
-    def set_now(self, now_ms: int | None) -> None:
+    def set_now(self, processing_time_ms: int | None) -> None:
         """Set the time, in milliseconds since the epoch; None: no bound."""
-        self.earliest_ms = 0 if now_ms is not None else _EARLIEST_MS
-        self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _LATEST_MS
+        self.earliest_ms = 0 if processing_time_ms is not None else _EARLIEST_MS
+        self.latest_ms = (
+            processing_time_ms + self._max_ahead_ms if processing_time_ms is not None else _LATEST_MS
+        )
 
     def check(self, timestamp_ms: int, place: str) -> None:
         """Raise the `rejection` of a time that is out of bounds."""

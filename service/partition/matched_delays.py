@@ -45,12 +45,12 @@ class MatchedDelays:
         """A heap; those that are due at the same time come in the order in which they were kept."""
         self._n_kept = 0
 
-    def keep(self, example: Example, now_ms: int) -> None:
+    def keep(self, example: Example, processing_time_ms: int) -> None:
         """Draw when an example without a label is learned."""
         if self._first_ms is None:
             self._first_ms = example.timestamp_ms
         if example.truth is None:
-            self._draw(example, now_ms)
+            self._draw(example, processing_time_ms)
             heappush(self._due, (example.due_ms, self._n_kept, example))
             self._n_kept += 1
 
@@ -68,7 +68,7 @@ class MatchedDelays:
         if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many have left before they were due
             self.wait_for(kept.values())
 
-    def note(self, delay_ms: int, kept: Iterable[Example], now_ms: int) -> bool:
+    def note(self, delay_ms: int, kept: Iterable[Example], processing_time_ms: int) -> bool:
         """Note the delay of a label; return whether the examples that wait were drawn again.
 
         They are whenever there are twice as many delays as the last time: the first are the shortest.
@@ -83,7 +83,7 @@ class MatchedDelays:
             return False
         waiting = [each for each in kept if each.truth is None and each.due_ms != _SETTLED_MS]
         for example in waiting:
-            self._draw(example, now_ms)
+            self._draw(example, processing_time_ms)
         self.wait_for(waiting)
         return True
 
@@ -112,12 +112,12 @@ class MatchedDelays:
             return 1.0
         return bisect_right(self._sorted, age_ms) / len(self._sorted)
 
-    def _draw(self, example: Example, now_ms: int) -> None:
+    def _draw(self, example: Example, processing_time_ms: int) -> None:
         """Set when an example is due: by a quantile of the delays, which its id alone decides."""
         delay_ms = self._timeout_ms
         if self._sorted and self._first_ms is not None:
             digest = blake2b(example.event_id.encode(errors="surrogatepass"), digest_size=8).digest()
             place = int.from_bytes(digest) * len(self._sorted) >> 64
-            waits_ms = int(_SHARE_OF_AGE * max(0, now_ms - self._first_ms))
+            waits_ms = int(_SHARE_OF_AGE * max(0, processing_time_ms - self._first_ms))
             delay_ms = min(delay_ms, self._sorted[place] + waits_ms)
         example.due_ms = example.timestamp_ms + delay_ms

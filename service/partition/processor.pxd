@@ -41,7 +41,7 @@ cdef class Processor:
     cdef object _fast_path
 
     @cython.locals(batch=RecordBatch, outputs=OutputBatch, learned=LearnedExamples, place=Py_ssize_t, end=Py_ssize_t)
-    cpdef process_batch(self, records, now_ms=*)
+    cpdef process_batch(self, records, processing_time_ms=*)
 
     @cython.locals(message=Incoming, decoder=Decoder)
     cdef _process(self, record)

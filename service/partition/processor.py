@@ -127,12 +127,12 @@ class Processor:
             )
             self._extract = fast_extraction(learner, self.decoder, self._extractor)
 
-    def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
+    def process_batch(self, records: Sequence[Record], processing_time_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
 
-        Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
+        Where one batch ends changes only `processing_time_ms`, which bounds event times; None: no bound.
         """
-        self._times.set_now(now_ms)
+        self._times.set_now(processing_time_ms)
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
         outputs = OutputBatch()
@@ -171,9 +171,9 @@ class Processor:
         """Count a batch that was processed, and let parts and observers look at what was learned."""
         self.counters.predictions += self._n_predictions
         self.counters.consume(batch.counts())
-        if self.join.n_displaced:
-            self.counters.displaced += self.join.n_displaced
-            self.join.n_displaced = 0
+        if self.join.n_evicted:
+            self.counters.evicted += self.join.n_evicted
+            self.join.n_evicted = 0
         self.counters.observe(learned)
         for part in self._observing:
             part.observe(learned)

@@ -27,7 +27,7 @@ def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - w
         )
         raise ConfigurationError(f"{setting}: cannot import {place!r}: {reason}", hint=hint) from error
     if not callable(found):
-        raise ConfigurationError(f"{setting}: {place!r} is no function or class", hint=hint)
+        raise ConfigurationError(f"{setting}: {place!r} is not a function or class", hint=hint)
     return found
 
 

@@ -65,7 +65,7 @@ class Decides(Enum):
 
 
 class Declaration(NamedTuple):
-    """What a setting declares beside its type, default, description and bounds."""
+    """What a setting declares alongside its type, default, description and bounds."""
 
     decides: Decides = Decides.NOTHING
     form: str = ""
@@ -299,7 +299,7 @@ def written(value: object) -> str:
 
 
 def as_label(value: object) -> object:
-    """Write a label value that is no text as JSON does: ``False`` as ``"false"``."""
+    """Write a label value that is not a text as JSON does: ``False`` as ``"false"``."""
     return json.dumps(value) if isinstance(value, (bool, int)) else value
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
-from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings import declaration as forms
 from service.settings.code import with_version
@@ -23,7 +23,7 @@ InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 
 _PATHS: Final = "PATH,PATH,…"
 EVERYTHING: Final = "*"
-"""As a feature: all fields that are left; behind a path, all below it."""
+"""As a feature: all fields that are left; after a path, all below it."""
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
 _OF_NO_FIELD: Final = frozenset({"label_on_timeout", "unlabelled"})
 """Settings that say nothing of where things are in a record."""
@@ -111,7 +111,7 @@ _ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(map(forms.check
 
 
 class LabelSettings(Table):
-    """Where the labels topic has id and label; what is not given is as in the service's own schema."""
+    """Where the labels topic has id and label; what is not given is as in the native schema."""
 
     format: InputFormat = setting("json", Decides.RECORDS)
     """How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
@@ -127,19 +127,19 @@ class LabelSettings(Table):
     """Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped:
     counted, no dead letter."""
     unknown_fields: Literal["", "refuse", "ignore"] = setting("", Decides.RECORDS)
-    """What to do with fields that no setting uses (empty: refuse them in the service's own schema, ignore
+    """What to do with fields that no setting uses (empty: refuse them in the native schema, ignore
     them where anything is mapped)."""
 
     @property
     def is_mapped(self) -> bool:
-        """Whether anything differs from the service's own schema."""
+        """Whether anything differs from the native schema."""
         own = type(self)()
         given = {name for name, value in self if value != getattr(own, name)} - _OF_NO_FIELD
         return bool(given - {"unknown_fields"}) or self.unknown_fields == "ignore"
 
     @property
     def has_own_fields(self) -> bool:
-        """Whether nothing differs from the service's own schema but how values are written."""
+        """Whether nothing differs from the native schema but how values are written."""
         plain = {"format": "json", "decimal": (), "time_format": ()}
         plain = {name: value for name, value in plain.items() if name in type(self).model_fields}
         return not self.model_copy(update=plain).is_mapped
@@ -171,7 +171,7 @@ class LabelSettings(Table):
 
 
 class EventSettings(LabelSettings):
-    """Where the events topic has id, text, features and label; else as in the service's own schema."""
+    """Where the events topic has id, text, features and label; else as in the native schema."""
 
     text: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
     """Where the texts are: JMESPaths, joined by a newline."""
@@ -224,7 +224,7 @@ class EventSettings(LabelSettings):
     """Features of earlier events with the same key: tables [[events.windows]] with by, over, of and max_keys,
     or JSON."""
     exclude: Paths = setting((), Decides.FEATURES, form=_PATHS, check=_check_exclude)
-    """Fields that are no features: paths such as a.b."""
+    """Fields that are not features: paths such as a.b."""
     tenant: _OnePath = setting("", Decides.FEATURES)
     """Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant alone."""
     label_on_timeout: str = setting("", Decides.RECORDS, parse=forms.as_label)
@@ -238,7 +238,7 @@ class EventSettings(LabelSettings):
         """Whether events can be written as JSON objects of another schema than the service's own."""
         return self.format != "text" and not self.has_own_fields
 
-    def truth_on_timeout(self, classes: Sequence[str]) -> Truth | None:
+    def truth_on_timeout(self, classes: Sequence[str]) -> TrueLabel | None:
         """Return the class, among these, of an event whose label does not come in time; None if it has none.
 
         Raises

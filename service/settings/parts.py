@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from service.messages.labels import BINARY, MAX_WEIGHT, Truth, Vocabulary
+from service.messages.labels import BINARY, MAX_WEIGHT, TrueLabel, Vocabulary
 from service.redaction import STARS
 from service.settings import declaration as forms
 from service.settings.declaration import Decides, Names, Table, disagreement, setting
@@ -180,7 +180,7 @@ class DecisionSettings(Table):
 
 def goal_of(
     given: DecisionSettings, classes: Sequence[str]
-) -> tuple[int, float, Truth, float, tuple[int, int]]:
+) -> tuple[int, float, TrueLabel, float, tuple[int, int]]:
     """Return the goal, level, class, confidence and rate of a decision, as `Rule` takes them.
 
     Raises
@@ -256,7 +256,7 @@ def check_decisions(
 ClassWeight = Annotated[float, Field(strict=True, ge=0, le=MAX_WEIGHT)]
 
 
-def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[Truth, float]:
+def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[TrueLabel, float]:
     """Return the weights by class.
 
     >>> weights_of({"spam": 20.0}, ("ham", "spam"))

@@ -55,7 +55,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "id_prefix": "rows without an id are row-1, row-2, …; a column id names them otherwise",
     "strict": "`verify --format json` lists what was not verifiable",
     "order": 'epochs are shuffled; in Python, perceptron_train(order="constant")',
-    "follow": "`consume` goes on with the records to come unless --exit-at-end is given",
+    "follow": "`consume` continues with the records to come unless --exit-at-end is given",
     "axes": "--events-features names the two features",
     "top": "`inspect` shows the largest weights, all of them with --format json",
     "log_pattern": "make NDJSON of a log: `jq -R -c 'capture(\"(?<ms>[0-9]+) (?<path>.*)\")' FILE`",

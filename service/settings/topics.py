@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
-from service.stream.protocol import Place, ReadStream, Transport
+from service.stream.protocol import ReadStream, TopicPartition, Transport
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequen
     return range(min(stream.partition_count(topic) for topic in input_topics(settings)))
 
 
-def input_places(settings: Settings, partitions: Iterable[int]) -> list[Place]:
+def input_places(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
     """List the places of these partitions, in the order in which records of the same time are taken."""
     numbers = [*partitions]
     return [(topic, each) for topic in input_topics(settings) for each in numbers]
@@ -130,7 +130,7 @@ def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, i
 
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
-    """Add the partitions that a topic lacks, or refuse to go on without those that are needed."""
+    """Add the partitions that a topic lacks, or refuse to continue without those that are needed."""
     found = transport.partition_count(topic)
     if found >= partitions:
         return

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self, SupportsIndex, TypeVar, overload
 
-from service.stream.records import RECORD_BYTES, Headers, Output, Place, Record
+from service.stream.records import RECORD_BYTES, Headers, Output, Record, TopicPartition
 
 _M = TypeVar("_M", bound=Record | Output)
 
@@ -61,7 +61,7 @@ class RecordBatch(MessageBatch[Record]):
 
     def add(
         self,
-        at: Place,
+        at: TopicPartition,
         offset: int,
         timestamp_ms: int,
         key: bytes | None,
@@ -91,15 +91,15 @@ class RecordBatch(MessageBatch[Record]):
         """Return the event time of a record."""
         return self[place].timestamp_ms
 
-    def counts(self) -> dict[Place, int]:
+    def counts(self) -> dict[TopicPartition, int]:
         """Count the records by topic and partition."""
         return dict(Counter(record[:2] for record in self))
 
-    def next_offsets(self) -> dict[Place, int]:
+    def next_offsets(self) -> dict[TopicPartition, int]:
         """Return the offset after the last record of each topic and partition."""
         return {record[:2]: record.offset + 1 for record in self}
 
-    def last_places(self) -> dict[Place, int]:
+    def last_places(self) -> dict[TopicPartition, int]:
         """Return the place in the batch of the last record of each topic and partition."""
         return {record[:2]: place for place, record in enumerate(self)}
 

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from service.errors import ConfigurationError
 from service.stream.batches import OutputBatch, RecordBatch
-from service.stream.records import NO_LIMIT, NOWHERE, Headers, Output, Place, Record, RecordLimit
+from service.stream.records import NO_LIMIT, NOWHERE, Headers, Output, Record, RecordLimit, TopicPartition
 
 __all__ = [
     "NOWHERE",
@@ -24,10 +24,10 @@ __all__ = [
     "Headers",
     "KafkaClient",
     "Output",
-    "Place",
     "ReadStream",
     "Record",
     "RecordLimit",
+    "TopicPartition",
     "Transport",
     "Writer",
     "check_read_together",
@@ -107,7 +107,7 @@ class Consumer(Protocol):
     """One member of a consumer group."""
 
     def poll(
-        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[TopicPartition] = NOWHERE
     ) -> dict[int, RecordBatch]:
         """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
 
@@ -197,13 +197,13 @@ class Consumer(Protocol):
     def positions(self, partition: int) -> dict[str, int]:
         """Return the next offset to be delivered, by topic. Only for partitions that were started."""
 
-    def lag(self) -> dict[Place, int]:
+    def lag(self) -> dict[TopicPartition, int]:
         """Count the records not yet delivered, by (topic, partition), for started partitions.
 
         Counts from what the client already knows; makes no request that can wait long.
         """
 
-    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Ask the stream how many offsets lie between what was delivered and the end of each place.
 
         The end is that of the committed records at the time of the call, before the first open
@@ -264,7 +264,7 @@ class ReadStream(Protocol):
 class Transport(ReadStream, Protocol):
     """A stream: topics, partitions, records, groups."""
 
-    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return `bounds` of several partitions, of several topics."""
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:

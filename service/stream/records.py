@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 Headers = tuple[tuple[str, bytes], ...]
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A topic and a partition."""
 
 RECORD_BYTES: Final = 256
 """What a record counts for besides its key and value: it takes memory of its own, and so does its answer."""
 
-NOWHERE: Final[frozenset[Place]] = frozenset()
+NOWHERE: Final[frozenset[TopicPartition]] = frozenset()
 
 
 class Record(NamedTuple):
@@ -76,7 +76,7 @@ class RecordLimit(NamedTuple):
 NO_LIMIT: Final = RecordLimit(2**63, 2**63)
 
 
-def nested(offsets: Mapping[Place, int]) -> dict[str, dict[int, int]]:
+def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
     """Return offsets by topic, then by partition, as they are written down."""
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in offsets.items():
@@ -84,11 +84,11 @@ def nested(offsets: Mapping[Place, int]) -> dict[str, dict[int, int]]:
     return found
 
 
-def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[Place, int]:
+def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition, int]:
     """Return what `nested` has written; JSON has made strings of its keys."""
     return {(topic, int(each)): offset for topic, found in offsets.items() for each, offset in found.items()}
 
 
-def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[Place, int]:
+def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
     """Return offsets that are known by partition, then by topic."""
     return {(topic, each): offset for each, found in offsets.items() for topic, offset in found.items()}

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.schema import Outcome, Prediction, answer_fields, labels_in
 from service.stream.protocol import Record
 
@@ -23,8 +23,8 @@ class Answer(NamedTuple):
     """A prediction or an outcome."""
 
     event_id: str
-    predicted: Truth
-    truth: Truth | None
+    predicted: TrueLabel
+    truth: TrueLabel | None
     delay_seconds: float | None
     """Of an outcome; None for a prediction."""
     event_time_ms: int | None
@@ -61,7 +61,7 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
         label, truth_label = labels_in(fields)
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    predicted: Truth = False  # it answers its event all the same
+    predicted: TrueLabel = False  # it answers its event all the same
     truth, wrong = None, "its label is not a class"
     with suppress(UnknownLabelError, TypeError):
         predicted = vocabulary.truth(label)
@@ -77,7 +77,7 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
     )
 
 
-def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None) -> str:
+def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueLabel | None) -> str:
     """Return which field does not follow from others; empty if all do."""
     mistake = fields.get("mistake")
     if mistake is not (None if truth is None else predicted != truth):

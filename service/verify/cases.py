@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.verify.answers import Answer
 from service.verify.findings import Fault, Finding, Findings, RecordPosition
 
@@ -24,13 +24,13 @@ class Event(NamedTuple):
     """Of its record, in the order of processing of its task."""
     batch: int
     timestamp_ms: int
-    truth: Truth | None
+    truth: TrueLabel | None
     """The label inside it."""
-    truths: tuple[Truth | None, ...]
+    truths: tuple[TrueLabel | None, ...]
     """Those that its prediction may name, if the order of processing is known."""
     first: int
     """The number of the event with its id that was kept then: its own, or an earlier one's."""
-    labels_first: Truth | None
+    labels_first: TrueLabel | None
     """Its label, if that is the first of an event that came before."""
 
 
@@ -42,7 +42,7 @@ class Label(NamedTuple):
     number: int
     batch: int
     timestamp_ms: int
-    truth: Truth
+    truth: TrueLabel
     event: int | None
     """The number of the event for which it makes an outcome; None if it makes none."""
 
@@ -81,7 +81,7 @@ class Knowledge:
     has_holes: bool = False
     is_exact: bool = True
     has_shared_ids: bool = False
-    doubts: Findings = field(default_factory=Findings)
+    data_warnings: Findings = field(default_factory=Findings)
     n_ambiguous: int = 0
 
 
@@ -116,7 +116,7 @@ class Case:
         self._answered: set[int] = set()
         """The events that have an outcome."""
 
-    def judge(self) -> None:
+    def check(self) -> None:
         """Judge them."""
         for event, found in self._aligned():
             if event is not None and found is not None:
@@ -194,7 +194,7 @@ class Case:
             if self._known.is_exact:
                 self._say(Fault.MISSING, label.place, message)
             else:
-                self._known.doubts.add(Finding(Fault.MISSING, label.place, message, self._id))
+                self._known.data_warnings.add(Finding(Fault.MISSING, label.place, message, self._id))
 
     def _fits(self, found: Found, event: Event, label: Label) -> bool:
         """Return whether an outcome says what it must say of an event and its label."""

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
-from service.checkpoints.identity import BEGAN, BESIDE, EARLIER, START, START_MS
+from service.checkpoints.config_fingerprint import EARLIER, NOT_SETTINGS, ORIGIN, START, START_MS
 from service.checkpoints.log import CheckpointLog, Progress, add_record
 from service.checkpoints.snapshot import Snapshot, mark_of
 from service.errors import CheckpointError, NewerRelease
@@ -16,13 +16,13 @@ from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
 from service.settings.fields import KEPT, MAPPING, defaults, names_that_decide
-from service.stream.protocol import Place
+from service.stream.protocol import TopicPartition
 from service.stream.records import flat
 from service.verify.findings import Fault, RecordPosition, Stream
 
 _TOPICS: Final = ("events_topic", "labels_topic")
 _OTHERS: Final = (*_TOPICS, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN))
-JUDGED_BY: Final = tuple(name for name in KEPT if name in {*_OTHERS, *MAPPING})
+COMPARED: Final = tuple(name for name in KEPT if name in {*_OTHERS, *MAPPING})
 """Settings that snapshots name and that decide what is expected of a record."""
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 """Counts that never fall while a model lives."""
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
     place: RecordPosition
     sequence: int
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     """Next offset by input topic and partition."""
     counts: Mapping[str, int]
     consumed: Mapping[str, int]
@@ -59,7 +59,7 @@ class Committed:
     origin, start_ms
         Where its input began, by topic and partition, and the event time before which records are skipped.
     start
-        From where on it is judged.
+        From where on it is evaluated.
     reasons
         Why not from the origin.
     identity, n_changes
@@ -74,11 +74,11 @@ class Committed:
     def __init__(self, stream: Stream, number: int) -> None:
         self.place = RecordPosition(stream.settings.checkpoints_topic, number)
         self.steps: list[Step] = []
-        self.origin: Mapping[Place, int] = {}
-        self.start: dict[Place, int] = {}
+        self.origin: Mapping[TopicPartition, int] = {}
+        self.start: dict[TopicPartition, int] = {}
         self.start_ms = self.n_changes = 0
         self.reasons: list[str] = []
-        self.identity: Mapping[str, Any] = {}
+        self.config_fingerprint: Mapping[str, Any] = {}
         self.schemas: dict[bytes, Schema] = {}
         self.vectors: Mapping[str, int] = {}
         self.owners: set[bytes | None] = set()
@@ -91,11 +91,11 @@ class Committed:
         """The batch of the newest snapshot."""
 
     @property
-    def offsets(self) -> Mapping[Place, int]:
+    def offsets(self) -> Mapping[TopicPartition, int]:
         """Return the next offsets at the last commit, by topic and partition."""
         return self.steps[-1].offsets if self.steps else {}
 
-    def begin_at(self, offsets: Mapping[Place, int], why: str) -> None:
+    def begin_at(self, offsets: Mapping[TopicPartition, int], why: str) -> None:
         """Leave out what was processed before these offsets."""
         for place, at in offsets.items():
             begun_at = self.start.get(place, self.origin.get(place, 0))
@@ -140,7 +140,7 @@ class Committed:
         last = max(self._by_sequence, default=-1)
         if each.sequence <= last:
             self._say(Fault.DUPLICATE, place, f"batch {each.sequence} again, after batch {last}")
-        elif not each.now_ms:
+        elif not each.processing_time_ms:
             self._say(Fault.WRONG, place, "progress without the time of its batch")
         step = Step(place, each.sequence, each.offsets, each.counts, each.consumed)
         self._by_sequence.setdefault(each.sequence, step)
@@ -163,19 +163,19 @@ class Committed:
 
     def _note_settings(self, place: RecordPosition, snapshot: Snapshot) -> None:
         """Note the settings that a snapshot names, and from where on they have held."""
-        identity = snapshot.identity
-        settings = {name: value for name, value in identity.items() if name not in BESIDE}
-        is_again = snapshot.sequence == self._newest and settings == self.identity
+        config_fingerprint = snapshot.config_fingerprint
+        settings = {name: value for name, value in config_fingerprint.items() if name not in NOT_SETTINGS}
+        is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
         if is_again or snapshot.sequence < self._newest:
             self._say(Fault.DUPLICATE, place, f"the snapshot after batch {snapshot.sequence} again")
-        began, earlier = identity.get(BEGAN, {}), identity.get(EARLIER, ())
+        began, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
         self.origin, self.start_ms = flat(began.get(START, {})), began.get(START_MS, 0)
-        self._newest, self.identity, self.n_changes = snapshot.sequence, settings, len(earlier)
+        self._newest, self.config_fingerprint, self.n_changes = snapshot.sequence, settings, len(earlier)
         for each in (settings, *(each["settings"] for each in earlier)):
             self._named |= {each[name] for name in _TOPICS if name in each}
         for each in earlier:
             before, since = defaults() | each["settings"], defaults() | settings
-            if any(before[name] != since[name] for name in (*JUDGED_BY, "share_model")):
+            if any(before[name] != since[name] for name in (*COMPARED, "share_model")):
                 until = flat(each["until"])
                 self.begin_at(until, "were read under settings that have changed since")
         self.vectors = snapshot.state.get("vectors") or self.vectors

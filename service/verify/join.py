@@ -1,6 +1,6 @@
 """Which label belongs to which event, by the documented rules.
 
-Written for the verification alone: the service's own join is among the things that are judged.
+Written for the verification alone: the service's own join is among the things that are evaluated.
 Memory is bounded as the service's is: by `max_pending` events, labels and ids.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from service.messages.incoming import Incoming
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.settings.load import Settings
 
 _EXAMPLE_BYTES: Final = 1000
@@ -28,7 +28,7 @@ class Kept:
     """Of its record, in the order of processing."""
     timestamp_ms: int
     size_bytes: int
-    truths: list[Truth] = field(default_factory=list)
+    truths: list[TrueLabel] = field(default_factory=list)
     """Every label so far; whether a later one counts depends on the model."""
     is_provisional: bool = False
     """Whether it has the label of its time-out, and none has come."""
@@ -37,11 +37,11 @@ class Kept:
 class Expected(NamedTuple):
     """What is expected of an event."""
 
-    truths: tuple[Truth | None, ...]
+    truths: tuple[TrueLabel | None, ...]
     """Those that its prediction may name."""
     first: int
     """The number of the record that was first kept with its id: its own, or an earlier one's."""
-    labels_first: Truth | None = None
+    labels_first: TrueLabel | None = None
     """The label inside it, if that is the first of the event kept before."""
 
 
@@ -51,7 +51,7 @@ class Join:
     Attributes
     ----------
     counts
-        As in progress records: pending, provisional, displaced, late, orphaned, and corrected at most.
+        As in progress records: pending, provisional, evicted, late, orphaned, and corrected at most.
     timeout_ms, truth_on_timeout
         Event time after which an event is overdue, and its label then.
     may_be_full
@@ -68,7 +68,7 @@ class Join:
         self._now_ms = self._n_bytes = 0
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._waiting: deque[str] | None = deque() if times_out else None
-        self._early: OrderedDict[str, tuple[Truth, int]] = OrderedDict()
+        self._early: OrderedDict[str, tuple[TrueLabel, int]] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.counts: Counter[str] = Counter()
         self.may_be_full = False
@@ -117,7 +117,7 @@ class Join:
             self.counts["corrected"] += early[0] != event.truth
         kept = Kept(number, timestamp_ms, _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.message_bytes)
         while len(self._kept) >= self._capacity:
-            self.counts["displaced"] += self._drop_oldest()
+            self.counts["evicted"] += self._drop_oldest()
         self._n_bytes += kept.size_bytes
         self.may_be_full |= self._n_bytes > self._max_bytes
         self._kept[event.id] = kept
@@ -128,7 +128,7 @@ class Join:
             self._label(kept, truth)
         return Expected((truth,), number)
 
-    def label(self, event_id: str, truth: Truth, timestamp_ms: int) -> Kept | None:
+    def label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> Kept | None:
         """Join a label; return the event if this is the first label of one that waits: an outcome is due."""
         kept = self._kept.get(event_id)
         if kept is None:
@@ -140,18 +140,18 @@ class Join:
         self._label(kept, truth)
         return kept
 
-    def _label(self, kept: Kept, truth: Truth) -> None:
+    def _label(self, kept: Kept, truth: TrueLabel) -> None:
         kept.truths.append(truth)
         self.counts["pending"] -= 1
 
-    def _reconsider(self, kept: Kept, truth: Truth) -> None:
+    def _reconsider(self, kept: Kept, truth: TrueLabel) -> None:
         self.counts["corrected"] += {truth} != set(kept.truths)
         if truth not in kept.truths:
             kept.truths.append(truth)
         self.counts["provisional"] -= kept.is_provisional
         kept.is_provisional = False
 
-    def _hold(self, event_id: str, truth: Truth, timestamp_ms: int) -> None:
+    def _hold(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> None:
         """Hold a label until its event comes, unless that has expired."""
         if event_id in self._expired:
             self.counts["late"] += 1

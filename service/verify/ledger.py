@@ -92,7 +92,7 @@ class Ledger:
     def _insert(self, table: str, *row: object) -> None:
         self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
-    def letter(self, place: RecordPosition, task: int, number: int) -> None:
+    def dead_letter(self, place: RecordPosition, task: int, number: int) -> None:
         """Note which record a dead letter is of."""
         self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, 0, b"")
 
@@ -120,7 +120,7 @@ class Ledger:
         event = str(events[0].place) if events else ""
         self._insert("unasked", *found.place[1:], found.is_new, answer.kind, answer.event_id.encode(), event)
 
-    def judge(self) -> None:
+    def check(self) -> None:
         """Judge the records of each id; then what is left over, and the order."""
         rows = self._database.execute("SELECT id, side, fields FROM entries ORDER BY id, side, rowid")
         for key, group in groupby(rows, itemgetter(0)):
@@ -151,7 +151,7 @@ class Ledger:
         )
         tasks = {event.task for event in events}
         if len(tasks) == 1:
-            Case(event_id, events, labels, predictions, outcomes, self).judge()
+            Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
             for found in (*predictions, *outcomes):
                 self.unasked(found, ())
@@ -203,14 +203,14 @@ class Ledger:
             "SELECT side, task, q, at, number, id FROM pairs WHERE side != 'comparison' ORDER BY q, at"
         )
         for side, task, q, at, number, key in rows:
-            known, is_letter = self.known[task], side == "letter"
+            known, is_dead_letter = self.known[task], side == "letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
                 continue  # it may be of another record with its id
-            if number < last.get((task, q, is_letter), 0):
-                topic = self._stream.settings.dead_letters_topic if is_letter else self._topic
+            if number < last.get((task, q, is_dead_letter), 0):
+                topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
                 message = "the answers before it are of later records"
                 self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
-            last[task, q, is_letter] = max(number, last.get((task, q, is_letter), 0))
+            last[task, q, is_dead_letter] = max(number, last.get((task, q, is_dead_letter), 0))
 
     def _judge_partitions(self, firsts: _Firsts) -> None:
         """Check that answers lie where their ids belong: by now, or among fewer partitions before.

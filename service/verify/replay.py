@@ -14,18 +14,18 @@ from service.messages.incoming import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.settings.topics import input_topics
-from service.stream.protocol import Place, Record
+from service.stream.protocol import Record, TopicPartition
 from service.stream.records import Pieces
 from service.verify.cases import Event, Label
 from service.verify.committed import Committed, Step
+from service.verify.dead_letters import DeadLetters
 from service.verify.findings import Fault, RecordPosition, Stream
 from service.verify.join import Join
 from service.verify.ledger import Ledger
-from service.verify.letters import Letters
 
 _BECAME: Final = ("predictions", "rejected", "skipped")
 """What records become, labels aside."""
-_OF_THE_JOIN: Final = ("pending", "provisional", "displaced", "late", "orphaned")
+_OF_THE_JOIN: Final = ("pending", "provisional", "evicted", "late", "orphaned")
 _OF_ANSWERS: Final = ("labelled", "mistakes")
 
 
@@ -38,16 +38,16 @@ class Replay:
         The task, and its checkpoint log.
     stream
         Its input, and the report that receives what is found.
-    ledger, letters
+    ledger, dead letters
         Receive what must have come of each record, and say which were refused.
 
     """
 
     def __init__(
-        self, number: int, committed: Committed, stream: Stream, ledger: Ledger, letters: Letters
+        self, number: int, committed: Committed, stream: Stream, ledger: Ledger, dead_letters: DeadLetters
     ) -> None:
         self._number, self._committed, self._stream = number, committed, stream
-        self._ledger, self._letters, self._report = ledger, letters, stream.report
+        self._ledger, self._dead_letters, self._report = ledger, dead_letters, stream.report
         settings = stream.settings
         self._decoder = make_decoder(settings, make_schemas(settings, committed.schemas))
         if self._decoder.vectors is not None:
@@ -68,7 +68,7 @@ class Replay:
         self._known.is_exact = not reasons and n_unordered <= 1
         self._report.notes += reasons
 
-    def _find_starts(self) -> Mapping[Place, int]:
+    def _find_starts(self) -> Mapping[TopicPartition, int]:
         """Return from where on each place is read, in their order; say why that is not from the beginning."""
         committed, settings, starts = self._committed, self._stream.settings, {}
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
@@ -110,20 +110,20 @@ class Replay:
         """Note what must have come of a record; return what it has become, as counts call it."""
         place, join, ledger = RecordPosition.of(record), self._join, self._ledger
         where = place, self._number, self._record, batch
-        letters = self._letters.of(place)
+        dead_letters = self._dead_letters.of(place)
         message, timestamp_ms, moves_clock = self._read(record)
-        reasons = [DeadLetter.of(each.record).reason for each in letters]
+        reasons = [DeadLetter.of(each.record).reason for each in dead_letters]
         if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in reasons:
             for event_id, event in join.advance(timestamp_ms):
                 time_ms = event.timestamp_ms + join.timeout_ms
                 ledger.expect(event_id, Label(*where, time_ms, event.truths[0], event.number))
-        if isinstance(message, Skipped) and not letters:
+        if isinstance(message, Skipped) and not dead_letters:
             return "skipped"
-        if letters or isinstance(message, Rejection):
+        if dead_letters or isinstance(message, Rejection):
             reason = message.reason if isinstance(message, Rejection) else None
-            self._letters.judge(record, letters, reason)
-            if len(letters) == 1:  # a replay appends copies
-                ledger.letter(letters[0].place, self._number, self._record)
+            self._dead_letters.check(record, dead_letters, reason)
+            if len(dead_letters) == 1:  # a replay appends copies
+                ledger.dead_letter(dead_letters[0].place, self._number, self._record)
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
@@ -205,11 +205,11 @@ class Replay:
                 if not found <= counted <= found + known.n_ambiguous:
                     message = f"the counts say {counted} {name}, predictions and outcomes say {found}"
                     self._stream.say(Fault.WRONG, step.place, message)
-            for doubt in known.doubts.kept if self._report.findings else ():
+            for doubt in known.data_warnings.kept if self._report.findings else ():
                 self._report.findings.add(doubt)
-        if known.doubts:
-            first = known.doubts.kept[0]
-            labels = f"{len(known.doubts)} labels whose events may have been let go when they came"
+        if known.data_warnings:
+            first = known.data_warnings.kept[0]
+            labels = f"{len(known.data_warnings)} labels whose events may have been let go when they came"
             what = f"{labels}; the first: {first.place}: {first.message}"
             self._report.notes.append(f"partition {self._number}: {what}")
 
@@ -235,12 +235,14 @@ class InOrder:
 
     """
 
-    def __init__(self, stream: Stream, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> None:
+    def __init__(
+        self, stream: Stream, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> None:
         self._places = {
             place: Pieces(stream.read(*place, at, ends.get(place, 0))) for place, at in starts.items()
         }
 
-    def until(self, ends: Mapping[Place, int]) -> Iterator[Record]:
+    def until(self, ends: Mapping[TopicPartition, int]) -> Iterator[Record]:
         """Yield the records before these offsets that were not yielded yet."""
         parts = [pieces.until(ends.get(place, 0)) for place, pieces in self._places.items()]
         return heapq.merge(*parts, key=attrgetter("timestamp_ms"))

@@ -1,6 +1,6 @@
 """Verify a stream: read what is committed, what was written and what was read, and judge it.
 
-    checkpoint logs → how far to judge, and under which settings
+    checkpoint logs → how far to evaluate, and under which settings
     dead letters    → which records were refused
     predictions     → answers found        ┐
     events, labels  → answers expected     ┴ sorted by id in a temporary database, and compared
@@ -18,18 +18,18 @@ from contextlib import closing
 from time import monotonic, sleep
 from typing import Final
 
-from service.checkpoints.identity import named_settings
+from service.checkpoints.config_fingerprint import named_settings
 from service.errors import CheckpointError, SettingsDiffer, TopicMissing
 from service.models.model_file import in_place_of_defaults
 from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
 from service.settings.load import Loaded, Settings
 from service.settings.topics import input_topics
-from service.stream.protocol import Place, Transport
-from service.verify.committed import JUDGED_BY, Committed
+from service.stream.protocol import TopicPartition, Transport
+from service.verify.committed import COMPARED, Committed
+from service.verify.dead_letters import DeadLetters
 from service.verify.findings import Fault, RecordPosition, Report, Stream
 from service.verify.ledger import Ledger
-from service.verify.letters import Letters
 from service.verify.replay import Replay
 
 VISIBILITY_SECONDS: Final = 5.0
@@ -87,25 +87,25 @@ def _verified(stream: Stream) -> Report:
     check_settings(logs.values(), settings)
     with closing(sqlite3.connect("")) as database:  # a temporary file, once it is large
         database.execute("PRAGMA journal_mode = OFF")
-        letters, ledger = Letters(database, stream), Ledger(database, stream)
-        letters.read(letters_before)
+        dead_letters, ledger = DeadLetters(database, stream), Ledger(database, stream)
+        dead_letters.read(letters_before)
         ledger.read(answers_before)
-        tasks = [Replay(number, log, stream, ledger, letters) for number, log in logs.items()]
+        tasks = [Replay(number, log, stream, ledger, dead_letters) for number, log in logs.items()]
         for task in tasks:
             task.run()
-        ledger.judge()
+        ledger.check()
         for task in tasks:
             task.check_answers()
         starts = {place: at for task in tasks for place, at in task.starts.items()}
         ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.known.values()):
-            stream.report.not_yet_judged += letters.judge_others(starts, ends)
-    if letters.n_lacking:
-        stream.report.notes.append(f"{letters.n_lacking} dead letters that may be deleted")
+            stream.report.not_yet_judged += dead_letters.check_others(starts, ends)
+    if dead_letters.n_lacking:
+        stream.report.notes.append(f"{dead_letters.n_lacking} dead letters that may be deleted")
     return stream.report
 
 
-def _committed_offsets(stream: Stream) -> Mapping[Place, int]:
+def _committed_offsets(stream: Stream) -> Mapping[TopicPartition, int]:
     topics, transport = input_topics(stream.settings), stream.transport
     return {
         (topic, partition): at
@@ -114,7 +114,9 @@ def _committed_offsets(stream: Stream) -> Mapping[Place, int]:
     }
 
 
-def _check_offsets(logs: Mapping[int, Committed], before: Mapping[Place, int], stream: Stream) -> None:
+def _check_offsets(
+    logs: Mapping[int, Committed], before: Mapping[TopicPartition, int], stream: Stream
+) -> None:
     """Check that the logs end where the group has committed: between its offsets before and now."""
     now, topics = _committed_offsets(stream), input_topics(stream.settings)
     for number, log in logs.items():
@@ -173,18 +175,18 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
 
     """
     logs = read_logs(Stream(transport, loaded.settings))
-    newest = max(logs.values(), key=lambda log: (bool(log.identity), log.n_changes))
-    if not newest.identity:
+    newest = max(logs.values(), key=lambda log: (bool(log.config_fingerprint), log.n_changes))
+    if not newest.config_fingerprint:
         return loaded
-    named = named_settings(newest.identity)
-    known = {name: value for name, value in named.items() if name in JUDGED_BY}
+    named = named_settings(newest.config_fingerprint)
+    known = {name: value for name, value in named.items() if name in COMPARED}
     return in_place_of_defaults(known, loaded.settings.checkpoints_topic, loaded)
 
 
 def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
     """Refuse settings under which no partition was processed: all would be reported as wrong.
 
-    What a partition has processed under others is not judged.
+    What a partition has processed under others is not evaluated.
 
     Raises
     ------
@@ -192,16 +194,16 @@ def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
         A setting is another one; the message names it and what it was.
 
     """
-    given = fingerprint(settings, JUDGED_BY)
-    named = [(log, {**defaults(), **log.identity}) for log in logs if log.identity]
-    for name in JUDGED_BY:
-        used = [identity[name] for _, identity in named]
+    given = fingerprint(settings, COMPARED)
+    named = [(log, {**defaults(), **log.config_fingerprint}) for log in logs if log.config_fingerprint]
+    for name in COMPARED:
+        used = [config_fingerprint[name] for _, config_fingerprint in named]
         value = given.get(name, defaults()[name])
         if used and value not in used:
             raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(used[0])}, the setting is {written(value)}",
                 hint="leave it out: the checkpoints name what the service ran under",
             )
-    for log, identity in named:
-        if any(identity[name] != given.get(name, defaults()[name]) for name in JUDGED_BY):
+    for log, config_fingerprint in named:
+        if any(config_fingerprint[name] != given.get(name, defaults()[name]) for name in COMPARED):
             log.begin_at(log.offsets, "were read under other settings")

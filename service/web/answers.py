@@ -102,7 +102,7 @@ class FeatureContribution(Answered):
     """What one feature did to the score."""
 
     feature: str
-    value: float | None = Field(description="Null where it is no number of the event: a word, say.")
+    value: float | None = Field(description="Null where it is not a number of the event: a word, say.")
     weight: float | None = Field(description="Null where the model has no one weight for the feature.")
     contribution: float
     known: bool | None = Field(
@@ -152,7 +152,7 @@ class Expert(Answered):
     weight: float = Field(description="Of its log-odds in the answer that leads.")
     mistakes: int = Field(description="All it made.")
     recent_mistakes: float = Field(description="The same, older ones discounted.")
-    recent_labels: float = Field(description="The labels it was judged by, discounted alike.")
+    recent_labels: float = Field(description="The labels it was evaluated by, discounted alike.")
 
 
 class Explanation(LivePrediction):

@@ -66,7 +66,7 @@ class _AskedPartition(Parameters):
 
 
 class _AskedEvent(_AskedPartition):
-    fields: Literal["topic", "own"] = Field(
+    fields: Literal["topic", "native"] = Field(
         "topic",
         description="`topic`: the body is read as the records of the events topic are. `own`: it has the "
         "schema that `perceptron schema event` shows, also where the settings map other fields to it.",
@@ -96,34 +96,36 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
 
         A plain text and a mail are events of this text.
         """
-        is_own = query.fields == "own"
+        is_native = query.fields == "native"
         if media_type_of(request) in _TEXTS:
-            body, is_own = await text_event(request), True
+            body, is_native = await text_event(request), True
         else:
             body = await body_of(request)
-        return await _answer(live, LiveModel.predict, body, query.partition, is_own=is_own)
+        return await _answer(live, LiveModel.predict, body, query.partition, is_native=is_native)
 
     @api.post(
         "/explain", responses=responses, openapi_extra=described_body(event), response_model=Explanation
     )
     async def explain(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label, and tell which of its features decided."""
-        is_own = query.fields == "own"
-        return await _answer(live, LiveModel.explain, await body_of(request), query.partition, is_own=is_own)
+        is_native = query.fields == "native"
+        return await _answer(
+            live, LiveModel.explain, await body_of(request), query.partition, is_native=is_native
+        )
 
 
 async def _answer(
-    live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_own: bool
+    live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_native: bool
 ) -> Response:
     """Answer a question: on the server's thread if that takes no time."""
 
     def answer(*patience_seconds: float) -> Response:
-        question = live.questions.read(body, is_own=is_own)
+        question = live.questions.read(body, is_native=is_native)
         model = live.get(partition, question.id)
         whose = {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
         return json_response({**ask(model, question, *patience_seconds), **whose})
 
-    is_short = len(body) <= READ_AT_ONCE_BYTES and (is_own or live.questions.is_plain)
+    is_short = len(body) <= READ_AT_ONCE_BYTES and (is_native or live.questions.is_plain)
     if is_short and live.answers_at_once:
         with suppress(ModelBusy):
             return answer(0.0)

@@ -57,7 +57,7 @@ def _parameters_of(request: Request, kind: type[_Parameters]) -> _Parameters:
 
 
 class PostEndpoints:
-    """ASGI middleware behind the guard: calls the endpoints of `POST` requests.
+    """ASGI middleware after the guard: calls the endpoints of `POST` requests.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ async def lines_of(request: Request) -> Sequence[bytes]:
 
 
 async def text_event(request: Request) -> bytes:
-    """Return the event that a body of plain text or a mail stands for, in the service's own schema.
+    """Return the event that a body of plain text or a mail stands for, in the native schema.
 
     Raises `Rejection` if its characters cannot be read.
     """

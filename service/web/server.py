@@ -1,4 +1,4 @@
-"""Serve an application by HTTP on a thread beside the loop."""
+"""Serve an application by HTTP on a thread next to the loop."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._is_in_head:  # a trailer, behind a body in chunks: nothing reads it
+        if not self._is_in_head:  # a trailer, after a body in chunks: nothing reads it
             return
         if name.lower() == b"host" and any(known == b"host" for known, _ in self.headers):
             raise ValueError("two names of the server")

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from river import base
 
 from service.clock import SYSTEM_CLOCK
-from service.messages.labels import Truth, Vocabulary
+from service.messages.labels import TrueLabel, Vocabulary
 from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.model_file import ModelKind
 from service.monitoring.health import Health
@@ -179,10 +179,10 @@ def _quality(published: Published) -> dict[str, Any]:
     }
 
 
-def _cells(confusion: Confusion) -> list[tuple[Truth | None, Truth | None, int]]:
-    """Return the confusion matrix: rows and columns beyond the commonest classes are one, None."""
+def _cells(confusion: Confusion) -> list[tuple[TrueLabel | None, TrueLabel | None, int]]:
+    """Return the confusion matrix: rows and columns beyond the most common classes are one, None."""
     shown = {label for label, _ in confusion.truths.most_common(_CLASSES_SHOWN)}
-    cells: Counter[tuple[Truth | None, Truth | None]] = Counter()
+    cells: Counter[tuple[TrueLabel | None, TrueLabel | None]] = Counter()
     for (truth, predicted), count in confusion.cells.items():
         cells[truth if truth in shown else None, predicted if predicted in shown else None] += count
     return [(truth, predicted, count) for (truth, predicted), count in cells.items()]
@@ -217,7 +217,7 @@ def _shown(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _takes_own(settings: Settings) -> bool:
-    """Return whether events and labels that are posted may have the service's own schema, as on the page."""
+    """Return whether events and labels that are posted may have the native schema, as on the page."""
     if not settings.takes_inputs:
         return False
     if not settings.labels_topic:

@@ -53,7 +53,7 @@ def first_starts(
     partitions = range(transport.partition_count(topic))
     has_begun = any(transport.committed(group, [topic], each) for each in partitions)
     if has_begun and not at_end:
-        _log.warning("webhook %s: --from start has no effect: it has begun, and goes on", hook.title)
+        _log.warning("webhook %s: --from start has no effect: it has begun, and continues", hook.title)
     if has_begun or not at_end:
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])
@@ -76,7 +76,7 @@ class _Part:
         return not all(future.done() for _, future in self._alerts)
 
     def take(self, alerts: list[tuple[Alert, Future[bool]]], position: int) -> None:
-        """Take note of what was begun, and of the next offset behind it."""
+        """Take note of what was begun, and of the next offset after it."""
         self._alerts, self.position = alerts, position
 
     def settle(self, *, is_due: bool) -> None:
@@ -216,7 +216,7 @@ class Relay:
                 self._drop({number})
 
     def _skip_lost(self, consumer: Consumer, error: OffsetOutOfRange) -> None:
-        """Go on with the first record that is left; what was deleted is lost to the webhook."""
+        """Continue with the first record that is left; what was deleted is lost to the webhook."""
         first, _ = self._transport.bounds(self._topic, error.partition)
         _log.error("webhook %s: alerts may be lost: %s", self._hook.title, error)
         consumer.start(error.partition, {self._topic: first})

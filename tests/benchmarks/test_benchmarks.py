@@ -45,7 +45,7 @@ def test_the_result_is_the_ratio_of_medians_with_the_spread_of_single_runs():
         ([1, 1, 6], [1, 1, 1], {"least": 2}, "NO?"),
         ([4], [], {"most": 3}, "NO"),
         ([4], [], {"most": 4}, "yes"),
-        ([4], [], {"note": "beside another"}, ""),
+        ([4], [], {"note": "alongside another"}, ""),
     ],
 )
 def test_a_verdict_is_of_the_medians_and_doubted_by_single_runs(ours, peer, goal, verdict):
@@ -70,8 +70,8 @@ def test_each_row_that_is_declared_is_measured():
 
 def test_ours_and_the_peer_take_turns_at_being_first(monkeypatch, capsys):
     run, order = module("run"), []
-    contest = (lambda: order.append("ours") or (1,), lambda: order.append("peer") or (1,))
-    monkeypatch.setattr(run, "MEASURES", {"arow-20": lambda quick: contest})
+    comparison = (lambda: order.append("ours") or (1,), lambda: order.append("peer") or (1,))
+    monkeypatch.setattr(run, "MEASURES", {"arow-20": lambda quick: comparison})
     (found,) = run.measured("arow-20", 2, quick=True)
     assert order == ["ours", "peer", "peer", "ours"]
     assert (found.ours, found.peer) == ([1, 1], [1, 1])

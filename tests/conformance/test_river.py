@@ -1,6 +1,6 @@
 """Every classifier of `perceptron_core`, with every declared parameter, passes River's checks for estimators.
 
-Most checks come once for each of River's data sets. Of parameters beside the defaults, `make test` tries one
+Most checks come once for each of River's data sets. Besides the defaults, `make test` tries one
 variant of each class on the first data set, and leaves out checks that read no data. The check of memory
 takes nine tenths of the time: it sees one data set, too. `make nightly` tries all (tests/nightly.toml). A
 check that fails is named.

@@ -40,7 +40,7 @@ noise = random.Random(1).randbytes
 
 
 class Stream:
-    """One stream, to be opened as several processes would, with names nobody else uses."""
+    """One stream, to be opened as several processes would, with names no other process uses."""
 
     def __init__(self, url, kafka_client="kafka-python"):
         self.url = url
@@ -89,7 +89,7 @@ def transport(stream):
 
 
 class Member:
-    """A consumer that starts each partition where its group stopped, and keeps what it is told."""
+    """A consumer that starts each partition where its group stopped, and keeps what it is notified."""
 
     def __init__(self, transport, stream, *topics, alone=""):
         self.assigned = set()
@@ -266,16 +266,16 @@ def test_reading_honours_start_and_end(stream, transport):
 
 
 def test_the_first_record_from_a_time_on_is_found_whatever_the_order(stream, transport):
-    topic, now_ms = stream.topic("events"), int(time.time() * 1000)
+    topic, processing_time_ms = stream.topic("events"), int(time.time() * 1000)
     transport.ensure_topics({topic: 1})
     ages = [9, 5, 8, 2, 7, 3]  # minutes
-    transport.produce([Output(topic, None, b"", (), 0, now_ms - 60_000 * age) for age in ages])
+    transport.produce([Output(topic, None, b"", (), 0, processing_time_ms - 60_000 * age) for age in ages])
     offsets = [record.offset for record in transport.read(topic, 0)]
     for age, first in ((10, 0), (6, 1), (5, 1), (4, 3), (2, 3)):
-        assert transport.first_at(topic, 0, now_ms - 60_000 * age) == offsets[first]
-    assert transport.first_at(topic, 0, now_ms) == transport.bounds(topic, 0)[1]
+        assert transport.first_at(topic, 0, processing_time_ms - 60_000 * age) == offsets[first]
+    assert transport.first_at(topic, 0, processing_time_ms) == transport.bounds(topic, 0)[1]
     transport.delete_before(topic, 0, offsets[4])
-    assert transport.first_at(topic, 0, now_ms - 60_000 * 10) == offsets[4]
+    assert transport.first_at(topic, 0, processing_time_ms - 60_000 * 10) == offsets[4]
 
 
 def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport):
@@ -560,16 +560,16 @@ def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(stream, transpo
 
 
 def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(stream, transport):
-    events, letters = stream.topic("events"), stream.topic("dead-letters")
-    transport.ensure_topics({events: 1, letters: 1})
-    limit = transport.record_limit(letters)
-    large = Output(letters, b"key", b"spam" * min(2_000_000, (limit.uncompressed_bytes - 100) // 4))
+    events, dead_letters = stream.topic("events"), stream.topic("dead-letters")
+    transport.ensure_topics({events: 1, dead_letters: 1})
+    limit = transport.record_limit(dead_letters)
+    large = Output(dead_letters, b"key", b"spam" * min(2_000_000, (limit.uncompressed_bytes - 100) // 4))
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
-    outputs = [Output(letters, None, b"before"), large, Output(letters, None, b"after")]
+    outputs = [Output(dead_letters, None, b"before"), large, Output(dead_letters, None, b"after")]
     writer.commit(outputs, {events: 1}, compress=True)
-    writer.commit([Output(letters, None, b"next")], {events: 2})
-    assert values(transport, letters) == [b"before", large.value, b"after", b"next"]
+    writer.commit([Output(dead_letters, None, b"next")], {events: 2})
+    assert values(transport, dead_letters) == [b"before", large.value, b"after", b"next"]
     assert member.consumer.take_over([0])[0] == {events: 2}
     writer.close()
 
@@ -769,8 +769,8 @@ def test_a_position_without_records_is_an_error_and_no_new_position(stream, tran
         with pytest.raises(OffsetOutOfRange, match=rf"{topic}\[0\]@{wrong}") as caught:
             eventually(lambda: False, member)
         assert caught.value.partition == 0
-    transport.produce([Output(topic, None, b"others go on", partition=1)])
-    eventually(lambda: b"others go on" in member.values(), member)
+    transport.produce([Output(topic, None, b"others continue", partition=1)])
+    eventually(lambda: b"others continue" in member.values(), member)
     member.consumer.start(0, {topic: offsets[3]})
     member.records.clear()
     eventually(lambda: member.values() == texts(3, 4), member)

@@ -1,4 +1,4 @@
-"""The pictures show what the code does: the numbers behind each are computed again."""
+"""The pictures show what the code does: the numbers after each are computed again."""
 
 import re
 

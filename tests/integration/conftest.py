@@ -1,4 +1,4 @@
-"""A stream for `serve` to work on: names nobody else uses, and a look at what comes out."""
+"""A stream for `serve` to work on: names no other process uses, and a look at what comes out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import partial
 from itertools import repeat
 
 import pytest
+from tests.support.kafka_place import KAFKA_CLIENTS, Site
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
 from tests.support.schema_registry import SchemaRegistryServer
@@ -129,13 +129,13 @@ def client(request):
 @pytest.fixture
 def place(kafka_bootstrap, client):
     with contextlib.ExitStack() as stack:
-        yield Place(kafka_bootstrap, client, stack)
+        yield Site(kafka_bootstrap, client, stack)
 
 
 @pytest.fixture
 def own_place(own_kafka_broker, client):
     with contextlib.ExitStack() as stack:
-        yield Place(own_kafka_broker.address, client, stack)
+        yield Site(own_kafka_broker.address, client, stack)
 
 
 @pytest.fixture

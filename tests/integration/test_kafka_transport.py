@@ -17,6 +17,17 @@ from typing import TypeVar
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from tests.support.kafka_place import (
+    DEADLINE_SECONDS,
+    KAFKA_CLIENTS,
+    Member,
+    eventually,
+    numbered,
+    owner,
+    raw_transaction,
+    said,
+    values,
+)
 
 from service.errors import (
     ConfigurationError,
@@ -31,17 +42,6 @@ from service.stream.kafka.kafka_python.producer import DeadlineProducer
 from service.stream.protocol import Output
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
-from tests.support.kafka_place import (
-    DEADLINE_SECONDS,
-    KAFKA_CLIENTS,
-    Member,
-    eventually,
-    numbered,
-    owner,
-    raw_transaction,
-    said,
-    values,
-)
 from tests.support.speed import patience
 
 pytestmark = pytest.mark.kafka
@@ -338,7 +338,7 @@ def test_a_member_survives_a_restart_of_its_broker(own_place, own_kafka_broker, 
 
 
 def copy_the_rest(member, place, end):
-    """Go on from the last commit and copy the events up to `end`; a failed commit may have succeeded."""
+    """Continue from the last commit and copy the events up to `end`; a failed commit may have succeeded."""
     member.poll()
     writer = member.consumer.writer(0)
     offsets = member.consumer.take_over([0])[0]

@@ -1,4 +1,4 @@
-"""The live page, as a person meets it: in a real Chromium, with a model that learns behind it."""
+"""The live page, as a person meets it: in a real Chromium, with a model that learns after it."""
 
 import json
 import re
@@ -115,7 +115,7 @@ def test_figures_curves_and_rows_move_while_it_learns(stage, address, open_page)
     stage(event("late", "see money"))
     expect(page.locator("#predictions")).to_have_text("51")
     assert page.locator("#events").inner_text() == shown
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     row = page.locator("#events tbody tr").first
     expect(row).to_contain_text("awaited")
     expect(page.locator("#pending")).to_have_text("1")

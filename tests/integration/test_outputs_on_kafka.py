@@ -10,7 +10,6 @@ from hashlib import sha256
 import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-
 from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]
@@ -59,9 +58,9 @@ def test_the_letters_of_records_as_large_as_the_broker_takes_fit(stream, serve):
         stream.produce([value])
     stream.produce([GOOD])
     assert serve("--exit-at-end").wait() == 0
-    letters = stream.records("dead-letters")
-    assert len(letters) == len(junk)
-    for letter, whole in zip(letters, junk, strict=True):
+    dead_letters = stream.records("dead-letters")
+    assert len(dead_letters) == len(junk)
+    for letter, whole in zip(dead_letters, junk, strict=True):
         told = dict(letter.headers)
         assert whole.startswith(letter.value)
         assert len(whole) - 1000 < len(letter.value) < len(whole)
@@ -96,8 +95,8 @@ def test_event_times_that_no_output_topic_takes_are_dead_letters_and_stop_nothin
     stream.produce([b'{"id":"%d","text":"x"}' % n for n in range(4)], times_ms=times)
     assert serve("--exit-at-end").wait() == 0
     assert [answer["id"] for answer in stream.answers()] == ["0", "3"]
-    letters = stream.records("dead-letters")
-    told = [dict(letter.headers) for letter in letters]
+    dead_letters = stream.records("dead-letters")
+    told = [dict(letter.headers) for letter in dead_letters]
     assert [each["error.reason"] for each in told] == [b"event_time_out_of_range"] * 2
     assert [int(each["source.timestamp"]) for each in told] == times[1:3]
-    assert all(now <= letter.timestamp_ms < now + 120_000 for letter in letters)
+    assert all(now <= letter.timestamp_ms < now + 120_000 for letter in dead_letters)

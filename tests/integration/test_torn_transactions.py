@@ -6,11 +6,11 @@ import contextlib
 import os
 
 import pytest
+from tests.support.kafka_place import Site, eventually, numbered, owner, values
 
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient
 from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, Loss, proxied_broker
-from tests.support.kafka_place import Place, eventually, numbered, owner, values
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -28,7 +28,7 @@ def proxy(make_kafka_broker):  # type: ignore[no-untyped-def]
 @pytest.fixture
 def place(proxy, client):
     with contextlib.ExitStack() as stack:
-        yield Place(f"127.0.0.1:{proxy.port}", client, stack)
+        yield Site(f"127.0.0.1:{proxy.port}", client, stack)
 
 
 def ahead(transport, place, member):

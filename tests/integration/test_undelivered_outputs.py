@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from tests.support.kafka_place import owner, values
 
 from service.errors import (
     MessageTooLarge,
@@ -17,7 +18,6 @@ from service.errors import (
 from service.stream.batches import OutputBatch
 from service.stream.kafka.limits import CLIENT_LIMIT
 from service.stream.protocol import Output
-from tests.support.kafka_place import owner, values
 
 pytestmark = [
     pytest.mark.kafka,

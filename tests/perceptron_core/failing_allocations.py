@@ -1,4 +1,4 @@
-"""Lets each allocation of a call fail in turn, and goes on using the objects.
+"""Lets each allocation of a call fail in turn, and continues using the objects.
 
     python -m tests.perceptron_core.failing_allocations CASE
 
@@ -138,7 +138,7 @@ def go_on(model: Any, twin: Any) -> None:
 
 
 def try_learner(untrained: Any) -> None:
-    """Try all calls of a learner; afterwards it goes on as one does that always had memory."""
+    """Try all calls of a learner; afterwards it continues as one does that always had memory."""
     model = untrained.clone()
     for turn in range(4):
         model.learn_one(example(model, turn, 12), labels(model)[turn % 2])

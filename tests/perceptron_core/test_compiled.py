@@ -1,4 +1,4 @@
-"""The core is compiled, and nobody can tell but by the clock."""
+"""The core is compiled, and no one can tell but by the clock."""
 
 import copy
 import gc
@@ -59,7 +59,7 @@ def made_by(core, ours):
     return cls(**{parameter: same(getattr(ours, parameter)) for parameter in ours._get_params()})
 
 
-@pytest.mark.skipif("PERCEPTRON_REQUIRE_COMPILED" not in os.environ, reason="nobody says what is tested")
+@pytest.mark.skipif("PERCEPTRON_REQUIRE_COMPILED" not in os.environ, reason="no one says what is tested")
 def test_what_is_tested_was_built_as_asked_and_installed():
     assert (os.environ["PERCEPTRON_REQUIRE_COMPILED"] == "1") == COMPILED
     assert Path(perceptron_core.__file__).parents[1] != Path(__file__).parents[2]

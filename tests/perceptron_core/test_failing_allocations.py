@@ -1,4 +1,4 @@
-"""Whatever allocation fails in a call, the objects go on as if the call had not been made."""
+"""Whatever allocation fails in a call, the objects continue as if the call had not been made."""
 
 import importlib.util
 import os

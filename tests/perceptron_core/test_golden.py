@@ -1,4 +1,4 @@
-"""Files that a former release wrote are read, and the models go on as they would have."""
+"""Files that a former release wrote are read, and the models continue as they would have."""
 
 import pytest
 

@@ -83,8 +83,8 @@ class Feed:
             value = json.dumps(value).encode()
         return Record(topic, 0, next(self._offsets), int(at_seconds * 1000), key, value, headers)
 
-    def __call__(self, value, now_ms=None, **where):
-        return tuple(self.processor.process_batch([self.record(value, **where)], now_ms).outputs)
+    def __call__(self, value, processing_time_ms=None, **where):
+        return tuple(self.processor.process_batch([self.record(value, **where)], processing_time_ms).outputs)
 
     def answer(self, value, **where):
         """Return the one output's value, parsed."""
@@ -172,7 +172,7 @@ def without_final_snapshot(monkeypatch):
 
 
 def step_until(runner, claim, seconds=20.0):
-    """Let a runner go on until a claim holds."""
+    """Let a runner continue until a claim holds."""
     deadline = time.monotonic() + seconds
     while not claim():
         assert time.monotonic() < deadline, "this did not happen"

@@ -25,7 +25,7 @@ POISON = {
     "null": (b"null", Reason.NOT_AN_OBJECT),
     "number": (b"17", Reason.NOT_AN_OBJECT),
     "unknown field": (b'{"id":"a","text":"x","colour":2}', Reason.UNKNOWN_FIELD),
-    "unknown field beside a label": (b'{"id":"a","label":true,"note":""}', Reason.UNKNOWN_FIELD),
+    "unknown field alongside a label": (b'{"id":"a","label":true,"note":""}', Reason.UNKNOWN_FIELD),
     "no id": (b'{"text":"x"}', Reason.MISSING_FIELD),
     "nothing but an id": (b'{"id":"a"}', Reason.MISSING_FIELD),
     "nothing but nulls": (b'{"id":"a","text":null,"features":null,"label":null}', Reason.MISSING_FIELD),

@@ -149,14 +149,14 @@ def records_of_a_failed_batch_stay_in_the_queues():
 
 @defect
 def an_empty_checkpoint_log_starts_from_zero():
-    """Nobody asks whether the group has committed anything before, or the topic has held anything."""
+    """No one asks whether the group has committed anything before, or the topic has held anything."""
     with mock.patch.object(restore, "refuse_emptied"):
         yield
 
 
 @defect
 def input_that_is_gone_is_passed_over():
-    """Whoever reads goes on at the first record there is, whichever was meant to be next."""
+    """Whoever reads continues at the first record there is, whichever was meant to be next."""
     start = SimulatedConsumer.start
 
     def start_somewhere(self, partition, offsets):
@@ -173,12 +173,12 @@ def input_that_is_gone_is_passed_over():
 @replacing(CheckpointLog, "progress_after")
 def recovery_bounds_event_times_by_its_own_clock(whole, log, sequence):
     """A record that was too far ahead when it was refused is learned when it comes again."""
-    return [each._replace(now_ms=each.now_ms + 1500) for each in whole(log, sequence)]
+    return [each._replace(processing_time_ms=each.processing_time_ms + 1500) for each in whole(log, sequence)]
 
 
 @replacing(SimulatedTransport, "add_partitions")
 def labels_do_not_grow_with_the_events(add, self, partitions):
-    """Partitions that are added to the events have none of the labels beside them."""
+    """Partitions that are added to the events have none of the labels alongside them."""
     add(self, {topic: count for topic, count in partitions.items() if topic != "labels"})
 
 
@@ -202,7 +202,7 @@ class WhatHasWaitedIsNotRestored(LabelJoin):
 
 @replacing(kinds, "LabelJoin")
 class EventsThatComeLateDoNotWaitForThoseBefore(LabelJoin):
-    """Whatever is over is settled, also behind an event whose time is not: a restored process would not."""
+    """Whatever is over is settled, also after an event whose time is not: a restored process would not."""
 
     def overdue(self, timestamp_ms):
         yield from super().overdue(timestamp_ms)
@@ -244,7 +244,7 @@ class PredictionsAreMadeAfterLearning(Processor):
 
 @defect
 def topics_are_taken_in_the_order_of_their_arrival():
-    """Labels are not merged with events by time, but taken behind them."""
+    """Labels are not merged with events by time, but taken after them."""
     with (
         mock.patch.object(queues, "in_step", _one_after_the_other),
         mock.patch.object(restore, "in_step", _one_after_the_other),
@@ -329,7 +329,7 @@ def a_snapshot_counts_before_its_last_chunk(committed, self):
 
 @defect
 def a_chain_with_a_hole_is_restored_as_if_whole():
-    """Increments that cannot be read are left out, and those behind them taken."""
+    """Increments that cannot be read are left out, and those after them taken."""
     read_own = StoredSnapshot.read_own
 
     def is_sound(each):

@@ -109,7 +109,7 @@ class _Trial:
         self._judge_counts(told["counts"])
 
     def _go_on_without(self, transaction):
-        """From here on nobody can know the model; but that each event is answered once still holds."""
+        """From here on no one can know the model; but that each event is answered once still holds."""
         (sequence,) = {dict(record.headers)["sequence"] for record in transaction.outputs}
         if int(sequence) == self._sequence + 1:
             self._is_lossy = True
@@ -132,7 +132,9 @@ class _Trial:
             message = self._world.messages[record.topic, record.partition, record.offset]
             expected += [
                 _expected(record, answer)
-                for answer in self._oracle.take(message, record.topic, record.timestamp_ms, told["now_ms"])
+                for answer in self._oracle.take(
+                    message, record.topic, record.timestamp_ms, told["processing_time_ms"]
+                )
             ]
         return expected
 
@@ -176,7 +178,7 @@ class _Trial:
         except ServiceError as error:
             self.expect(self._world.may_refuse(error), f"cannot be restored: {error}")
             return
-        if restored.losses:  # nobody has restored it since they were deleted
+        if restored.losses:  # no one has restored it since they were deleted
             self.expect(self._world.losses.are_felt, f"{restored.losses} come back")
             self._is_lossy = True
         self.expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")

@@ -377,7 +377,7 @@ class Partition:
         self.spelling = classes if len(classes) == 2 else (False, True)
         self.counts = dict.fromkeys(("predictions", "labelled", "mistakes", "rejected"), 0)
         self.labels: dict[str, int] = {}
-        self.told_apart = dict.fromkeys(("provisional", "revised", "displaced"), 0)
+        self.told_apart = dict.fromkeys(("provisional", "revised", "evicted"), 0)
         self.consumed: dict[str, int] = {}
 
     def take(self, message: Message, topic: str, time: int, now: int) -> list[dict[str, Any]]:
@@ -399,7 +399,7 @@ class Partition:
         """What is counted; what most streams have none of, once there is any."""
         of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
         later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
-        later |= {name: self.told_apart[name] for name in ("provisional", "displaced")}
+        later |= {name: self.told_apart[name] for name in ("provisional", "evicted")}
         if self.decisions is not None:
             later["decided"] = self.decisions.n_decided
         if revised := self.told_apart["revised"]:
@@ -504,7 +504,7 @@ class Partition:
         if truth is not None:
             self._learn(kept, truth)
         if len(self.kept) >= self.capacity:
-            self.told_apart["displaced"] += self._drop_oldest()
+            self.told_apart["evicted"] += self._drop_oldest()
         self.kept[message.id] = kept
         if self.delays is not None:
             self.delays.begin(kept.time)

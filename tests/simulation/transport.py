@@ -155,7 +155,7 @@ class SimulatedConsumer:
         broker, before = self._broker, self._assigned
         if self._seen_version == broker.group.version:
             return False
-        version = broker.group.version  # what changes while the assignee is told is seen the next time
+        version = broker.group.version  # what changes while the assignee is notified is seen the next time
         if self.id not in broker.group.members:
             self._lose(self._assigned)
             self.id = self._life.member_id = broker.join(self._life)
@@ -228,7 +228,7 @@ class SimulatedConsumer:
     def start(self, partition, offsets):
         self._life.before("start")
         self._require(partition)
-        self._life.note(f"restored {partition}, goes on at {dict(offsets)}")
+        self._life.note(f"restored {partition}, continues at {dict(offsets)}")
         for topic in self._topics:
             log = self._broker.logs[topic, partition]
             self._positions[topic, partition] = offsets.get(topic, log.start)
@@ -240,7 +240,7 @@ class SimulatedConsumer:
             self._require(partition)
         self._life.before("take_over")
         if self.id not in self._broker.group.members:
-            raise OwnershipLost(f"the group goes on without {self._life.name}")
+            raise OwnershipLost(f"the group continues without {self._life.name}")
         for partition in [0] if self._broker.is_alone else partitions:
             self._settle(partition, log)
         committed = self._broker.group.committed
@@ -353,7 +353,7 @@ class Transactions:
             raise failure
 
     def wait(self):
-        """Let what was sent come to its end; what failed is told by `finish`."""
+        """Let what was sent come to its end; what failed is notified by `finish`."""
         parts, self._sent = self._sent, []
         is_one = self._broker.is_alone or self._life.chance(0.8)
         together = [parts] if is_one else [[part] for part in parts]

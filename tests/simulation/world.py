@@ -156,7 +156,7 @@ class Life:
                     self._beside.append(run)
         finally:
             self._is_beside = False
-        if self.is_dead:  # whoever restores is told of it later, as of any error
+        if self.is_dead:  # whoever restores is notified of it later, as of any error
             raise SimulatedCrash
 
     # What the transport asks
@@ -285,7 +285,7 @@ class Life:
 
 
 class SimulatedBackground:
-    """What runs beside the loop of a process, between two of its calls."""
+    """What runs next to the loop of a process, between two of its calls."""
 
     def __init__(self, life):
         self.run = life.run_beside
@@ -364,7 +364,7 @@ class Slot:
         self.life.note(f"refuses: {type(error).__name__}: {error}")
         if not world.may_refuse(error):
             raise SimulationFailure(
-                f"{self.life.name} refused to go on: {type(error).__name__}: {error}"
+                f"{self.life.name} refused to continue: {type(error).__name__}: {error}"
             ) from error
         world.has_refused = True
 
@@ -409,7 +409,7 @@ class Faults:
         raise TransportUnavailable("away")
 
     def freeze(self, life, where, most_turns=30):
-        """Stop a process for longer than a session, or nearly, while the others go on."""
+        """Stop a process for longer than a session, or nearly, while the others continue."""
         world = self.world
         self._count(life, "freezes", where)
         until = world.clock.seconds + world.settings.session_timeout_seconds * world.random.choice(
@@ -489,7 +489,7 @@ class Losses:
             self.damage_increments()
 
     def damage_increments(self):
-        """Change a byte of increments from which others go on, one of each partition's."""
+        """Change a byte of increments from which others continue, one of each partition's."""
         for source, log in self.world.broker.logs.items() if self._has_holes else ():
             headers = [dict(record.headers) for record in log.records] if source[0] == "checkpoints" else []
             increments = [each for each in headers if each["kind"] == b"increment"]
@@ -516,11 +516,11 @@ class Losses:
             self.world.note(
                 "--", f"{topic}[{partition}] is deleted before {log.start}, of which {safe} is safe"
             )
-            # Nobody can know whether what is gone was a record or the marker of a transaction.
+            # No one can know whether what is gone was a record or the marker of a transaction.
             self.are_felt = self.are_felt or log.start > safe
 
     def _safe_offset(self, topic, partition):
-        """Return the offset before which nobody needs anything: the newest snapshot is of later records."""
+        """Return the offset before which no one needs anything: the newest snapshot is of later records."""
         task = 0 if self.world.is_shared else partition
         transactions = [each for each in self.world.broker.transactions if each.partition == task]
         outputs = [output for each in transactions for output in each.outputs]

@@ -116,9 +116,9 @@ def demand_of(records: Iterable[Record], on_timeout_ms: float = inf, *, filtered
     demand = Demand()
     labels: set[str] = set()
     waiting: dict[str, int] = {}
-    now_ms = 0
+    processing_time_ms = 0
     for record in records:
-        now_ms = max(now_ms, record.timestamp_ms)
+        processing_time_ms = max(processing_time_ms, record.timestamp_ms)
         if record.value in _BAD:
             demand.dead_letters.append(record.value)
             continue
@@ -135,6 +135,8 @@ def demand_of(records: Iterable[Record], on_timeout_ms: float = inf, *, filtered
             demand.predictions[event_id] += 1
             if event_id not in labels:
                 waiting.setdefault(event_id, record.timestamp_ms)
-    demand.outcomes |= {name for name, came_ms in waiting.items() if came_ms < now_ms - on_timeout_ms}
+    demand.outcomes |= {
+        name for name, came_ms in waiting.items() if came_ms < processing_time_ms - on_timeout_ms
+    }
     demand.labelled = labels & demand.predictions.keys()
     return demand

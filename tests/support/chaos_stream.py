@@ -242,7 +242,7 @@ class Service:
         return found[0] if found else ""
 
     def readiness(self) -> int:
-        """Return the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
+        """Return the status of /readyz; it must have been started with `http`. 0 if no one answers."""
         return self._get("/readyz").status_code if self.address() else 0
 
     def metrics(self) -> str:
@@ -277,7 +277,7 @@ class Service:
         return self.wait()
 
     def wait(self, timeout_seconds: float = DEADLINE_SECONDS) -> int:
-        """Wait until it ends, as long as it goes on to commit; return the exit code."""
+        """Wait until it ends, as long as it continues to commit; return the exit code."""
         before: Sequence[int] | None = None
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

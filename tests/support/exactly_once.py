@@ -38,14 +38,14 @@ def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) ->
     """Compare what one task has committed with the log of its partitions."""
     inputs = [stream.records(*place) for place in input_places(stream.settings, partitions)]
     topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
-    answers, letters = (
+    answers, dead_letters = (
         [record for each in partitions for record in stream.records(topic, each)] for topic in topics
     )
     timeout_ms = _on_timeout_ms(stream)
     records = (record for records in inputs for record in records)
     demand = demand_of(records, timeout_ms, filtered=bool(stream.settings.events.where))
     has_order = len(inputs) == 1
-    _assert_all_once(demand, answers, letters, has_order=has_order, times_out=timeout_ms < inf)
+    _assert_all_once(demand, answers, dead_letters, has_order=has_order, times_out=timeout_ms < inf)
     quiet, outputs = _replay(stream, number, inputs)
     for topic in topics:
         for each in partitions:
@@ -55,7 +55,7 @@ def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) ->
     return Counter(
         records=sum(map(len, inputs)),
         predictions=demand.predictions.total(),
-        dead_letters=len(letters),
+        dead_letters=len(dead_letters),
         outcomes=len(answers) - demand.predictions.total(),
         mistakes=quiet.counters.mistakes,
         skipped=sum(quiet.counters.skipped.values()),
@@ -85,7 +85,12 @@ def _assert_verify_agrees(stream: ChaosStream, total: Counter[str]) -> None:
 
 
 def _assert_all_once(
-    demand: Demand, answers: Sequence[Record], letters: Sequence[Record], *, has_order: bool, times_out: bool
+    demand: Demand,
+    answers: Sequence[Record],
+    dead_letters: Sequence[Record],
+    *,
+    has_order: bool,
+    times_out: bool,
 ) -> None:
     """Count, knowing nothing of the service but the form of its messages."""
     messages = [json.loads(answer.value or b"") for answer in answers]
@@ -94,12 +99,12 @@ def _assert_all_once(
     assert set(outcomes.values()) <= {1}
     if has_order:
         assert set(outcomes) == demand.outcomes
-        assert [letter.value for letter in letters] == demand.dead_letters
+        assert [letter.value for letter in dead_letters] == demand.dead_letters
     else:
         known = {m["id"] for m in messages if "truth" in m}
         told = outcomes.keys() | known  # without an order, which label comes in time is not known here
         assert told <= demand.predictions.keys() if times_out else told == demand.labelled
-        assert Counter(letter.value for letter in letters) == Counter(demand.dead_letters)
+        assert Counter(letter.value for letter in dead_letters) == Counter(demand.dead_letters)
 
 
 def _replay(

@@ -33,7 +33,7 @@ def foreign_label(number, spam, at_seconds):
 
 
 def native(number, text, spam):
-    """Write the same event in the service's own schema."""
+    """Write the same event in the native schema."""
     return json.dumps({"id": str(number), "text": text, "label": CLASSES[spam]}).encode()
 
 

@@ -1,4 +1,4 @@
-"""A second `perceptron_core` beside the installed one, whose modules all run interpreted."""
+"""A second `perceptron_core` alongside the installed one, whose modules all run interpreted."""
 
 from __future__ import annotations
 

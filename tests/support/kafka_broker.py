@@ -44,7 +44,7 @@ class KafkaBroker:
     settings
         Lines of ``server.properties`` that add to or replace the ones below.
     protocols
-        Security protocols that it speaks beside PLAINTEXT, each on a port of its own.
+        Security protocols that it speaks alongside PLAINTEXT, each on a port of its own.
     heap
         The JVM's ``-Xmx``.
     quick_start
@@ -133,10 +133,10 @@ class KafkaBroker:
         os.kill(self.process_id, signal.SIGSTOP)
         state = Path(f"/proc/{self.process_id}/stat")
         while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "TtZX":
-            time.sleep(0.001)  # until one of its threads has had the processor, all of them go on
+            time.sleep(0.001)  # until one of its threads has had the processor, all of them continue
 
     def resume(self) -> None:
-        """Let a frozen broker go on."""
+        """Let a frozen broker continue."""
         os.kill(self.process_id, signal.SIGCONT)
 
     def restart(self) -> None:
@@ -145,7 +145,7 @@ class KafkaBroker:
         self.start()
 
     def ensure_running(self) -> None:
-        """Let it go on if it is frozen, and start it if it does not run."""
+        """Let it continue if it is frozen, and start it if it does not run."""
         if self._process is None:
             self.start()
         else:
@@ -193,7 +193,7 @@ class KafkaBroker:
             "transaction.state.log.num.partitions": "1",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
-            # Tests join and leave groups and time members out; nobody wants to wait for it.
+            # Tests join and leave groups and time members out; no one wants to wait for it.
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
@@ -269,7 +269,7 @@ def fetch_libraries() -> Path:
     if maven is None:
         raise NoBroker(f"no Maven (`mvn`) on the PATH to fetch the jars of {POM} with")
     cache.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: parallel runs fetch beside one another, and the first to finish wins.
+    # Whole or not at all: parallel runs fetch alongside one another, and the first to finish wins.
     with tempfile.TemporaryDirectory(dir=cache, ignore_cleanup_errors=True) as temporary:
         target = Path(temporary) / "libraries"
         command = [
@@ -318,7 +318,7 @@ def _new_cluster_id() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of 127.0.0.1 on which nobody listens now."""
+    """Return ports of 127.0.0.1 on which no one listens now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports: list[int] = [each.getsockname()[1] for each in sockets]
     for each in sockets:

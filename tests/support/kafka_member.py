@@ -1,7 +1,7 @@
 """A member of a group on a Kafka stream, in a process of its own: to be killed, frozen and thawed.
 
 ``python -m tests.support.kafka_member ADDRESS CLIENT GROUP EVENTS PREDICTIONS HOW [INSTANCE]`` takes
-partition 0, says so, and then goes on as HOW says:
+partition 0, says so, and then continues as HOW says:
 
 - ``commit``: commits one prediction after the other, without ever polling again, until it may not; what a
   broker does not take in time, again;

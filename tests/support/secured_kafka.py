@@ -33,7 +33,7 @@ _LOGIN: Final = "org.apache.kafka.common.security"
 
 
 class Certificates:
-    """PEM files in `folder`: of the authority, the broker, a client, and an authority nobody knows.
+    """PEM files in `folder`: of the authority, the broker, a client, and an authority no one knows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A receiver of webhooks that does what it is told: accepts, fails, hangs up, is slow, sends elsewhere."""
+"""A receiver of webhooks that behaves as asked: accepts, fails, hangs up, is slow, sends elsewhere."""
 
 import threading
 import time

@@ -99,11 +99,11 @@ def draw_rings(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 _BELOW = {"ARF30"}
-"""Names that stand below their points: beside them they would cover others."""
+"""Names that stand below their points: alongside them they would cover others."""
 
 
 def draw_named_points(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw a point for each curve, with its name beside it; the first one stands out."""
+    """Draw a point for each curve, with its name alongside it; the first one stands out."""
     for number, (name, points) in enumerate(curves):
         colour, area = (COLOURS[1], 60) if number == 0 else (COLOURS[0], 30)
         _scatter(axes, Curve(name, points), colour, "o", area)

@@ -39,7 +39,7 @@ window.fetch = async (address, { body } = {}) => {
 
 
 def bundled(name: str, done: set[str]) -> str:
-    """Return a module, behind those that it imports, each as a constant that holds its exports."""
+    """Return a module, after those that it imports, each as a constant that holds its exports."""
     if name in done:
         return ""
     done.add(name)

@@ -1,6 +1,6 @@
 """The documentation's pictures, drawn by the learners themselves. Out: docs/plots/*.svg.
 
-`make docs-plots` redraws them. Each file carries a digest of the numbers behind it: a test computes these
+`make docs-plots` redraws them. Each file carries a digest of the numbers after it: a test computes these
 again, and fails when a picture no longer shows what the code does.
 """
 
@@ -72,7 +72,7 @@ def geometry() -> Chart:
 
 
 def bound() -> Chart:
-    """Return the updates on separable data beside what (R/γ)² allows, for three margins."""
+    """Return the updates on separable data alongside what (R/γ)² allows, for three margins."""
     curves = []
     for margin in (0.05, 0.1, 0.2):
         data = list(_separable(500, margin))

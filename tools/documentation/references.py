@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 
 import perceptron_core
 from service.cli.app import cli
-from service.messages.dead_letter import TOLD
+from service.messages.dead_letter import ORIGIN_HEADERS
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.metrics import Metrics
@@ -99,7 +99,7 @@ def settings() -> str:
         "`perceptron config show` prints each value in force and where it came from. In TOML the name is "
         'the key: `kafka.client_id = "spam"`. A setting without an option is given by environment or file; '
         "secrets always are, as other users of a machine can see its command lines. A secret may be in a "
-        "file of its own, named by its setting with `_file` behind it.\n\n" + "\n".join(sections)
+        "file of its own, named by its setting with `_file` after it.\n\n" + "\n".join(sections)
     )
 
 
@@ -175,7 +175,7 @@ def messages() -> str:
         "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
         + "\n".join(sections)
         + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and these headers "
-        f"more: {', '.join(f'`{name}`' for name in TOLD)}. "
+        f"more: {', '.join(f'`{name}`' for name in ORIGIN_HEADERS)}. "
         "They are the last ones: a header of such a name before them is the record's. "
         "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
         "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
@@ -201,8 +201,8 @@ def metrics() -> str:
     others = [family for family in families if family not in ours]
     return (
         "# Metrics\n\n`GET /metrics` gives them in Prometheus' text format or, if asked for, as "
-        "OpenMetrics. Cumulative counts belong to the models: they are committed with them and go on after a "
-        "restart where they stopped. Units are base units; ratios are 0 to 1. Those without our prefix are "
+        "OpenMetrics. Cumulative counts belong to the models: they are committed with them, and resume after "
+        "a restart where they stopped. Units are base units; ratios are 0 to 1. Those without our prefix are "
         "of the process itself.\n\n" + "\n".join(map(_metric, [*ours, *others]))
     )
 

@@ -32,7 +32,7 @@ from service.formats.topics import make_schemas, reader_of
 from service.lab.proposal import Labels, Records, propose, toml_of
 from service.mapping.mapper import warn_of_unfound
 from service.messages.incoming import Incoming
-from service.messages.labels import Truth, Vocabulary
+from service.messages.labels import TrueLabel, Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import InputReader, for_file
 from service.partition.limits import TimeBounds
@@ -167,7 +167,7 @@ def _check(found: Found, settings: Settings, output: str, most: int | None = Non
     report("checked", "green", f"{read} of {total} records can be read{left_out}{refused}", hint=hint)
 
 
-def _as_text(place: str, found: Incoming | Rejection, name_of: Callable[[Truth], str]) -> str:
+def _as_text(place: str, found: Incoming | Rejection, name_of: Callable[[TrueLabel], str]) -> str:
     fields = _fields(found)
     if not isinstance(found, Rejection) and found.truth is not None:
         fields["label"] = name_of(found.truth)

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import click
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
-from service.checkpoints.identity import named_settings
+from service.checkpoints.config_fingerprint import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_sound, read_logs
@@ -40,7 +40,7 @@ from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.topics import ensure_topics, input_topics, task_partitions
-from service.stream.protocol import Place, Transport
+from service.stream.protocol import TopicPartition, Transport
 from service.stream.records import by_place, nested
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
@@ -52,7 +52,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     "start",
     type=click.Choice(get_args(Start)),
     required=True,
-    help="Where to go on: at the offsets that the group has committed, or at the first records there are.",
+    help="Where to continue: at the offsets that the group has committed, or at the first records there are.",
 )
 @click.option(
     "--partition",
@@ -96,7 +96,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
                 visitor.stay()
                 offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap)
                 places = ", ".join(f"{topic}[{number}]@{at}" for (topic, number), at in offsets.items())
-                report("reset", "green", f"partition {partition} goes on at {places} with {model}")
+                report("reset", "green", f"partition {partition} continues at {places} with {model}")
 
 
 def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
@@ -113,9 +113,9 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
     """Ask for confirmation before anything is lost; refuse where there is no terminal."""
     if not _is_asked_by_a_person():
-        raise click.UsageError("stdin is no terminal, so nobody can confirm; --yes resets without asking")
+        raise click.UsageError("stdin is not a terminal, so no one can confirm; --yes resets without asking")
     whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, partitions))}"
-    question = f"Forget {whose} of {settings.events_topic!r}, and go on from {start}?"
+    question = f"Forget {whose} of {settings.events_topic!r}, and continue from {start}?"
     click.confirm(question, abort=True, err=True)
 
 
@@ -137,7 +137,7 @@ def checkpoint_command() -> None:
     """Look at what is committed of the models; take a model out, put one in, begin again.
 
     The checkpoints topic holds, for each partition, snapshots of its model's whole state and a small
-    progress record for every batch since. A restart takes the newest sound snapshot and learns the
+    progress record for every batch since. A restart takes the newest valid snapshot and learns the
     batches after it again.
     """
 
@@ -151,8 +151,8 @@ def show(loaded: Loaded) -> None:
     """Print the snapshots and the progress of each partition, as JSON.
 
     Each snapshot is read and its checksum tested; one that is refused says why, and a restart would
-    use the one before it; one that goes on from another is an increment. With them are the settings under
-    which the newest sound one was made.
+    use the one before it; one that continues from another is an increment. With them are the settings under
+    which the newest valid one was made.
     """
     settings = loaded.settings
     with opened_stream(loaded) as transport:
@@ -176,7 +176,7 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
         "partition": partition,
         "snapshots": [_snapshot(stored) for stored in log.snapshots],
         "progress": progress,
-        "made_with": dict(newest.identity) if newest else None,
+        "made_with": dict(newest.config_fingerprint) if newest else None,
     }
 
 
@@ -205,7 +205,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Write the committed model of a partition to FILE.
 
     That is the newest snapshot and the batches committed after it, learned again: the model that a
-    restart would go on with, to the last bit. Settings that are not given are those of the snapshot; those
+    restart would continue with, to the last bit. Settings that are not given are those of the snapshot; those
     given must agree with it. The service may run meanwhile. FILE appears whole or not at all;
     `perceptron inspect` shows it, `checkpoint import` and `perceptron_core.from_bytes` read it.
     """
@@ -234,7 +234,7 @@ def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
     The service must not be running, and the settings must be those it runs under: a model of another
     class or with other parameters is refused. Position, pending labels and counts stay as they are;
     updates are counted by the model itself. The new model is committed as a snapshot, from which the
-    service goes on. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
+    service continues. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
     that are not given, and those of the records are as in the checkpoint.
     """
     read, with_file = load_model_file(file, loaded, makes_model=True)
@@ -265,9 +265,9 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 
 
 def _settings_in(log: CheckpointLog) -> dict[str, Any]:
-    """Return the settings that the newest sound snapshot names, by dotted name."""
+    """Return the settings that the newest valid snapshot names, by dotted name."""
     _, snapshot = newest_sound(log)
-    return {} if snapshot is None else named_settings(snapshot.identity)
+    return {} if snapshot is None else named_settings(snapshot.config_fingerprint)
 
 
 def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
@@ -290,7 +290,7 @@ def _replace_model(transport: Transport, settings: Settings, partition: int, dum
             Task(context, restored, writer).replace_model(dumped)
 
 
-def _committed(transport: Transport, settings: Settings, partition: int) -> Mapping[Place, int]:
+def _committed(transport: Transport, settings: Settings, partition: int) -> Mapping[TopicPartition, int]:
     """Return the group's committed offsets of a task."""
     topics = input_topics(settings)
     partitions = task_partitions(settings, transport, partition)

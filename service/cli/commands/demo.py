@@ -211,7 +211,7 @@ def _environment(folder: Path, given: Settings, address: str) -> dict[str, Any]:
 
 
 def _free_address(address: str) -> str:
-    """Return the address with a port that nobody listens on: its own, if that is free."""
+    """Return the address with a port that no one listens on: its own, if that is free."""
     host, _, port = address.rpartition(":")
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET

@@ -34,7 +34,7 @@ _PARTS: Final = ("support", "survivors")
 def inspect_command(file: Path, *, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
-    A positive weight speaks for the positive class, a negative one for the other; what decides is the
+    A positive weight favours the positive class, a negative one for the other; what decides is the
     sign of bias + the sum of weight times value. A model of several classes has a bias and weights for
     each, and the largest sum decides. The norm is the length of the weights, without the
     bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.

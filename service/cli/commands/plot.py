@@ -10,14 +10,14 @@ import click
 
 from perceptron_core import Hyperplane
 from perceptron_core.linear.linear_rule import LinearRule
-from service.cli.commands.replay import models_option, run_contest
+from service.cli.commands.replay import models_option, run_comparison
 from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.output import report
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.labelled_examples import Example
-from service.lab.contest import Contender, Contest
+from service.lab.comparison import Comparison, Contender
 from service.settings.load import Loaded
 
 _PLANE: Final = 2
@@ -94,10 +94,10 @@ def _curves_command(kind: str, text: str) -> None:
     @_output_option(kind)
     def draw(inputs: Inputs, loaded: Loaded, models: Sequence[str], output: Path) -> None:
         charts = _import_charts(output)
-        contest = Contest.of(loaded.settings, models)
-        run_contest(inputs, loaded.settings, contest)
-        found = {each.name: curve for each in contest.contenders if (curve := each.evaluation.curve())}
-        if len(found) < len(contest.contenders):
+        comparison = Comparison.of(loaded.settings, models)
+        run_comparison(inputs, loaded.settings, comparison)
+        found = {each.name: curve for each in comparison.contenders if (curve := each.evaluation.curve())}
+        if len(found) < len(comparison.contenders):
             raise InputFileError("scores are drawn of two classes, and labels are of one or several here")
         _write_picture(charts, charts.CURVES[kind](found), output)
 
@@ -128,10 +128,10 @@ def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
     run = Contender(settings.model, settings)
     if not run.processor.learner.has_log_odds:
         raise ConfigurationError(
-            f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
+            f"model: the scores of {settings.model} are not log-odds, so its predictions have no probability",
             hint="--model auto has one",
         )
-    run_contest(inputs, settings, Contest([run]))
+    run_comparison(inputs, settings, Comparison([run]))
     _write_picture(charts, charts.reliability_diagram(run.processor.counters.calibration), output)
 
 

@@ -180,7 +180,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     \b
     A file can be played as a live stream, to try a service on:
       perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5
-    Then ids get the round behind them (row-7@1763700000-2). SIGTERM ends it with exit code 0; labels
+    Then ids get the round after them (row-7@1763700000-2). SIGTERM ends it with exit code 0; labels
     that still wait are not sent.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
@@ -223,7 +223,7 @@ def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic
     if options.label_delay is not None and not settings.labels_topic:
         raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
     if options.label_delay is not None and settings.events.is_mapped:
-        raise click.UsageError("--label-delay needs events of the service's own schema")
+        raise click.UsageError("--label-delay needs events of the native schema")
     if inputs.timestamp and (options.loop or options.label_delay is not None):
         raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
 
@@ -242,7 +242,7 @@ class _Run:
         self._place = _place_of_name(self._id_place) if options.loop else ()
 
     def send_all(self, first: Source, sender: Sender) -> None:
-        """Send all messages, or those before the first bad one; say how many, and how to go on."""
+        """Send all messages, or those before the first bad one; say how many, and how to continue."""
         began, is_loop = int(time.time()), self._options.loop
         try:
             n_sent = self._send(first, sender, f"@{began}-1", self._options.skip)
@@ -256,14 +256,14 @@ class _Run:
             if isinstance(error, InputFileError):
                 sender.finish()
             if sender.sent and not is_loop:
-                go_on = f"to go on from there: --skip {self._options.skip + sender.sent}"
+                go_on = f"to continue from there: --skip {self._options.skip + sender.sent}"
                 error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
             raise
         finally:
             report("produced", "green", sender.summary())
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
-        """Send the messages of one round behind those that are skipped; return how many there are."""
+        """Send the messages of one round after those that are skipped; return how many there are."""
         number = 0
         source.before_wait(sender.flush)
         for number, message in enumerate(source, start=1):
@@ -322,7 +322,7 @@ def _place_of_name(place: str) -> Sequence[str]:
 
 
 def _encoded(name: object) -> bytes | None:
-    """Write a key; of what is no Unicode text, a lone surrogate, in bytes that are no UTF-8."""
+    """Write a key; of what is not a Unicode text, a lone surrogate, in bytes that are not UTF-8."""
     if name is None:
         return None
     return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")

@@ -42,7 +42,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 )
 @setting_options(*STREAM, "topic_prefix")
 def consume_command(*, topic: str, exit_at_end: bool, count: int | None, begin: str, loaded: Loaded) -> None:
-    """Print the records of TOPIC, and go on with those to come.
+    """Print the records of TOPIC, and continue with those to come.
 
     Each line is an object with partition, offset, key, value and headers. A value that is JSON
     stands as it is, any other as a string. What is not UTF-8 is in base64: value_base64 stands
@@ -108,7 +108,7 @@ def _value_field(value: bytes | None) -> str:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not a JSON")
 
 
 def _header(value: bytes) -> object:
@@ -136,7 +136,7 @@ def dead_letters_command() -> None:
 def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
 
-    Each line says where the letter lies, its event time, the reason, where it came from, and what is
+    Each line says where the dead letter lies, its event time, the reason, where it came from, and what is
     wrong. In json, there is the message too; one that is not UTF-8 is in base64, as value_base64.
     """
     reasons: Counter[str] = Counter()
@@ -165,7 +165,7 @@ def replay(loaded: Loaded) -> None:
     that goes back, they are appended to the dead letters again. Each step is one transaction: stopped
     at any moment, nothing is lost and nothing goes back twice. The service may be running.
 
-    A letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
+    A dead letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
     """
     replayed, cut, refused = 0, 0, Counter[str]()
     with _stream(loaded) as transport:
@@ -181,7 +181,7 @@ def replay(loaded: Loaded) -> None:
     report("done", "green", f"{replayed} replayed, {refused.total()} still refused{_by_reason(refused)}")
     if cut:
         raise ServiceError(
-            f"{cut} of the letters still refused {'was' if cut == 1 else 'were'} cut to fit the topic",
+            f"{cut} of the dead letters still refused {'was' if cut == 1 else 'were'} cut to fit the topic",
             hint="the whole record lies where `dead-letters list` says it came from, as long as that topic "
             "keeps it: produce it again from there",
         )

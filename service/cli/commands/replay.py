@@ -28,7 +28,7 @@ from service.cli.options import (
     setting_options,
     warn_of_ignored_settings,
 )
-from service.cli.output import Rejections, echo_result, report, report_doubts, report_warning
+from service.cli.output import Rejections, echo_result, report, report_data_warnings, report_warning
 from service.cli.progress import ProgressTable
 from service.cli.source_options import Inputs, OutputPath, source_options
 from service.cli.summary import ABSENT, BASELINES, ratio_text, summary_text, table
@@ -38,16 +38,22 @@ from service.files.columns import leaving_out
 from service.files.input_files import InputFiles
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.files.rows import rejection_of_row
-from service.lab.contest import Contender, Contest, Leaks, model_of
+from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
-from service.lab.replay_outputs import ExplainedMistake, PredictionFile, SurestMistakes
+from service.lab.replay_outputs import ConfidentMistakes, ExplainedMistake, PredictionFile
 from service.mapping.mapper import warn_of_unfound
 from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
-from service.partition.parts.counters import MOST_ASTRAY_RATIO, Counters, concerns, doubts, doubts_of_labels
+from service.partition.parts.counters import (
+    MOST_UNMATCHED_RATIO,
+    Counters,
+    concerns,
+    data_warnings,
+    label_warnings,
+)
 from service.partition.parts.decisions import kept_rules
 from service.partition.processor import Processor
 from service.redaction import one_line
@@ -86,8 +92,8 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
     def flush() -> None:
         nonlocal batch
         records, batch = batch, []
-        now_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
-        for position, letter in process(records, now_ms):
+        processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
+        for position, letter in process(records, processing_time_ms):
             record, headers = records[position], dict(letter.headers)
             rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
             rejections.report(f"{files.place(record)}: {rejection_of_row(record.value, rejection)}")
@@ -172,10 +178,13 @@ def mistakes_as_json(mistakes: Sequence[ExplainedMistake], classes: Sequence[str
 
 
 def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
-    """Lay out the surest mistakes, each with its largest terms; nothing where none was asked for."""
+    """Lay out the most confident mistakes, each with its largest terms; nothing where none was asked for."""
     if "errors" not in summary:
         return []
-    lines = ["", "surest mistakes, with what added most to the score" if summary["errors"] else "no mistake"]
+    lines = [
+        "",
+        "most confident mistakes, with what added most to the score" if summary["errors"] else "no mistake",
+    ]
     for each in summary["errors"]:
         event_id = one_line(each["id"])
         shown = event_id if len(event_id) <= _LONGEST_ID else event_id[: _LONGEST_ID - 1] + "…"
@@ -195,7 +204,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is wanted beside the summary."""
+    """What is wanted alongside the summary."""
 
     output: str
     save: Path | None
@@ -228,7 +237,7 @@ class _Wanted:
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Show the N surest mistakes, and what spoke for them.",
+        help="Show the N most confident mistakes, and what favoured them.",
     ),
     click.option(
         "--threshold",
@@ -250,7 +259,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     With --labels, the labels are those of another file, and each is learned when its time comes.
 
     \b
-    always commonest   error of always predicting the commonest class
+    always majority   error of always predicting the majority class
     always last label  error of predicting the label that came before
     area under ROC     share of (positive, negative) pairs that the scores put in the right order
     average precision  mean of the precision at the score of each positive event
@@ -274,9 +283,9 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
         )
         if wanted.save:
             refuse_pickle(run.processor.learner)  # now, not after the work
-        surest = SurestMistakes(wanted.errors, run.processor.learner) if wanted.errors else None
-        if surest:
-            run.observers.append(surest.observe)
+        most_confident = ConfidentMistakes(wanted.errors, run.processor.learner) if wanted.errors else None
+        if most_confident:
+            run.observers.append(most_confident.observe)
         process = partial(_process, run, written, files.are_timed or bool(settings.events.timestamp))
         began = perf_counter()
         process_in_batches(files, process)
@@ -290,8 +299,8 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     summary = run.summary | labels | _thresholds(run, wanted.goals)
     for among in ("corrected", "late", "orphaned") if labels else ():
         summary.pop(among, None)
-    if surest:
-        summary["errors"] = mistakes_as_json(surest.found(), settings.classes)
+    if most_confident:
+        summary["errors"] = mistakes_as_json(most_confident.found(), settings.classes)
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
     return _report_doubts(run, settings)
 
@@ -311,10 +320,10 @@ def _process(
     written: PredictionFile | None,
     are_timed: bool,  # noqa: FBT001 - bound beforehand
     batch: Sequence[Record],
-    now_ms: int | None,
+    processing_time_ms: int | None,
 ) -> Sequence[tuple[int, Output]]:
     """Predict and learn a batch; return the dead letters."""
-    processed = run.process(batch, now_ms)
+    processed = run.process(batch, processing_time_ms)
     if written:
         written.observe(processed.outputs, are_timed=are_timed)
     return processed.dead_letters
@@ -350,7 +359,7 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     hint = f"they name other ids than {files.name}{named}{skipped}, or came later than label_timeout_seconds"
     if alone and alone == total:
         raise InputFileError(f"{files.label_name}: {alone} of {total} labels found no event", hint=hint)
-    if len(early) > MOST_ASTRAY_RATIO * total:
+    if len(early) > MOST_UNMATCHED_RATIO * total:
         waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
         report_warning(waiting, hint)
     return {"labels": {name: count for name, count in sorted(found.items()) if count}}
@@ -382,15 +391,15 @@ def warn_of_leaks(leaks: Leaks) -> None:
 
 
 def _report_doubts(run: Contender, settings: Settings) -> int:
-    """Warn of figures that may mislead; return the exit code."""
+    """Warn of results that may mislead; return the exit code."""
     counters = run.processor.counters
     last_label = run.evaluation.baselines().get("last_label", {}).get("mistakes")
     cells, name_of = counters.confusion.cells, Vocabulary(settings.classes).name
     for each in concerns(cells, name_of, settings.model, settings.decisions, last_label):
         report_warning(*each)
-    report_doubts(doubts_of_labels(counters.totals(), counters.strays))
+    report_data_warnings(label_warnings(counters.totals(), counters.unmatched_ids))
     refused, consumed = counters.rejected.total(), counters.consumed.total()
-    return report_doubts(doubts(refused, consumed, settings.classes, counters.confusion.truths))
+    return report_data_warnings(data_warnings(refused, consumed, settings.classes, counters.confusion.truths))
 
 
 _COLUMNS: Final = (
@@ -422,7 +431,7 @@ def models_option() -> Decorator:
     )
 
 
-def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
+def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -> None:
     """Let all models predict and learn all records of files. Warn of what settings name and no event had.
 
     Raises
@@ -432,11 +441,11 @@ def run_contest(inputs: Inputs, settings: Settings, contest: Contest) -> None:
 
     """
     with inputs.open_all(settings) as files:
-        process_in_batches(files, contest.process)
-    warn_of_unfound([contest.contenders[0].processor.decoder.unfound()])
-    rejected = contest.rejected()
+        process_in_batches(files, comparison.process)
+    warn_of_unfound([comparison.contenders[0].processor.decoder.unfound()])
+    rejected = comparison.rejected()
     hint = refusal_hint(rejected, settings.events)
-    if not any(contender.evaluation.labelled for contender in contest.contenders):
+    if not any(contender.evaluation.labelled for contender in comparison.contenders):
         raise InputFileError(
             f"{files.name}: no labelled event in it, so there are no mistakes to count; "
             f"{rejected.total():,} messages could not be used",
@@ -466,22 +475,24 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     cost       as the settings of [costs] say; where there are some
     rejected   records that the model could not use; --format json has the reasons
     seconds    to read, predict and learn
-    (always …) what two predictors without features would do: the commonest class, and the label that
+    (always …) what two predictors without features would do: the majority class, and the label that
                came before (left out where labels were corrected)
 
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
-    contest, leaks = Contest.of(settings, models), Leaks()
-    contest.contenders[0].observers.append(leaks.observe)
-    run_contest(inputs, settings, contest)
-    summaries = {each.name: each.summary for each in contest.ranked()}
+    comparison, leaks = Comparison.of(settings, models), Leaks()
+    comparison.contenders[0].observers.append(leaks.observe)
+    run_comparison(inputs, settings, comparison)
+    summaries = {each.name: each.summary for each in comparison.ranked()}
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
     warn_of_leaks(leaks)
-    truths = {each for one in contest.contenders for each in one.processor.counters.confusion.truths}
-    return report_doubts(doubts(contest.rejected().total(), contest.n_records, settings.classes, truths))
+    truths = {each for one in comparison.contenders for each in one.processor.counters.confusion.truths}
+    return report_data_warnings(
+        data_warnings(comparison.rejected().total(), comparison.n_records, settings.classes, truths)
+    )
 
 
 def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from service.cli.options import LEARNING, REGISTRY, SERVICE, STREAM, broker_url, setting_options
-from service.cli.output import report_doubts, report_progress, report_warning
+from service.cli.output import report_data_warnings, report_progress, report_warning
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
 from service.loop.stopping import StopRequest, stopping
 from service.monitoring.health import Health
@@ -52,7 +52,7 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
 
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
-    any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
+    any moment, it continues as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
     leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
     and /readyz.
 
@@ -116,7 +116,7 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
         _log.warning(
             "http: others can reach %s, and no http_token is set: anyone may ask%s",
             settings.http,
-            "" if settings.takes_inputs else "; nobody may post, as http_hosts is not set either",
+            "" if settings.takes_inputs else "; no one may post, as http_hosts is not set either",
         )
     app = make_app(settings, health, metrics, live)
     with http_server(app, settings.http) as url:
@@ -134,8 +134,8 @@ def _refuse_nothing_owned(tallies: Mapping[int, Counters], settings: Settings) -
 
 
 def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) -> None:
-    """Report the totals on stderr, and figures that may mislead. The exit code stays 0: all is committed."""
-    from service.messages.labels import Truth, Vocabulary  # noqa: PLC0415
+    """Report the totals on stderr, and results that may mislead. The exit code stays 0: all is committed."""
+    from service.messages.labels import TrueLabel, Vocabulary  # noqa: PLC0415
     from service.partition.parts import counters  # noqa: PLC0415
 
     done = counters.Totals.sum_of(each.totals() for each in tallies)
@@ -147,17 +147,19 @@ def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) 
         f"stopped: {events} events, {labelled} labelled{kinds}, {mistakes} mistakes{error}, "
         f"{rejected} rejected{left_out}"
     )
-    cells = sum((+each.confusion.cells for each in tallies), Counter[tuple[Truth, Truth]]())
+    cells = sum((+each.confusion.cells for each in tallies), Counter[tuple[TrueLabel, TrueLabel]]())
     name_of = Vocabulary(settings.classes).name
     for concern in counters.concerns(cells, name_of, settings.model, settings.decisions):
         report_warning(*concern)
     if is_end:
         truths = {truth for truth, _ in cells}
         records = sum(each.consumed.total() for each in tallies)
-        strays = [*chain(*(each.strays for each in tallies))]
+        unmatched_ids = [*chain(*(each.unmatched_ids for each in tallies))]
         classes = settings.classes if truths else ()  # else labels may come yet
-        of_records = counters.doubts(rejected, records, classes, truths)
-        report_doubts("; ".join(filter(None, (of_records, counters.doubts_of_labels(done, strays)))))
+        of_records = counters.data_warnings(rejected, records, classes, truths)
+        report_data_warnings(
+            "; ".join(filter(None, (of_records, counters.label_warnings(done, unmatched_ids))))
+        )
 
 
 @click.command()
@@ -185,7 +187,7 @@ def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
     Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",
     "decision:NAME" or "drift") and where (url). Only committed records are posted, each at least once: an
     alert that is not accepted is repeated, after 0.1 s at first and 10 s at most, and the place in the topic
-    is committed behind what was accepted. Several processes share the partitions.
+    is committed after what was accepted. Several processes share the partitions.
     """
     settings = loaded.settings
     if not settings.webhooks:

@@ -29,9 +29,9 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "error_rate": ("error", ratio_text),
     "snapshot_age_seconds": ("snapshot", duration_text),
     "snapshot_size_bytes": ("size", size_text),
-    "batches_to_learn_again": ("to relearn", count_text),
+    "batches_to_replay": ("to replay", count_text),
 }
-"""The head and the form of figures that are no counts."""
+"""The head and the form of figures that are not counts."""
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
@@ -42,17 +42,17 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     """Show how each partition stands: what waits, what was learned, how safe it is.
 
     It reads what the service has committed and changes nothing: it may run while the service does, or
-    when that has stopped, or before it has begun. Counts belong to the model and go on over restarts.
+    when that has stopped, or before it has begun. Counts belong to the model and continue over restarts.
 
     \b
     lag T        records of topic T that are not processed yet
     labelled     predictions whose label is known
     error        known mistakes / labelled: those after corrections, shown where there are any
     pending      predictions that wait for their label
-    snapshot     age of the newest sound snapshot of the model, and its size
-    to relearn   batches committed since, which a restart would learn again
+    snapshot     age of the newest valid snapshot of the model, and its size
+    to replay   batches committed since, which a restart would replay
 
-    Below, of all partitions together, how each class is told from the others, as of the snapshots: the
+    Below, of all partitions together, how each class is notified from the others, as of the snapshots: the
     columns are those of `replay`.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
@@ -115,7 +115,7 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
         # The broker's host and this one may disagree about the time.
         "snapshot_age_seconds": max(0.0, time.time() - stored.timestamp_ms / 1000) if stored else None,
         "snapshot_size_bytes": stored.size_bytes if stored else None,
-        "batches_to_learn_again": each.batches_to_learn,
+        "batches_to_replay": each.batches_to_learn,
         **({"undecided": dict(each.undecided)} if each.undecided else {}),
     }
 
@@ -194,7 +194,7 @@ def _print_report(found: Report) -> None:
     for note in found.notes:
         echo(one_line(f"not verifiable: {note}"))
     if found.not_yet_judged:
-        echo(f"not yet judged: {count_text(found.not_yet_judged)} records written meanwhile")
+        echo(f"not yet evaluated: {count_text(found.not_yet_judged)} records written meanwhile")
     for place, n_offsets in found.unread.items():
         echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
     if found.is_proved:

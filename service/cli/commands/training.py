@@ -20,7 +20,7 @@ from service.cli.output import (
     echo_result,
     open_stdout,
     report,
-    report_doubts,
+    report_data_warnings,
     report_warning,
 )
 from service.cli.source_options import Inputs, OutputPath, source_options
@@ -44,7 +44,7 @@ from service.models.model_file import (
 from service.models.registry import learner_of, make_learner
 from service.partition.examples import Example as PredictedExample
 from service.partition.examples import LearnedExamples
-from service.partition.parts.counters import doubts
+from service.partition.parts.counters import data_warnings
 from service.redaction import visible
 from service.settings.load import Loaded, Settings
 
@@ -169,7 +169,9 @@ def train_command(
         report("saved", "green", f"the model to {save}")
     summary = _training_summary(found, training, learner, options, seconds)
     echo_result(output, summary, lambda: summary_text(summary, learner, settings.classes))
-    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
+    return report_data_warnings(
+        data_warnings(found.rejected.total(), found.records, settings.classes, found.truths())
+    )
 
 
 def _training_summary(
@@ -214,7 +216,9 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
     summary = _test_summary(found, evaluation, perf_counter() - began)
     echo_result(output, summary, lambda: summary_text(summary))
-    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
+    return report_data_warnings(
+        data_warnings(found.rejected.total(), found.records, settings.classes, found.truths())
+    )
 
 
 def _evaluate(learner: Learner, examples: Sequence[Example], classes: Sequence[str]) -> Evaluation:
@@ -265,7 +269,7 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     refused = f"; {skipped} rows skipped" if skipped else ""
     refused += f"; {len(rejected)} rows rejected" if rejected else ""
     report("predicted", "green", f"{predicted} events{refused}", hint=hint)
-    return report_doubts(doubts(len(rejected), predicted + skipped + len(rejected), (), ()))
+    return report_data_warnings(data_warnings(len(rejected), predicted + skipped + len(rejected), (), ()))
 
 
 def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str]]:
@@ -304,7 +308,7 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = False) ->
     file = read_model_file(path)
     if file.settings is None:
         report_warning(
-            f"{path} has no settings beside the model: --classes, --text, "
+            f"{path} has no settings alongside the model: --classes, --text, "
             "--ngrams, … must be those it was made with"
         )
     loaded = settings_for(file, loaded, makes_model=makes_model)

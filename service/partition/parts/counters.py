@@ -1,6 +1,6 @@
 """Cumulative counts that belong to a model: they live and are restored with it, not with a process.
 
-With them go sums for closing lines, and reasons why the figures of a run may mislead.
+With them go sums for closing lines, and reasons why the results of a run may mislead.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from service.messages.labels import BINARY, Truth, Vocabulary
+from service.messages.labels import BINARY, TrueLabel, Vocabulary
 from service.partition.examples import Correction, LearnedExamples
-from service.partition.parts.part import Figure, Part
+from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.quality import Calibration, Confusion, Label, ScoreBins, copied, labels_of
 from service.redaction import one_line
 from service.settings.parts import DecisionSettings
-from service.stream.records import Place
+from service.stream.records import TopicPartition
 
 _MOST_REFUSED_RATIO: Final = 0.05
-MOST_ASTRAY_RATIO: Final = 0.05
+MOST_UNMATCHED_RATIO: Final = 0.05
 """Of labels without an event."""
 _MOST_NAMED: Final = 3
 _FEWEST_JUDGED: Final = 100
@@ -35,29 +35,29 @@ _CALIBRATION_ERROR: Final = (
     "only of models whose scores are log-odds."
 )
 _PROVISIONAL: Final = "Labelled predictions whose label did not come: their class is that of the time-out."
-_DISPLACED: Final = "Events that gave way to newer ones while a label of them could still come."
+_EVICTED: Final = "Events that gave way to newer ones while a label of them could still come."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
-STRAYS: Final = 3
+MOST_UNMATCHED_IDS: Final = 3
 """Ids of labels that found no event, kept as examples."""
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
-_strays: Final = partial(deque[str], maxlen=STRAYS)
+_unmatched_ids: Final = partial(deque[str], maxlen=MOST_UNMATCHED_IDS)
 _OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
 """Counts in progress records, by the outcome of labels that they count."""
 _COUNTED: Final = (
     *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
-    *("provisional", "revised", "displaced"),
+    *("provisional", "revised", "evicted"),
 )
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
-    "strays": _strays,
+    "unmatched_ids": _unmatched_ids,
     "calibration": Calibration.from_state,
     "confusion": Confusion.from_state,
     "score_bins": ScoreBins.from_state,
 }
-LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "displaced")
+LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "evicted")
 """Kinds of labels that are told apart, and events that gave way before theirs could come."""
 
 
@@ -73,7 +73,7 @@ class Totals(NamedTuple):
     """Of the labelled ones, those whose label is that of the time-out."""
     revised: int = 0
     """By how much corrections have changed the mistakes."""
-    displaced: int = 0
+    evicted: int = 0
     """Events that gave way to newer ones while a label of them could still come."""
     corrected: int = 0
     late: int = 0
@@ -126,9 +126,9 @@ class Counters(Part):
     """Of the labelled ones, those whose truth is that of the time-out, and no label has said so."""
     revised: int = 0
     """By how much corrections have changed the mistakes."""
-    displaced: int = 0
+    evicted: int = 0
     """Events that gave way to newer ones while a label of them could still come."""
-    strays: deque[str] = field(default_factory=_strays)
+    unmatched_ids: deque[str] = field(default_factory=_unmatched_ids)
     """The newest ids of labels that found no event."""
     recent: deque[bool] = field(default_factory=_window)
     """Whether each of the last `WINDOW` labels said that a prediction was a mistake."""
@@ -171,34 +171,36 @@ class Counters(Part):
         later = {
             "skipped": sum(state["skipped"].values()),
             "provisional": state["provisional"],
-            "displaced": state["displaced"],
+            "evicted": state["evicted"],
             **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
         }
         found["rejected"] = sum(state["rejected"].values())
         found |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
         return found | {name: count for name, count in later.items() if count}
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
         errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
         calibration = self.calibration
         return [
-            Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
-            Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
-            Figure("messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"),
-            Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
-            Figure("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
-            Figure("displaced_events", _DISPLACED, self.displaced),
-            Figure("predictions", "Predictions made.", self.predictions),
-            Figure("mistakes", "Predictions that their first label said to be wrong.", self.mistakes),
-            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
-            Figure(
+            PartMetric("messages_consumed", "Records consumed.", self.consumed, "topic"),
+            PartMetric("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
+            PartMetric(
+                "messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"
+            ),
+            PartMetric("labels", "Labels received, by what became of them.", self.labels, "outcome"),
+            PartMetric("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
+            PartMetric("evicted_events", _EVICTED, self.evicted),
+            PartMetric("predictions", "Predictions made.", self.predictions),
+            PartMetric("mistakes", "Predictions that their first label said to be wrong.", self.mistakes),
+            PartMetric("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
+            PartMetric(
                 "expected_calibration_error_ratio",
                 _CALIBRATION_ERROR,
                 calibration.expected_calibration_error(),
                 is_gauge=True,
             ),
-            Figure("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
+            PartMetric("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
         ]
 
     def go_on_from(self, counts: Mapping[str, int]) -> None:
@@ -218,14 +220,14 @@ class Counters(Part):
             self.skipped.total(),
             self.provisional,
             self.revised,
-            self.displaced,
+            self.evicted,
             labels["corrected"],
             labels["late"],
             labels["orphan"],
             labels.total() - labels["timed_out"],
         )
 
-    def consume(self, counts: Mapping[Place, int]) -> None:
+    def consume(self, counts: Mapping[TopicPartition, int]) -> None:
         """Count records that were taken, by topic and partition."""
         for (topic, _), count in counts.items():
             self.consumed[topic] += count
@@ -282,7 +284,7 @@ def _plain(counted: Any) -> Any:  # noqa: ANN401
     )
 
 
-def doubts(refused: int, records: int, classes: Sequence[str], truths: Collection[Truth]) -> str:
+def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
     """Name many refused records, and classes that no label was of; empty if there is nothing to name."""
     found = []
     if refused > _MOST_REFUSED_RATIO * records:
@@ -295,19 +297,19 @@ def doubts(refused: int, records: int, classes: Sequence[str], truths: Collectio
     return "; ".join(found)
 
 
-def doubts_of_labels(totals: Totals, strays: Iterable[str]) -> str:
+def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
     """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
-    found, astray = [], totals.late + totals.orphaned
-    if astray > MOST_ASTRAY_RATIO * totals.received:
-        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(strays)][-_MOST_NAMED:])
+    found, unmatched = [], totals.late + totals.orphaned
+    if unmatched > MOST_UNMATCHED_RATIO * totals.received:
+        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
         skipped = "be of events that events.where or start_from skips, " if totals.skipped else ""
         found.append(
-            f"{astray:,} of {totals.received:,} labels found no event: labels may come later than "
+            f"{unmatched:,} of {totals.received:,} labels found no event: labels may come later than "
             f"label_timeout_seconds and label_correction_seconds, {skipped}or name other ids: {ids}"
         )
-    if totals.displaced:
+    if totals.evicted:
         found.append(
-            f"{totals.displaced:,} events gave way to newer ones while a label of them could still come: "
+            f"{totals.evicted:,} events gave way to newer ones while a label of them could still come: "
             "raise max_pending and max_pending_bytes"
         )
     return "; ".join(found)
@@ -342,9 +344,9 @@ def concerns(
     if worse := _worse_than_nothing(mistakes, +truths, name_of, model, last_label):
         found.append(worse)
     names = [repr(each.name) for each in decisions if not each.of]
-    [(commonest, most), *others] = truths.most_common()
-    if names and commonest is True and others:
-        said = f"{', '.join(names)}: about {name_of(commonest)!r}, the class of {most:,}"
+    [(majority, most), *others] = truths.most_common()
+    if names and majority is True and others:
+        said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
         rarer = name_of(others[0][0])
         hint = f"classes has the class to be found last, or class = {rarer!r} says that it is the other"
         found.append((f"{said} of {truths.total():,} labels", hint))
@@ -355,8 +357,8 @@ def _worse_than_nothing(
     mistakes: int, truths: Counter[Label], name_of: Callable[[Label], str], model: str, last_label: int | None
 ) -> tuple[str, str] | None:
     """Say so of so many mistakes, and what to do; None if there are fewer."""
-    [(commonest, most)], labelled = truths.most_common(1), truths.total()
-    name = name_of(commonest)
+    [(majority, most)], labelled = truths.most_common(1), truths.total()
+    name = name_of(majority)
     least, what = labelled - most, f"always saying {name!r}"
     if last_label is not None and last_label < least:
         least, what = last_label, "repeating the last label"
@@ -368,5 +370,5 @@ def _worse_than_nothing(
     elif len(truths) == BINARY and labelled - mistakes < least:
         hint = "the opposite would be right more often: look whether labels or classes are reversed"
     elif model == "auto":
-        hint = "`perceptron replay FILE --errors 10` shows what the surest mistakes were made by"
+        hint = "`perceptron replay FILE --errors 10` shows what the most confident mistakes were made by"
     return f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}", hint

@@ -13,8 +13,8 @@ from pydantic_core import to_json
 
 from perceptron_core.elementary import exp, log, logistic
 from service.messages.incoming import Incoming
-from service.messages.labels import Truth
-from service.partition.parts.part import Figure, Part
+from service.messages.labels import TrueLabel
+from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.thresholds import (
     COST,
     FALSE_POSITIVES,
@@ -88,7 +88,7 @@ class Rule:
         name: str,
         goal: int,
         level: float,
-        truth: Truth,
+        truth: TrueLabel,
         confidence: float = 0.8,
         rate: tuple[int, int] = (0, 0),
     ) -> None:
@@ -266,7 +266,7 @@ class Decisions(Part):
         made.decision = None if rule is None else rule.name
         return UNDECIDED if rule is None else rule.written
 
-    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
+    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Count a label by what was predicted, and decided, then."""
         labelled = example
         if before is None:
@@ -274,7 +274,7 @@ class Decisions(Part):
         else:
             self.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
 
-    def decide(self, predicted: Truth, score: float, timestamp_ms: int) -> Rule | None:
+    def decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> Rule | None:
         """Return the decision on an event that was predicted; None if there is none."""
         self.n_predictions += 1
         self.latest_ms = max(self.latest_ms, timestamp_ms)
@@ -286,7 +286,7 @@ class Decisions(Part):
             self.n_decided += 1
         return rule
 
-    def find(self, predicted: Truth, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
+    def find(self, predicted: TrueLabel, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
         """Return what `decide` would; nothing changes but, where it `takes`, the budget of what is found."""
         bins, own = None, 0.0
         for place in range(len(self.rules)):
@@ -295,15 +295,15 @@ class Decisions(Part):
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
             assert bins is not None
-            matches = own >= rule.threshold and (not rule.needs_class or bins.is_own(predicted))
+            matches = own >= rule.threshold and (not rule.needs_class or bins.is_native(predicted))
             if matches and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
                 return rule
         return None
 
-    def learn(self, predicted: Truth, score: float, truth: Truth, decision: str | None) -> None:
+    def learn(self, predicted: TrueLabel, score: float, truth: TrueLabel, decision: str | None) -> None:
         """Count a label by what was predicted, and decided, then; look for thresholds when it is time."""
         for bins in self._every:
-            is_of_class = bins.is_own(truth)
+            is_of_class = bins.is_native(truth)
             bins.add(bins.own_score(predicted, score), is_of_class)
             bins.n_of_class += is_of_class
             bins.n_others += not is_of_class
@@ -327,7 +327,7 @@ class Decisions(Part):
                 rule.recent_labelled *= self._fading
                 rule.recent_right *= self._fading
 
-    def _has_drifted(self, truth: Truth, decision: str | None) -> bool:
+    def _has_drifted(self, truth: TrueLabel, decision: str | None) -> bool:
         """Let decisions take a label; discount the labels before of those that are wrong too often."""
         found = False
         for place in range(len(self.rules)):
@@ -338,7 +338,7 @@ class Decisions(Part):
         return found
 
     def correct(
-        self, predicted: Truth, score: float, before: Truth, truth: Truth, decision: str | None
+        self, predicted: TrueLabel, score: float, before: TrueLabel, truth: TrueLabel, decision: str | None
     ) -> None:
         """Count another label than before: the event leaves the one side of its bin for the other.
 
@@ -374,7 +374,7 @@ class Decisions(Part):
             if threshold != rule.threshold:
                 rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
 
-    def _cost(self, rule: Rule | None, truth: Truth) -> float:
+    def _cost(self, rule: Rule | None, truth: TrueLabel) -> float:
         """Return the cost of a decision: one about the positive class acts on the event as one of it."""
         acts = rule is not None and rule.truth is True
         if acts == (truth is True):
@@ -454,10 +454,10 @@ class Decisions(Part):
         n_decided_on, *_ = state[cls.name]["counts"]
         return bool(n_decided_on != state["counters"]["predictions"])
 
-    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> dict[str, Any]:
+    def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> dict[str, Any]:
         """Return what came of the decisions since the beginning, and what they cost.
 
-        `cells` are the predictions by (truth, predicted): beside it stands what these would have cost.
+        `cells` are the predictions by (truth, predicted): alongside it stands what these would have cost.
         """
         found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in self.rules}}
         if self.cost_positive:
@@ -466,7 +466,7 @@ class Decisions(Part):
             found["cost_of_labels"] += self.cost_negative * cells.get((True, False), 0)
         return found
 
-    def rows(self) -> list[tuple[Truth, dict[str, float | None]]]:
+    def rows(self) -> list[tuple[TrueLabel, dict[str, float | None]]]:
         """Return what deciding at each threshold would have come to, of recent labels, by class."""
         days = (self.latest_ms - self.first_ms) / 86_400_000.0
         per_day = self.n_predictions / days if days else None
@@ -499,26 +499,26 @@ class Decisions(Part):
             "exhausted": rule.spent is not None and rule.spent.is_exhausted(),
         }
 
-    def would_decide(self, predicted: Truth, score: float, timestamp_ms: int) -> dict[str, Any]:
+    def would_decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> dict[str, Any]:
         """Return the fields of a prediction that the stream would write now; no budget is used."""
         rule = self.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
         if rule is None:
             return {"decision": None}
         return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
         rules = self.rules
         found = [
-            Figure("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
-            Figure(
+            PartMetric("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
+            PartMetric(
                 "decision_precision_ratio",
                 _PRECISION,
                 {rule.name: rule.recent_precision() for rule in rules},
                 "decision",
                 is_gauge=True,
             ),
-            Figure(
+            PartMetric(
                 "decision_threshold",
                 _THRESHOLD,
                 {rule.name: rule.shown for rule in rules},
@@ -527,7 +527,7 @@ class Decisions(Part):
             ),
         ]
         if self.cost_positive:
-            found.append(Figure("cost", _COST, self.cost_added))
+            found.append(PartMetric("cost", _COST, self.cost_added))
         return found
 
 
@@ -564,5 +564,5 @@ def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> De
             rule.set_threshold(threshold, has_log_odds=has_log_odds)
             rules.append(rule)
     except (ArithmeticError, LookupError, TypeError) as error:
-        raise ValueError(f"the decisions kept with the model are no rules: {error!r}") from None
+        raise ValueError(f"the decisions kept with the model are not rules: {error!r}") from None
     return Decisions(rules, 1.0)

@@ -17,7 +17,7 @@ cdef class Detector:
 
     @cython.locals(
         k=Py_ssize_t, cuts=Py_ssize_t, place=Py_ssize_t, total=double, total_wrong=double, share=double,
-        spread=double, surest=double, n=double, n_wrong=double, distance=double, n_before=double,
+        spread=double, most_confident=double, n=double, n_wrong=double, distance=double, n_before=double,
         after=double, before=double, sizes=list, wrong=list,
     )
     cdef _cut(self)

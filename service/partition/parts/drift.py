@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
 from perceptron_core.elementary import log
-from service.messages.labels import Truth
-from service.partition.parts.part import Figure, Part
+from service.messages.labels import TrueLabel
+from service.partition.parts.part import Part, PartMetric
 from service.settings.parts import DRIFT
 from service.stream.batches import RecordBatch
 from service.stream.protocol import Output
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ERROR: Final = "error"
 """The signal of the share of mistakes."""
 UNIT: Final = 32
-"""Labels in the smallest block: drift is looked for behind each."""
+"""Labels in the smallest block: drift is looked for after each."""
 _MOST: Final = 4
 """Blocks of one size; of one more, the oldest two become one."""
 
@@ -46,7 +46,7 @@ class Detector:
     2007). A cut is believed if labels that could have come in any order would differ as much, to this side,
     with a chance of at most UNIT / (cuts · labels_between_false_alarms): by Hoeffding's bound (1963, theorems
     1 and 4) e^(-n·kl(q, p)) for n labels of which q were mistakes, of p of all. What lies before a cut is
-    then forgotten; a share that has fallen is no drift.
+    then forgotten; a share that has fallen is not a drift.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class Detector:
             del sizes[last], wrong[last]
 
     def _cut(self) -> Rise | None:
-        """Forget what lies before the surest cut; return it if the share has risen there."""
+        """Forget what lies before the most confident cut; return it if the share has risen there."""
         sizes, wrong = self._sizes, self._mistakes
         cuts = len(sizes) - 1
         total, total_wrong = float(sum(sizes)), float(sum(wrong))
         share = total_wrong / total
         spread = total_wrong * (total - total_wrong)
-        surest = log(max(1.0, cuts * self._units_between))
+        most_confident = log(max(1.0, cuts * self._units_between))
         place = 0
         n = n_wrong = 0.0
         for k in range(cuts, 0, -1):
@@ -104,12 +104,12 @@ class Detector:
             distance = n_wrong - n * share
             n_before = total - n
             # kl(q, p) <= (q - p)**2 / (p * (1 - p)): most cuts need no logarithm
-            if distance * distance * total * total <= surest * min(n, n_before) * spread:
+            if distance * distance * total * total <= most_confident * min(n, n_before) * spread:
                 continue
             after = n * _divergence(n_wrong / n, share)
             before = n_before * _divergence((total_wrong - n_wrong) / n_before, share)
-            if max(after, before) > surest:
-                surest, place = max(after, before), k
+            if max(after, before) > most_confident:
+                most_confident, place = max(after, before), k
         if not place:
             return None
         n_newest, n_newest_wrong = sum(sizes[place:]), sum(wrong[place:])
@@ -175,7 +175,7 @@ class Drift(Part):
         self._found = self._detector.observe(seen + mistakes[place:] if seen else mistakes)
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:
-        """Return a signal of each drift that the batch showed; its offsets are those behind the batch."""
+        """Return a signal of each drift that the batch showed; its offsets are those after the batch."""
         return [self._signal(rise, records) for rise in self._found]
 
     def _signal(self, rise: Rise, records: RecordBatch) -> Output:
@@ -205,12 +205,13 @@ class Drift(Part):
         """Return the counts of a part with this state."""
         return super().counts_of(state["counts"])
 
-    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> Mapping[str, Any]:  # noqa: ARG002
+    def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> Mapping[str, Any]:  # noqa: ARG002
         """Return how many drifts there were."""
         return self.counts()
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return the drifts."""
         return [
-            Figure(name, text, {_ERROR: self.count[name]}, "signal") for name, text in self.counted.items()
+            PartMetric(name, text, {_ERROR: self.count[name]}, "signal")
+            for name, text in self.counted.items()
         ]

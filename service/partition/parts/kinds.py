@@ -16,7 +16,7 @@ from service.partition.label_join import LabelJoin
 from service.partition.parts.counters import Counters
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.drift import Drift
-from service.partition.parts.part import Figure, Part
+from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.windows import Windows
 
 
@@ -75,12 +75,12 @@ class ModelPart(Part):
         except DamagedError:
             return {"updates": None}
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return the updates, and whether compiled code learns and answers."""
         fast = "Whether compiled code processes the records of the common case (1), or none (0)."
         return [
-            Figure("updates", "Updates of the model.", self._learner.updates),
-            Figure("fast_path", fast, self._uses_fast_path, is_gauge=True),
+            PartMetric("updates", "Updates of the model.", self._learner.updates),
+            PartMetric("fast_path", fast, self._uses_fast_path, is_gauge=True),
         ]
 
 

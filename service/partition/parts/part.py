@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from service.messages.incoming import Incoming
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.stream.batches import RecordBatch
 from service.stream.protocol import Output
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from service.partition.examples import Example, LearnedExamples  # which know parts
 
 
-class Figure(NamedTuple):
+class PartMetric(NamedTuple):
     """The present value of a metric of one partition."""
 
     metric: str
@@ -28,7 +28,7 @@ class Figure(NamedTuple):
     value: float | Mapping[str, float | None] | Mapping[tuple[str, str], int] | None
     """Values by `by` where that is given; None: there is none yet."""
     by: str | tuple[str, ...] = ""
-    """The label by which values differ, or labels, beside the partition."""
+    """The label by which values differ, or labels, alongside the partition."""
     is_gauge: bool = False
 
 
@@ -70,7 +70,7 @@ class Part:
         """
         return b""
 
-    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
+    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Take the label of an example; `before` is the one that it corrects."""
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -110,10 +110,10 @@ class Part:
         """Return the counts of a part with this state; None for one that the state does not tell."""
         return {name: state.get(name, 0) for name in cls.counted}
 
-    def summary(self, cells: Mapping[tuple[Truth, Truth], int]) -> Mapping[str, Any]:  # noqa: ARG002
+    def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> Mapping[str, Any]:  # noqa: ARG002
         """Return what the summary of a run says of it; `cells` are the predictions by (truth, predicted)."""
         return {}
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return its metrics."""
-        return [Figure(name, text, self.count[name]) for name, text in self.counted.items()]
+        return [PartMetric(name, text, self.count[name]) for name, text in self.counted.items()]

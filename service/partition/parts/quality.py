@@ -1,6 +1,6 @@
 """How well labelled predictions do: calibration error, log loss, area under ROC, and the confusion matrix.
 
-Of several classes, what is judged is the probability that the prediction is right, not those of the others.
+Of several classes, only the probability of the predicted class is evaluated.
 Scores have no bounds, so their bins grow with them: a bin holds the doubles that have the same sign, exponent
 and first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
 
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from perceptron_core.elementary import exp, log1p, logistic
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.partition.examples import Correction, LearnedExamples, count_numbers
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
@@ -260,11 +260,11 @@ class Confusion:
 
     """
 
-    cells: Counter[tuple[Truth, Truth]] = field(default_factory=Counter)
+    cells: Counter[tuple[TrueLabel, TrueLabel]] = field(default_factory=Counter)
     """Predictions by (truth, predicted)."""
-    truths: Counter[Truth] = field(default_factory=Counter)
+    truths: Counter[TrueLabel] = field(default_factory=Counter)
     """Labels by class."""
-    revoked: Counter[tuple[Truth, Truth]] = field(default_factory=Counter)
+    revoked: Counter[tuple[TrueLabel, TrueLabel]] = field(default_factory=Counter)
     """Predictions by the (truth, predicted) that they had before a label corrected the truth."""
 
     @property
@@ -274,7 +274,7 @@ class Confusion:
 
     @property
     def baseline_mistakes(self) -> int:
-        """How many of them are not of the commonest class: what always predicting it would have missed."""
+        """How many of them are not of the majority class: what always predicting it would have missed."""
         return self.count - max(self.truths.values(), default=0)
 
     def state(self) -> dict[str, Any]:
@@ -304,7 +304,7 @@ class Confusion:
             self.cells[cell > 1, cell % 2 == 1] += count
             self.truths[cell > 1] += count
 
-    def add_all(self, pairs: Sequence[tuple[Truth, Truth]]) -> None:
+    def add_all(self, pairs: Sequence[tuple[TrueLabel, TrueLabel]]) -> None:
         """Record predictions as (truth, predicted), in order."""
         self.cells.update(pairs)
         self.truths.update(truth for truth, _ in pairs)

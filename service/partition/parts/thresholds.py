@@ -16,7 +16,7 @@ from math import floor, inf, isnan
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.elementary import exp, log, logistic
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 
 BITS_LEFT_OUT: Final = 49
 """Of the 52 of the mantissa of a score, in the number of its bin."""
@@ -82,20 +82,20 @@ class ClassBins:
 
     """
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: TrueLabel) -> None:
         self.truth = truth
         self.sign = 0 if isinstance(truth, str) else 1 if truth else -1
         self.n_of_class = self.n_others = 0
         self.is_calibrated = False
         self._fill([])
 
-    def own_score(self, predicted: Truth, score: float) -> float:
+    def own_score(self, predicted: TrueLabel, score: float) -> float:
         """Return the score of this class; of several, that of one not predicted is lower than any."""
         if self.sign:
             return self.sign * score
         return score if predicted == self.truth else _LOWEST
 
-    def is_own(self, truth: Truth) -> bool:
+    def is_native(self, truth: TrueLabel) -> bool:
         """Return whether this is the class."""
         return truth is self.truth if self.sign else truth == self.truth
 
@@ -166,7 +166,7 @@ class ClassBins:
         return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
 
     def _weigh(self, goal: int, k: int, of_class: float, others: float) -> None:
-        """Write the labels that speak for and against a bin's threshold, and what is added to them before.
+        """Write the labels that favour and against a bin's threshold, and what is added to them before.
 
         Nothing and 1 make the bound of Clopper and Pearson.
         """

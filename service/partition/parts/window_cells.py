@@ -63,7 +63,7 @@ class Cells:
     n_numbers, n_hashes
         How many numbers and hashes of values each event has.
     has_labels, has_squares, has_least, has_most
-        What is kept beside the events, and the sum of each number.
+        What is kept alongside the events, and the sum of each number.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Cells:
     number : array of int
         By cell: which of its span it is.
     next : array of int
-        The next older cell of a list; -1 behind the last.
+        The next older cell of a list; -1 after the last.
     counts : array of int
         Events; labels and positive ones; how often each number was there.
     doubles : array of float
@@ -177,7 +177,7 @@ class Cells:
         return cell
 
     def drop_from(self, cell: int) -> None:
-        """Free a cell and those behind it; -1: none."""
+        """Free a cell and those after it; -1: none."""
         while cell >= 0:
             following = self.next[cell]
             self.link(cell, self._free)

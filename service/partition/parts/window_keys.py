@@ -251,7 +251,7 @@ class KeyTable:
         slots[hole] = 0
 
     def _link(self, row: int) -> None:
-        """Put a row behind the newest."""
+        """Put a row after the newest."""
         self._older[row], self._newer[row] = self._newest, -1
         self.changed[row] = 1
         if self._newest >= 0:

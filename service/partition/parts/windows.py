@@ -17,8 +17,8 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, pack
 from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.incoming import Incoming, WindowInput
-from service.messages.labels import Truth
-from service.partition.parts.part import Figure, Part
+from service.messages.labels import TrueLabel
+from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.window_cells import EVENTS, KINDS, Cells, Totals
 from service.partition.parts.window_keys import (
     KeyTable,
@@ -344,7 +344,7 @@ class Windows(Part):
                 example.keys = self._key_bytes.pack(*[windowed[n][0] for n, _ in self._learners])
         return b""
 
-    def learned(self, example: Example, before: Truth | None, truth: Truth) -> None:
+    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Count the label of an event at its time; `before` is the one that it corrects."""
         if len(example.keys) != self._key_bytes.size:
             return  # it has none
@@ -395,15 +395,15 @@ class Windows(Part):
         late = state["counts"].get("window_events_late", 0)
         return {"window_keys_dropped": n_left, "window_events_late": late}
 
-    def figures(self) -> Sequence[Figure]:
+    def metrics(self) -> Sequence[PartMetric]:
         """Return the counts, how many keys there are, and what memory they take."""
         counts = self.counts()
         keys = sum(window.keys.n for window in self._windows)
         size_bytes = sum(window.size_bytes for window in self._windows)
         return [
-            *(Figure(name, text, counts[name]) for name, text in self.counted.items()),
-            Figure("window_keys", "Keys that the windows by key have.", keys, is_gauge=True),
-            Figure("window_bytes", "Memory of the windows by key.", size_bytes, is_gauge=True),
+            *(PartMetric(name, text, counts[name]) for name, text in self.counted.items()),
+            PartMetric("window_keys", "Keys that the windows by key have.", keys, is_gauge=True),
+            PartMetric("window_bytes", "Memory of the windows by key.", size_bytes, is_gauge=True),
         ]
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from service.errors import ConfigurationError
 from service.stream.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
-from service.stream.protocol import Output, Place, Record
+from service.stream.protocol import Output, Record, TopicPartition
 
 if TYPE_CHECKING:  # it opens its producers through the cluster
     from service.stream.kafka.member import KafkaMember
@@ -81,7 +81,7 @@ class Reader(Protocol):
         """Return the records that are there; wait for the first one only. Raises `ServiceError`."""
 
     def position(self, partition: int) -> int | None:
-        """Return the next offset of a partition, behind any markers; None if it is not known yet."""
+        """Return the next offset of a partition, after any markers; None if it is not known yet."""
 
     def close(self) -> None:
         """Close the client. Idempotent."""
@@ -105,7 +105,7 @@ class Producer(Protocol):
     def transact(
         self,
         outputs: Sequence[Output],
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
         group_metadata: Any,  # noqa: ANN401 - each client has its own
         *,
         deadline: float,
@@ -187,7 +187,7 @@ class KafkaCluster(ABC):
         return self.offsets_at([(topic, partition)], bound)[topic, partition]
 
     @abstractmethod
-    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
         """Ask where partitions begin or end; or for the first record from a time on, -1 if there is none."""
 
     @abstractmethod

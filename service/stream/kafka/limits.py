@@ -84,7 +84,7 @@ class ClientOptions:
     instance_id
         Name for static membership: a restart within the session timeout causes no rebalance.
     transaction_timeout_seconds
-        After this the broker itself ends a transaction that nobody has taken over.
+        After this the broker itself ends a transaction that no one has taken over.
     commit_timeout_seconds
         How long a commit or a `produce` may take before it counts as failed.
     limits

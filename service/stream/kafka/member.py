@@ -24,7 +24,7 @@ from service.stream.kafka.limits import (
     within_session,
 )
 from service.stream.kafka.transactions import KafkaWriter, Transactions
-from service.stream.protocol import NOWHERE, Assignee, Place
+from service.stream.protocol import NOWHERE, Assignee, TopicPartition
 
 
 class KafkaMembership(ABC):
@@ -136,7 +136,7 @@ class UndeliveredRecords:
     """
 
     def __init__(self) -> None:
-        self.by_place: dict[Place, RecordBatch] = {}
+        self.by_place: dict[TopicPartition, RecordBatch] = {}
 
     def __bool__(self) -> bool:
         return bool(self.by_place)
@@ -145,11 +145,11 @@ class UndeliveredRecords:
         """Return how many more records there is room for."""
         return max(0, max_records - sum(map(len, self.by_place.values())))
 
-    def keep(self, place: Place, records: RecordBatch) -> None:
-        """Add records behind those of their place."""
+    def keep(self, place: TopicPartition, records: RecordBatch) -> None:
+        """Add records after those of their place."""
         _add(self.by_place, place, records)
 
-    def deliver(self, places: Iterable[Place]) -> dict[int, RecordBatch]:
+    def deliver(self, places: Iterable[TopicPartition]) -> dict[int, RecordBatch]:
         """Return the records of `places`, in their order, by partition; discard all."""
         merged: dict[int, RecordBatch] = {}
         for place in places:
@@ -160,7 +160,7 @@ class UndeliveredRecords:
 
 
 def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
-    """Add records behind those of `key`; the first ones become its batch as they are."""
+    """Add records after those of `key`; the first ones become its batch as they are."""
     if key in batches:
         batches[key].extend(records)
     else:
@@ -181,7 +181,7 @@ class FormerOwners:
     The group's generation keeps them from handing over offsets any more. Where one has handed them over
     before, its transaction may be committed yet: the group's offsets are not stable then. What it has written
     hides what comes after it from readers of committed records. An owner that was killed leaves its
-    transaction to its time-out; it is fenced before, by the name that lies beside its last offsets.
+    transaction to its time-out; it is fenced before, by the name that lies alongside its last offsets.
 
     Parameters
     ----------
@@ -308,13 +308,13 @@ class KafkaMember(ABC):
         self._found_at: dict[str, float] = {}
         """When topics were found that writers write to."""
         self._undelivered = UndeliveredRecords()
-        self._paused: frozenset[Place] = NOWHERE
+        self._paused: frozenset[TopicPartition] = NOWHERE
         """What the client has paused."""
         self._closed = False
         self._open(assignee)
 
     def poll(
-        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[TopicPartition] = NOWHERE
     ) -> dict[int, RecordBatch]:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
@@ -331,7 +331,7 @@ class KafkaMember(ABC):
                 self._check_alive()
                 return self._deliver()
 
-    def _set_paused(self, wanted: AbstractSet[Place]) -> None:
+    def _set_paused(self, wanted: AbstractSet[TopicPartition]) -> None:
         """Pause these places in the client, and resume all others that this member owns."""
         hold = self._ours(wanted)
         if hold != self._paused:
@@ -339,10 +339,10 @@ class KafkaMember(ABC):
                 self._pause(hold - self._paused, self._ours(self._paused - hold))
             self._paused = hold
 
-    def _ours(self, places: Iterable[Place]) -> frozenset[Place]:
+    def _ours(self, places: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         return frozenset(place for place in places if place[1] in self._membership.begun)
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[TopicPartition]:
         """List what was started, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
@@ -367,14 +367,14 @@ class KafkaMember(ABC):
         with self._translated(self._where(partition)):
             return {topic: self._position((topic, partition)) for topic in self._topics}
 
-    def _position(self, place: Place) -> int:
+    def _position(self, place: TopicPartition) -> int:
         """Return the next offset to be delivered; before anything was fetched, the first one there is."""
         if fetched := self._undelivered.by_place.get(place):
             return fetched[0].offset
         known = self._known_position(place)
         return self._cluster.offset(*place, Bound.FIRST) if known is None else known
 
-    def lag(self) -> dict[Place, int]:
+    def lag(self) -> dict[TopicPartition, int]:
         """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
         with self._translated(self._cluster.name):
             known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
@@ -384,7 +384,7 @@ class KafkaMember(ABC):
                 found[place] = max(0, end - position)
         return found
 
-    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
         begun = [place for place in places if place[1] in self._membership.begun]
         if not begun:
@@ -406,7 +406,7 @@ class KafkaMember(ABC):
             with self._translated(self._cluster.name):
                 return self._membership.is_settled()
         except TransportError:
-            return False  # nobody knows now
+            return False  # no one knows now
 
     def at_end(self) -> bool:
         """Return whether everything there was delivered; see `Consumer.at_end`."""
@@ -438,7 +438,7 @@ class KafkaMember(ABC):
         self._found_at |= dict.fromkeys(unknown, now)
 
     def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
-        """Wait for the former owners; see `Consumer.take_over`. One that is put out fences nobody."""
+        """Wait for the former owners; see `Consumer.take_over`. One that is put out fences no one."""
         for partition in partitions:
             self._check_owned(partition)
         self._check_member()
@@ -468,7 +468,7 @@ class KafkaMember(ABC):
     def _check_member(self) -> None:
         """Refuse what would fence the true owners, who would have to repeat their last batch."""
         if not self._is_member():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
 
     def _fence(self, name: str) -> None:
         """End the open transaction of another process."""
@@ -562,7 +562,7 @@ class KafkaMember(ABC):
         """Raise a `ServiceError` for an unreachable stream or a position without a record: clients do not."""
 
     @abstractmethod
-    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+    def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
         """Pause these places in the client, and resume those."""
 
     @abstractmethod
@@ -570,15 +570,15 @@ class KafkaMember(ABC):
         """Start fetching a partition from these offsets on; of other topics, from the first one on."""
 
     @abstractmethod
-    def _known_end(self, place: Place) -> int | None:
+    def _known_end(self, place: TopicPartition) -> int | None:
         """Return the end as of the last fetch, without asking."""
 
     @abstractmethod
-    def _known_position(self, place: Place) -> int | None:
+    def _known_position(self, place: TopicPartition) -> int | None:
         """Return the next offset to be delivered, without asking."""
 
     @abstractmethod
-    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Ask where places end, for `LOOK_SECONDS` at most."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from service.stream.batches import OutputBatch
 from service.stream.kafka.cluster import Producer
 from service.stream.kafka.errors import GenerationChanged, hinted
 from service.stream.kafka.limits import MOMENT_SECONDS, ClientOptions, seconds_left
-from service.stream.protocol import Output, Place, Writer, topics_of
+from service.stream.protocol import Output, TopicPartition, Writer, topics_of
 
 _GRACE_SECONDS: Final = 3 * MOMENT_SECONDS
 """How long a call that knows its deadline may exceed it: each of its steps gets a moment."""
@@ -206,7 +206,7 @@ class Part:
 
     partition: int
     outputs: Sequence[Output]
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     compress: bool
     error: ServiceError | None = None
 
@@ -218,7 +218,7 @@ class Transactions:
     transactions of its own from then on, until it has committed.
 
     The offsets go with the present generation of the group, which refuses those of a member that it has put
-    out. A generation that changes while this member keeps its partitions is no reason to fail: the same parts
+    out. A generation that changes while this member keeps its partitions causes no failure: the same parts
     are sent again.
 
     Parameters
@@ -346,7 +346,7 @@ class Transactions:
             raise
 
     def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
-        """Commit each group of what was `sent`; stop where that was given up, as nobody asks any more."""
+        """Commit each group of what was `sent`; stop where that was given up, as no one asks any more."""
         for parts in groups:
             try:
                 self._commit(parts, metadata)

@@ -29,9 +29,9 @@ from service.stream.protocol import (
     Assignee,
     Consumer,
     Output,
-    Place,
     Record,
     RecordLimit,
+    TopicPartition,
     check_read_together,
     topics_of,
 )
@@ -238,7 +238,7 @@ class KafkaTransport(KafkaTopics):
         """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
         return self.bounds_of([(topic, partition)])[topic, partition]
 
-    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return the bounds of several partitions; see `Transport.bounds_of`."""
         topics = {topic for topic, _ in places}
         self._check_topics(topics)
@@ -252,7 +252,7 @@ class KafkaTransport(KafkaTopics):
         found = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
         return end if found < 0 else found
 
-    def _committed_ends(self, places: Collection[Place]) -> dict[Place, int]:
+    def _committed_ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Find the ends that a reader of committed records sees.
 
         A commit returns when the broker has noted it, a little before the partitions have: what was written
@@ -324,7 +324,7 @@ class KafkaTransport(KafkaTopics):
                 with self._cluster.translated(self._cluster.name):
                     self._producer.send_outputs(outputs, deadline)
             except BaseException:
-                # What it has not sent must not follow later, behind what is sent in its place.
+                # What it has not sent must not follow later, after what is sent in its place.
                 self._drop_producer()
                 raise
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from service.errors import OffsetOutOfRange, OwnershipLost, ServiceError, TransportError
 from service.stream.batches import RecordBatch
-from service.stream.protocol import NOWHERE, Assignee, Output, Place, Writer
+from service.stream.protocol import NOWHERE, Assignee, Output, TopicPartition, Writer
 from service.stream.sqlite.database import Database, OwnerLock
 from service.stream.sqlite.log import Log, Row, log_bounds
 
@@ -42,9 +42,9 @@ class SqliteConsumer:
         self._lock = OwnerLock(database, group)
         self._announced: frozenset[int] = frozenset()
         """The partitions that the assignee knows of."""
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
         """Of partitions that were started."""
-        self._ends: dict[Place, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
         """As last seen."""
         self._writers: dict[int, SqliteWriter] = {}
         """The newest of each partition."""
@@ -58,7 +58,7 @@ class SqliteConsumer:
         return f"the group {self._group!r} in {self._database.name}"
 
     def poll(
-        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[TopicPartition] = NOWHERE
     ) -> dict[int, RecordBatch]:
         """Wait for records, or until partitions came; see the protocol."""
         if self._closed:
@@ -68,7 +68,7 @@ class SqliteConsumer:
             version = self._database.version()
             changed = self._look()
             records = self._fetch(max_records, hold)
-            # The assignee may want to start new partitions before the wait goes on.
+            # The assignee may want to start new partitions before the wait continues.
             if records or changed or not self._wait(version, deadline):
                 return records
 
@@ -109,7 +109,7 @@ class SqliteConsumer:
     def _forget_positions(self, partitions: frozenset[int]) -> None:
         self._positions = {place: at for place, at in self._positions.items() if place[1] not in partitions}
 
-    def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, RecordBatch]:
+    def _fetch(self, max_records: int, hold: AbstractSet[TopicPartition]) -> dict[int, RecordBatch]:
         """Read the next records of the started partitions, each place that is not held getting its share."""
         if not self._positions:
             return {}
@@ -145,7 +145,7 @@ class SqliteConsumer:
             partition=partition,
         )
 
-    def _order(self, place: Place) -> tuple[int, int]:
+    def _order(self, place: TopicPartition) -> tuple[int, int]:
         topic, partition = place
         return partition, self._topics.index(topic)
 
@@ -204,11 +204,11 @@ class SqliteConsumer:
         """Return the next offset to be delivered, by topic."""
         return {topic: at for (topic, each), at in self._positions.items() if each == partition}
 
-    def lag(self) -> dict[Place, int]:
+    def lag(self) -> dict[TopicPartition, int]:
         """Count the records not yet delivered, as of the last poll, without a read."""
         return {place: max(0, self._ends[place] - at) for place, at in self._positions.copy().items()}
 
-    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
         return {
             place: max(0, self._log.bounds(*place)[1] - self._positions[place])
@@ -357,7 +357,7 @@ class SqliteWriter(Writer):
             self.finish()
 
 
-def shares(budget: int, available: Mapping[Place, int], turn: int) -> dict[Place, int]:
+def shares(budget: int, available: Mapping[TopicPartition, int], turn: int) -> dict[TopicPartition, int]:
     """Divide `budget` records between sources: none waits for another's backlog.
 
     Small sources get all they have, large ones equal parts of the rest. Where there are more sources

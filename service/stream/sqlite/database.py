@@ -1,6 +1,6 @@
 """One SQLite connection for all threads of a process, its files, and the boundary its errors do not pass.
 
-A block of statements is a transaction, all or nothing; a refusal is a `TransportError`. SQLite goes on with
+A block of statements is a transaction, all or nothing; a refusal is a `TransportError`. SQLite continues with
 files that were deleted, moved or replaced under it: it would use a file that no other process sees, and all
 would be lost at the end. Therefore files are checked to be still there.
 """
@@ -66,7 +66,7 @@ class Database:
     Raises
     ------
     TransportError
-        The file is no stream, is damaged, or has another format.
+        The file is not a stream, is damaged, or has another format.
     TransportUnavailable, AccessRefused, StorageFull
         As their names say.
 
@@ -219,7 +219,7 @@ class OpenFiles:
                 f"{self._lost} was deleted, moved or replaced while the stream was open: "
                 "nothing more is written",
                 hint="stop every process that uses the stream, put the file back if you have it, and start "
-                "again; move a stream only while nobody uses it",
+                "again; move a stream only while no one uses it",
             )
 
     def may_be_closed(self) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.stream.batches import RecordBatch
 from service.stream.partitioner import partition_for_key
-from service.stream.protocol import Output, Place, Record, RecordLimit, topics_of
+from service.stream.protocol import Output, Record, RecordLimit, TopicPartition, topics_of
 from service.stream.sqlite.database import Database, wall_clock_ms
 from service.stream.sqlite.schema import decode_headers, encode_headers, offset_of, place_of, whole_numbers
 
@@ -150,7 +150,7 @@ class Log:
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
-    def bounds_of(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return `bounds` of several partitions, of several topics."""
         return {place: self.bounds(*place) for place in places}
 
@@ -266,7 +266,7 @@ class Log:
                 page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
                 first, _ = log_bounds(connection, self.log(topic, partition))
             yield from page
-            # Where records are deleted during the read, it goes on at the new beginning.
+            # Where records are deleted during the read, it continues at the new beginning.
             start = page[-1].offset + 1 if page else max(first, start + 1)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:

@@ -110,7 +110,7 @@ def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """Write names and values one after the other, each behind its length."""
+    """Write names and values one after the other, each after its length."""
     parts = []
     for name, value in headers:
         for part in (name.encode(), value):

@@ -8,7 +8,7 @@ const MOST_UNMET = 12;
 
 const at = (id) => document.getElementById(id);
 
-// Read `name = value` lines as JSON would read the values; what is no number, no truth value and not quoted is a
+// Read `name = value` lines as JSON would read the values; what is not a number, no truth value and not quoted is a
 // category. Return the features, and of each line that cannot be read what is wrong with it.
 function featuresIn(text) {
   const features = new Map();
@@ -28,7 +28,7 @@ function featuresIn(text) {
 function problemOf(name, value, known) {
   if (!name || !value) return "it is not of the form name = value";
   if (known.has(name)) return `${name} has a value already`;
-  return isInfinite(value) ? `${value} is no finite number` : null;
+  return isInfinite(value) ? `${value} is not a finite number` : null;
 }
 
 const isInfinite = (text) => /^[+-]?(inf|infinity|nan)$/i.test(text) || Math.abs(Number(text)) === Infinity;
@@ -82,33 +82,33 @@ export async function explainWith(place, partition) {
 export async function explain(event, partition) {
   const query = partition === null ? "" : `&partition=${partition}`;
   try {
-    const answer = await fetch(`/explain?fields=own${query}`, {
+    const answer = await fetch(`/explain?fields=native${query}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(event),
     });
-    const told = await answer.json();
-    return answer.ok ? verdict(told) : problem(told);
+    const body = await answer.json();
+    return answer.ok ? verdict(body) : problem(body);
   } catch {
     return problem({ what: "The service does not answer.", hint: "" });
   }
 }
 
-function verdict(told) {
-  const probability = told.probability === undefined ? "" : ` · probability ${percent(told.probability)}`;
-  const decision = told.decision === undefined ? "" : ` · decision ${told.decision ?? "none"}`;
-  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}${probability}${decision}`);
-  const unmet = told.contributions.filter(({ known }) => known === false);
-  const silent = told.contributions.filter(({ contribution, known }) => !contribution && known !== false).length;
+function verdict(body) {
+  const probability = body.probability === undefined ? "" : ` · probability ${percent(body.probability)}`;
+  const decision = body.decision === undefined ? "" : ` · decision ${body.decision ?? "none"}`;
+  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(body.label)), ` · score ${signed(body.score)}${probability}${decision}`);
+  const unmet = body.contributions.filter(({ known }) => known === false);
+  const silent = body.contributions.filter(({ contribution, known }) => !contribution && known !== false).length;
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
   const marked = unmet.length ? [unmetSentence(unmet)] : [];
-  if (!told.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
-  const deciders = told.leader === null ? [] : [element("p", { class: "caption" }, decidersSentence(told))];
+  if (!body.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
+  const deciders = body.leader === null ? [] : [element("p", { class: "caption" }, decidersSentence(body))];
   const caption =
-    told.method === "leaving_out"
+    body.method === "leaving_out"
       ? "How far the score falls when a feature is left out, the strongest first."
       : "What the features add to the score, the strongest first.";
-  return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told)), ...marked];
+  return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(body)), ...marked];
 }
 
 // Features that no update has met yet.

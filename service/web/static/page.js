@@ -34,10 +34,10 @@ async function look() {
   timer = null;
   try {
     const answer = await fetch(`/state${place}`, { signal: AbortSignal.timeout(PATIENCE) });
-    const told = await answer.json();
-    if (place === query()) await showAnswer(answer, told); // else another partition was chosen meanwhile
+    const body = await answer.json();
+    if (place === query()) await showAnswer(answer, body); // else another partition was chosen meanwhile
   } catch {
-    showCondition("bad", "no answer", "The service does not answer. This page goes on trying.");
+    showCondition("bad", "no answer", "The service does not answer. This page keeps trying.");
   }
   document.querySelector("main").classList.remove("empty");
   timer = setTimeout(look, place === query() ? SECOND : 0);
@@ -51,18 +51,18 @@ function lookNow() {
   look();
 }
 
-async function showAnswer(answer, told) {
-  if (answer.ok) show(told);
+async function showAnswer(answer, body) {
+  if (answer.ok) show(body);
   else if (answer.status === 404 || answer.status === 422) {
     missing = chosenPartition(); // it has moved, or never was
     choose(null);
-  } else showNoModel(told, await (await fetch("/readyz", { signal: AbortSignal.timeout(PATIENCE) })).json());
+  } else showNoModel(body, await (await fetch("/readyz", { signal: AbortSignal.timeout(PATIENCE) })).json());
 }
 
 // A process that is ready without a model stands by for others of its group.
-function showNoModel(told, { state, reason }) {
+function showNoModel(body, { state, reason }) {
   if (state === "ready" && reason) showCondition("good", "standing by", `${reason}. Their pages show them.`);
-  else showCondition("bad", "not ready", `${told.what}. ${told.hint}`);
+  else showCondition("bad", "not ready", `${body.what}. ${body.hint}`);
 }
 
 function showCondition(kind, text, notice = "") {
@@ -154,7 +154,7 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, 
   const [negative, positive] = classes;
   const side = isMulticlass ? "the class named, or against it" : `“${positive}”, a negative one for “${negative}”`;
   const biases = isMulticlass ? "" : `; bias ${signed(bias)}`;
-  say("weights-caption", `The largest ${weights.length} of ${count(nonzero)} weights${biases}. A positive weight speaks for ${side}.`);
+  say("weights-caption", `The largest ${weights.length} of ${count(nonzero)} weights${biases}. A positive weight favours ${side}.`);
   put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
@@ -194,7 +194,7 @@ for (const [id, action] of [["partition", "change"], ["partitions", "click"]]) a
 at("pause").addEventListener("click", () => {
   paused = !paused;
   at("pause").setAttribute("aria-pressed", paused);
-  at("pause").textContent = paused ? "Go on" : "Pause";
+  at("pause").textContent = paused ? "Continue" : "Pause";
 });
 at("latest").addEventListener("click", () => {
   fillWith(latest);

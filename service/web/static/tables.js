@@ -12,7 +12,7 @@ const shape = (tag, attributes) => {
   return made;
 };
 
-// Bars from the middle: to the right for +, to the left for −; the numbers beside them say the same.
+// Bars from the middle: to the right for +, to the left for −; the numbers alongside them say the same.
 function bar(value, largest, ...others) {
   const picture = shape("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" });
   for (const each of [value, ...others]) {
@@ -51,7 +51,7 @@ export function termsTable(fields) {
   return table([["Field"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-// Of several classes, an expert may err more than once at an event, once a class: its mistakes are no count of events.
+// Of several classes, an expert may err more than once at an event, once a class: its mistakes are not count of events.
 export function expertsTable(experts, isMulticlass) {
   const largest = Math.max(...experts.map(({ weight }) => Math.abs(weight)));
   const rows = experts.map(({ name, weight, mistakes, recent_error: error }) => [

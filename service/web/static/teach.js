@@ -48,7 +48,7 @@ function sentence({ id, label, partition }, truth) {
 
 async function appended(address, message) {
   const answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(message) });
-  const told = await answer.json();
-  if (!answer.ok) throw told;
-  return told;
+  const body = await answer.json();
+  if (!answer.ok) throw body;
+  return body;
 }

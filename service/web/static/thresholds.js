@@ -144,6 +144,6 @@ at("threshold").addEventListener("input", () => {
 for (const id of ["cost-of-positive", "cost-of-negative"]) at(id).addEventListener("input", showChosen);
 at("cheapest").addEventListener("click", () => {
   const costs = steps.map(costOf);
-  threshold = steps[costs.indexOf(Math.min(...costs))]?.least ?? threshold; // none of what is no number
+  threshold = steps[costs.indexOf(Math.min(...costs))]?.least ?? threshold; // none of what is not a number
   showChosen();
 });

@@ -75,7 +75,7 @@ def _events(name):
 
 
 def use(model, name):
-    """Let a model do all it can, for 100 events; go on from what was written down in between."""
+    """Let a model do all it can, for 100 events; continue from what was written down in between."""
     for turn, (x, y) in enumerate(events(name)):
         if turn % 10 == 0 or name == "batch":
             model.predict_one(x)

@@ -101,7 +101,7 @@ def test_a_model_is_the_same_bytes_whoever_writes_them(model, monkeypatch):
 
 FIELDS = {
     "model": b"m",
-    "join": {"now_ms": 3, "examples": [("a", {"x": 0.5}, True)]},
+    "join": {"processing_time_ms": 3, "examples": [("a", {"x": 0.5}, True)]},
     "classes": ("no", "yes"),
 }
 

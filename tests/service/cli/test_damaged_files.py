@@ -39,7 +39,7 @@ def reading_files(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
 
 
 class Written(NamedTuple):
-    """How a text format writes a row, given its number and label, and what is no row of it."""
+    """How a text format writes a row, given its number and label, and what is not a row of it."""
 
     row: Callable[[int, int], str]
     bad: str

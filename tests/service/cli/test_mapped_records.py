@@ -61,7 +61,7 @@ def test_rows_of_a_tsv_file_are_not_mapped(perceptron, tmp_path):
     (tmp_path / "x.tsv").write_text("true\twin\n")
     refused = perceptron("replay", "x.tsv", "--events-id", "id")
     assert refused.exit_code == 2
-    assert "the rows of a tsv file become events of the service's own schema" in refused.stderr
+    assert "the rows of a tsv file become events of the native schema" in refused.stderr
 
 
 def test_a_model_file_carries_its_mapping(perceptron, tmp_path):

@@ -80,7 +80,7 @@ def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, 
     told, stderr = summary(*CHARS)
     assert told["mistakes"] == 0
     assert "warning: " in stderr
-    assert "has no settings beside the model" in stderr
+    assert "has no settings alongside the model" in stderr
 
 
 @pytest.mark.parametrize("other", ["another secret of some length", ""])
@@ -155,7 +155,7 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
     assert not ran.exists()
     if is_import:
         assert result.exit_code == 2
-        assert f"model.bin was made with {name}, which is no built-in model" in result.stderr
+        assert f"model.bin was made with {name}, which is not a built-in model" in result.stderr
         assert f"hint: --model {name}" in result.stderr
     else:
         assert result.exit_code == 0, result.stderr

@@ -41,7 +41,12 @@ WRONG_USES = [
     ("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
     ("status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: there is no stream here", "--broker"),
     ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"),
-    ("serve --model perceptrn", USAGE, "model: 'perceptrn' is no built-in model", "did you mean perceptron?"),
+    (
+        "serve --model perceptrn",
+        USAGE,
+        "model: 'perceptrn' is not a built-in model",
+        "did you mean perceptron?",
+    ),
     ("serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"),
     ("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
     ("serve --model river.naive_bayes:BernoulliNB", USAGE, "checkpoint_key: not set", "CHECKPOINT_KEY"),
@@ -98,14 +103,14 @@ def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, argu
 def test_a_variable_that_is_no_setting_is_a_warning_with_the_one_meant(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_BROKR", "x")
     stderr = perceptron("config", "show").stderr
-    assert stderr.startswith("warning: the environment variable PERCEPTRON_BROKR is no setting")
+    assert stderr.startswith("warning: the environment variable PERCEPTRON_BROKR is not a setting")
     assert "Did you mean PERCEPTRON_BROKER?" in stderr
 
 
 def test_a_variable_of_kafkas_clients_is_a_warning_with_what_holds_instead(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_KAFKA__ACKS", "1")
     warning, hint = perceptron("config", "show").stderr.splitlines()
-    assert warning.endswith("the environment variable PERCEPTRON_KAFKA__ACKS is no setting and is ignored")
+    assert warning.endswith("the environment variable PERCEPTRON_KAFKA__ACKS is not a setting and is ignored")
     assert "with acks=all only" in hint
 
 

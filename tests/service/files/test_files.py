@@ -118,7 +118,7 @@ EVENTS = {
             {"id": "may-3", "text": "c", "label": True},
         ],
     ),
-    "ids behind a prefix": (
+    "ids after a prefix": (
         "x.csv",
         "a\n1\n",
         {"id_prefix": "may-"},
@@ -142,10 +142,15 @@ def test_rows_become_events(events, case):
 BAD = {
     "no tab": ("x.txt", b"no tab here", b"1\tx", "no tab between label and text"),
     "a text that is not UTF-8": ("x.tsv", b"1\tnot utf-8 \xff", b"1\tx", "codec can't decode"),
-    "an index that is no number": ("x.svm", b"1 a:1", b"1 4:1", "an index is no number or occurs twice"),
-    "an index twice": ("x.svm", b"1 1:1 1:2", b"1 4:1", "an index is no number or occurs twice"),
-    "a value that is no number": ("x.svm", b"1 3:many", b"1 4:1", "index 3: 'many' is no number"),
-    "no value": ("x.svm", b"1 1", b"1 4:1", "index 1: '' is no number"),
+    "an index that is not a number": (
+        "x.svm",
+        b"1 a:1",
+        b"1 4:1",
+        "an index is not a number or occurs twice",
+    ),
+    "an index twice": ("x.svm", b"1 1:1 1:2", b"1 4:1", "an index is not a number or occurs twice"),
+    "a value that is not a number": ("x.svm", b"1 3:many", b"1 4:1", "index 3: 'many' is not a number"),
+    "no value": ("x.svm", b"1 1", b"1 4:1", "index 1: '' is not a number"),
     "a value that is not UTF-8": ("x.svm", b"1 1:1\xff", b"1 4:1", "codec can't decode"),
     "too many cells": ("x.csv", b"1,2,3", b"4,1", "3 cells under 2 columns"),
     "too few cells": ("x.csv", b"1", b"4,1", "1 cells under 2 columns"),

@@ -119,7 +119,7 @@ def test_compiled_and_interpreted_code_stop_at_the_same_depth(schema, data):
         ("string", b"\x05", "-3 bytes are wanted"),
         ("long", b"\xff" * 11, "more than ten bytes"),
         ("int", b"\x02\x00", "1 bytes are left behind"),
-        ("boolean", b"\x02", "2 is no boolean"),
+        ("boolean", b"\x02", "2 is not a boolean"),
         (["null", "int"], b"\x04", "2 is none of 2"),
         ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\x0f", "more than 10080 values in 5 bytes"),
         ({"type": "array", "items": "null"}, b"\x80\x7d" * 2 + b"\x00", "more than 10080 values in 5 bytes"),

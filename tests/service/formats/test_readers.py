@@ -1,4 +1,4 @@
-"""Values become documents, or are refused for the reason that the own schema would give."""
+"""Values become documents, or are refused for the reason that the native schema would give."""
 
 import json
 

@@ -99,11 +99,11 @@ def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_count
     asking.sources._note_defect = lambda: defects.append(1)
 
     def fail(*_):
-        raise AttributeError("nobody foresaw this")
+        raise AttributeError("no one foresaw this")
 
     monkeypatch.setattr(asking.sources._registry, "schema", fail)
     found = asking.sources.find(make_schemas(asking.settings), batch(1))
-    assert found == {key(1): Schema("UNUSABLE", (b"AttributeError: nobody foresaw this",))}
+    assert found == {key(1): Schema("UNUSABLE", (b"AttributeError: no one foresaw this",))}
     assert defects == [1]
     assert "Traceback" in caplog.text
 

@@ -290,7 +290,7 @@ def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
     stream, registry, monkeypatch, caplog, place
 ):
     def fail(*_):
-        raise SystemError("nobody foresaw this")
+        raise SystemError("no one foresaw this")
 
     monkeypatch.setattr(
         place, fail if place.endswith("avro_reader") else lambda _: SimpleNamespace(read=fail)

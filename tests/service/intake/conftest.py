@@ -17,7 +17,7 @@ SECONDS = 10.0
 
 
 class SlowWriter:
-    """A writer whose commits go on until they are told how to end."""
+    """A writer whose commits continue until they are told how to end."""
 
     def __init__(self):
         self.committed = []

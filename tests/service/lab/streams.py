@@ -1,4 +1,4 @@
-"""Streams that nobody has described: records as other programs write them, invented from a seed."""
+"""Streams that no one has described: records as other programs write them, invented from a seed."""
 
 import csv
 import io

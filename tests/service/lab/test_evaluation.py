@@ -31,7 +31,7 @@ def test_predictors_without_features_are_judged_by_corrected_labels():
     found.corrections.append(Correction(3, True, 1.0, None, False, True, example=None))
     evaluation.observe(found)
     assert evaluation.baselines() == {
-        "commonest_class": {
+        "majority_class": {
             "mistakes": 1,
             "error_rate": pytest.approx(1 / 3),
             "auc": 0.5,
@@ -72,7 +72,7 @@ def test_the_summary_counts_what_happened():
     summary = summarise(feed.processor, evaluation, seconds=2.0)
     assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
     never, first = {"mistakes": 0, "error_rate": 0.0}, {"mistakes": 1, "error_rate": 0.5}
-    assert summary.pop("baselines") == {"commonest_class": never, "last_label": first}
+    assert summary.pop("baselines") == {"majority_class": never, "last_label": first}
     assert summary.pop("confusion") == {"false": {"false": 0, "true": 0}, "true": {"false": 1, "true": 1}}
     assert summary == {
         "events": 3,

@@ -159,7 +159,7 @@ def test_rows_of_a_frame_are_answered_as_records(stage_and_model, frame):
         records = [{"key": str(n), **row} for n, row in enumerate(rows)]
         table = frame(records)
     else:
-        table = frame([{"text": row.pop("body"), "label": "nobody reads it", **row} for row in rows])
+        table = frame([{"text": row.pop("body"), "label": "no one reads it", **row} for row in rows])
         known = ({name: value for name, value in row.items() if value is not None} for row in rows)
         records = [{"features": row, "text": "win a prize"} for row in known]
     predicted, scores = model.predict(table), model.score(table)

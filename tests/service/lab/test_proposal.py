@@ -1,4 +1,4 @@
-"""What is proposed for streams that nobody has described."""
+"""What is proposed for streams that no one has described."""
 
 import json
 import tomllib

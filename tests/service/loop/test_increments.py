@@ -60,7 +60,7 @@ def run(stream, sequence, **given):
 
 
 def chain_of(stream):
-    """Return which snapshot each goes on from, by the numbers of their batches; None: it is whole."""
+    """Return which snapshot each continues from, by the numbers of their batches; None: it is whole."""
     return {each.sequence: each.before for each in log_of(stream).snapshots}
 
 
@@ -153,7 +153,7 @@ def test_one_that_goes_on_from_another_is_refused(stream, killed):
     run(stream, 8)
     first, second, third = log_of(stream).snapshots
     third.previous = first
-    with pytest.raises(DamagedError, match="goes on from another snapshot"):
+    with pytest.raises(DamagedError, match="continues from another snapshot"):
         third.read()
     second.previous = None
     with pytest.raises(DamagedError, match="is not there"):

@@ -24,7 +24,7 @@ _names = itertools.count()
 
 
 class Service:
-    """A loop that goes on step by step, on a stream in memory."""
+    """A loop that continues step by step, on a stream in memory."""
 
     def __init__(self, **given):
         self.settings = settings(commit_interval_seconds=0.001, **given)

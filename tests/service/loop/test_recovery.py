@@ -234,7 +234,7 @@ def test_an_input_topic_that_the_model_has_not_read_is_named_beside_those_it_has
     assert "has read nothing" not in caplog.text
     stream.ensure_topics({"evnets": 1})
     assert restored(stream, **{setting: "evnets"})
-    assert "has read nothing of evnets, and goes on there; it has read events, labels" in caplog.text
+    assert "has read nothing of evnets, and continues there; it has read events, labels" in caplog.text
 
 
 def lost(metrics, topic="events"):

@@ -92,13 +92,13 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     runner.step()
 
     def refuse(_):
-        raise TransportUnavailable("nobody answers")
+        raise TransportUnavailable("no one answers")
 
     with monkeypatch.context() as patch:
         patch.setattr(runner._consumer, "remaining", refuse)
         for _ in range(3):
             runner.step()
-            assert (health.state, health.condition[1]) == (State.UNAVAILABLE, "nobody answers")
+            assert (health.state, health.condition[1]) == (State.UNAVAILABLE, "no one answers")
         assert answers(stream) == []
     runner._clock.seconds += 2
     while not answers(stream):

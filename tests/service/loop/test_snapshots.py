@@ -46,7 +46,7 @@ def started(stream, **given):
 
 
 def steps(runner, is_enough):
-    """Let a runner go on until it is enough."""
+    """Let a runner continue until it is enough."""
     for _ in range(1000):
         if is_enough():
             return

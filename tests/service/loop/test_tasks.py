@@ -1,4 +1,4 @@
-"""Partitions are opened beside the loop, and handed over together."""
+"""Partitions are opened next to the loop, and handed over together."""
 
 import json
 import threading

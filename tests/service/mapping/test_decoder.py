@@ -1,4 +1,4 @@
-"""Records of any shape become events and labels that the own schema would take, or are refused by path."""
+"""Records of any shape become events and labels that the native schema would take, or are refused by path."""
 
 import json
 
@@ -223,7 +223,7 @@ LABELS = {"id": "ref", "label": "paid"}
 TEXT = {"format": "text", "id": "@key"}
 READ_LABELS = {
     "fields": ({"ref": 7, "at": 3, "paid": True}, LABELS | {"timestamp": "at"}, (), "7", True, True, 3000),
-    "the own schema": ({"id": "7", "label": 1}, {"where": "label"}, (), "7", 1, True, None),
+    "the native schema": ({"id": "7", "label": 1}, {"where": "label"}, (), "7", 1, True, None),
     "a text": (b"yes", TEXT, CLASSES, "k-1", "yes", True, None),
     **{
         f"{text} of {classes}": (text, TEXT, classes, "k-1", value, truth, None)
@@ -322,7 +322,7 @@ def test_the_mapped_time_is_that_of_predictions_outcomes_and_time_outs():
 )
 def test_a_mapped_time_out_of_range_is_refused_by_its_path(at, what):
     feed = Feed(events=TIMED, max_event_time_ahead_seconds=60)
-    (letter,) = feed({"id": 1, "n": 1, "at": at}, now_ms=1_000_000)
+    (letter,) = feed({"id": 1, "n": 1, "at": at}, processing_time_ms=1_000_000)
     headers = dict(letter.headers)
     assert headers["error.reason"] == b"event_time_out_of_range"
     assert headers["error.message"].startswith(b"at (events.timestamp), ")

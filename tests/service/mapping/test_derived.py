@@ -37,7 +37,7 @@ def test_what_has_no_value_is_no_feature(expression):
 
 
 def test_a_field_that_cannot_be_computed_with_makes_a_dead_letter():
-    with pytest.raises(Rejection, match=r"r \(events.derive\): c is no number") as refused:
+    with pytest.raises(Rejection, match=r"r \(events.derive\): c is not a number") as refused:
         decoded(RECORD, {"r": "c * 2"})
     assert refused.value.reason is Reason.INVALID_TYPE
 

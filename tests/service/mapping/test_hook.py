@@ -88,7 +88,7 @@ def test_an_event_of_which_it_makes_nothing_is_an_event(given):
             r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)",
         ),
         ("wrong", 1, "hook_error: .*expected a dictionary of features"),
-        ("unnamed", 1, "hook_error: .*a feature's name is no text: 7"),
+        ("unnamed", 1, "hook_error: .*a feature's name is not a text: 7"),
         ("infinite", 1, "not_finite: "),
         ("endless", 1, "hook_error: .*what it returned is nested too deeply"),
         ("leaves", 1, "hook_error: .*SystemExit"),

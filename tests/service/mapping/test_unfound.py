@@ -1,4 +1,4 @@
-"""What a mapping names and no record has is told once: after a thousand records, or at the end."""
+"""What a mapping names and no record has is notified once: after a thousand records, or at the end."""
 
 import pytest
 
@@ -18,7 +18,7 @@ MAPPED = {
 }
 DOCUMENT = {"id": "a", "amount": 1.0, "card": {"limit": 7}, "rest": {}, "user": "u"}
 DOCUMENT["items"] = [{"id": None}, {"id": 7}]
-TOLD = {
+ORIGIN_HEADERS = {
     "features: amont",
     "vectors: embeding",
     "text: subjet",
@@ -44,7 +44,7 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
         mapper.read(DOCUMENT, None, 100)
     assert not told(caplog)
     mapper.read(DOCUMENT, None, 100)
-    assert told(caplog) == TOLD
+    assert told(caplog) == ORIGIN_HEADERS
     assert "events.features: amont: no value in any of 1,000 records; is it spelled so?" in caplog.messages
     assert mapper.watched is None
 
@@ -52,7 +52,7 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
 def test_what_one_record_has_is_not_told(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
     mapper.watched.warn()
-    assert told(caplog) == TOLD - {"features: amont", "derive: part", "windows: pric"}
+    assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
 
 
 def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_says_nothing(mapper, caplog):
@@ -60,7 +60,7 @@ def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_s
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
     mappers.warn_of_unfound(each.unfound() for each in (mapper, other, idle))
-    assert told(caplog) == TOLD - {"features: amont", "exclude: labl"}
+    assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "exclude: labl"}
     assert "events.text: subjet: no value in any of 2 records; is it spelled so?" in caplog.messages
 
 

@@ -38,14 +38,14 @@ def test_a_letter_that_fits_compressed_stays_whole_and_is_compressed():
 
 def test_a_letter_that_does_not_fit_is_cut_and_says_so():
     cut, compress = fit(letter(NOISE), limit(100_000, 10_000_000))
-    told = dict(cut.headers)
+    origin = dict(cut.headers)
     assert not compress
     assert NOISE.startswith(cut.value)
     assert 99_900 < record_bytes(cut) <= 100_000
-    assert told["error.truncated"] == b"true"
-    assert told["source.size"] == b"200000"
-    assert told["source.sha256"].decode() == sha256(NOISE).hexdigest()
-    assert told["source.offset"] == b"17"
+    assert origin["error.truncated"] == b"true"
+    assert origin["source.size"] == b"200000"
+    assert origin["source.sha256"].decode() == sha256(NOISE).hexdigest()
+    assert origin["source.offset"] == b"17"
 
 
 def test_a_stream_without_compression_gets_a_letter_cut_that_would_compress():
@@ -75,11 +75,11 @@ def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, subtests):
 
 def test_a_huge_key_and_headers_leave_room_for_the_value_and_are_counted():
     cut, _ = fit(letter(b"v" * 40_000, NOISE, (("h", NOISE),)), limit(100_000))
-    told = dict(cut.headers)
+    origin = dict(cut.headers)
     assert cut.value == b"v" * 40_000
     assert 0 < len(cut.key) < len(NOISE)
-    assert (told["source.key_size"], told["source.headers"]) == (b"200000", b"1")
-    assert "h" not in told
+    assert (origin["source.key_size"], origin["source.headers"]) == (b"200000", b"1")
+    assert "h" not in origin
 
 
 def test_small_headers_of_the_producer_stay():

@@ -131,8 +131,8 @@ def test_z_is_the_zone_of_greenwich():
         ("2026-06-30T23:59:60Z", "seconds 00 to 59"),
         (True, "expected seconds"),
         ([1700000000], "expected seconds"),
-        (float("nan"), "nan is no time"),
-        (float("inf"), "inf is no time"),
+        (float("nan"), "nan is not a time"),
+        (float("inf"), "inf is not a time"),
     ],
 )
 def test_what_is_no_time_is_refused(value, complaint):

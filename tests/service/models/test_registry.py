@@ -98,7 +98,7 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
         ("{file}:scales_only", {}, "model: .* made StandardScaler|no River classifier"),
         ("{file}:fails", {}, "^model: .*:fails could not make a model: RuntimeError: no licence"),
         ("json:dumps", {}, "^model: json:dumps could not make a model: TypeError: .*'obj'"),
-        ("json:dumps", {"obj": 1}, "^model: json:dumps made str, which is no River classifier"),
+        ("json:dumps", {"obj": 1}, "^model: json:dumps made str, which is not a River classifier"),
         ("json:dumps", {"object": 1}, "^model_params: json:dumps cannot be made with"),
     ],
 )

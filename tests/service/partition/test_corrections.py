@@ -76,15 +76,15 @@ def test_a_label_corrects_up_to_the_bound_and_is_late_after_it(at, outcome):
     assert feed.counters.labels == {"timed_out": 1, outcome: 1} | (
         {"orphan": 1} if at > TIMEOUT * 2 + 1 else {}
     )
-    assert list(feed.counters.strays)[-1:] == (["a"] if outcome == "late" else ["tick"])
+    assert list(feed.counters.unmatched_ids)[-1:] == (["a"] if outcome == "late" else ["tick"])
 
 
 def test_time_is_that_of_the_events_and_a_quiet_partition_has_none():
     feed = feed_with()
-    feed(event("a"), now_ms=0)
-    feed(label("b", True), at_seconds=1, now_ms=1_000_000_000)
+    feed(event("a"), processing_time_ms=0)
+    feed(label("b", True), at_seconds=1, processing_time_ms=1_000_000_000)
     assert feed.counters.labels == {}
-    feed(label("a", True), at_seconds=TIMEOUT, now_ms=2_000_000_000)
+    feed(label("a", True), at_seconds=TIMEOUT, processing_time_ms=2_000_000_000)
     assert feed.counters.labels == {"matched": 1}
 
 
@@ -140,12 +140,12 @@ def test_an_event_that_gives_way_before_its_correction_is_counted_and_its_label_
     feed(event("a"))
     feed(event("b"), at_seconds=TIMEOUT + 1)
     feed(label("a", True), at_seconds=TIMEOUT + 2)
-    assert feed.counters.displaced == 1
+    assert feed.counters.evicted == 1
     assert feed.counters.labels == {"timed_out": 1, "late": 1}
     feed(label("b", True), at_seconds=TIMEOUT + 3)
     feed(event("c"), at_seconds=TIMEOUT + 4)
-    assert feed.counters.displaced == 1
-    assert feed.counters.counts()["displaced"] == 1
+    assert feed.counters.evicted == 1
+    assert feed.counters.counts()["evicted"] == 1
 
 
 ids = st.sampled_from("abcdef")

@@ -122,10 +122,13 @@ def records(rows):
 def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_bounded, swaps):
     (quick, quick_steps), (plain, plain_steps) = both(given)
     assert (quick.engine, plain.engine) == ("fast", "reference")
-    now_ms = NOW_MS if is_bounded else None
+    processing_time_ms = NOW_MS if is_bounded else None
     for begin, end in pairwise([0, *sorted(cuts), len(rows) + 40]):
         part = records(rows)[begin:end]
-        mine, its = quick.process_batch(part, now_ms), plain.process_batch(part, now_ms)
+        mine, its = (
+            quick.process_batch(part, processing_time_ms),
+            plain.process_batch(part, processing_time_ms),
+        )
         assert list(mine.outputs) == list(its.outputs)
         assert mine.dead_letters == its.dead_letters
         assert building.values_of(quick_steps) == building.values_of(plain_steps)

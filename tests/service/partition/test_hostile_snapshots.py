@@ -64,7 +64,7 @@ def test_a_snapshot_with_anything_changed_is_refused_or_works(name):
             unpack(pack(restored.state()))
             restored.counts()
             for each in restored.parts():
-                each.figures()
+                each.metrics()
                 each.summary({})
         except Exception as error:
             found = json.dumps(other, default=repr)

@@ -1,4 +1,4 @@
-"""Records of another schema, from their topics to `verify`: the model is that of the own schema."""
+"""Records of another schema, from their topics to `verify`: the model is that of the native schema."""
 
 import json
 

@@ -6,7 +6,7 @@ from tests.service.verify.verified_stream import LOG, VerifiedStream
 
 @pytest.fixture(scope="module")
 def impatient():
-    """Wait for nothing that is lacking: nobody writes any more."""
+    """Wait for nothing that is lacking: no one writes any more."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
         patch.setattr("service.verify.verify.VISIBILITY_SECONDS", 0.0)

@@ -60,7 +60,7 @@ TAMPERINGS = {
     "another id": (P, with_fields(2, id="y"), ("missing", E, 3, "c")),
     "another key": (P, replaced(2, key=b"y"), ("wrong", P, 2, "c")),
     "another label": (P, with_fields(1, label=False), ("wrong", P, 3, "b")),
-    "a label that is no class": (P, with_fields(1, label="x"), ("wrong", P, 1, "b")),
+    "a label that is not a class": (P, with_fields(1, label="x"), ("wrong", P, 1, "b")),
     "another truth": (P, with_fields(4, truth=True, label=True), ("wrong", P, 4, "d")),
     "a wrong mistake": (P, with_fields(4, mistake=True), ("wrong", P, 4, "d")),
     "a mistake hidden": (P, with_fields(0, label=True, mistake=False), ("wrong", C, 1, None)),
@@ -85,19 +85,19 @@ TAMPERINGS = {
     "a dead letter doubled": (D, again(0), ("duplicate", D, 2, None)),
     "dead letters swapped": (D, moved(1, 0), ("out of order", D, 1, None)),
     "another reason": (D, told("error.reason", b"empty"), ("wrong", D, 0, None)),
-    "a letter's source": (D, told("source.offset", b"1"), ("missing", E, 2, None)),
-    "a letter's topic": (D, told("source.topic", b"other"), ("unexpected", D, 0, None)),
+    "a dead letter's source": (D, told("source.offset", b"1"), ("missing", E, 2, None)),
+    "a dead letter's topic": (D, told("source.topic", b"other"), ("unexpected", D, 0, None)),
     "no source": (D, told("source.offset", b""), ("unexpected", D, 0, None)),
-    "a letter's time": (D, told("source.timestamp", b"5"), ("wrong", D, 0, None)),
-    "a letter's value": (D, replaced(0, value=b"other"), ("wrong", D, 0, None)),
-    "a letter's key": (D, replaced(0, key=b"other"), ("wrong", D, 0, None)),
+    "a dead letter's time": (D, told("source.timestamp", b"5"), ("wrong", D, 0, None)),
+    "a dead letter's value": (D, replaced(0, value=b"other"), ("wrong", D, 0, None)),
+    "a dead letter's key": (D, replaced(0, key=b"other"), ("wrong", D, 0, None)),
     # checkpoints: a snapshot, the progress of three batches, a snapshot
     "a gap in progress": (C, progress(1, without), ("missing", C, 2, None)),
     "the last progress lost": (C, lambda records: records[:-2], ("wrong", C, None, None)),
     "progress twice": (C, progress(1, again), ("duplicate", C, 5, None)),
     "overlapping progress": (C, with_progress(1, offsets={"events": -4}), ("wrong", C, 2, None)),
     "a batch renumbered": (C, with_progress(1, sequence=1), ("duplicate", C, 2, None)),
-    "no time of a batch": (C, with_progress(1, now_ms=0), ("wrong", C, 2, None)),
+    "no time of a batch": (C, with_progress(1, processing_time_ms=0), ("wrong", C, 2, None)),
     "an unread topic": (C, with_progress(1, offsets={"x": 7}), ("wrong", C, 2, None)),
     "progress unreadable": (C, progress(1, lambda at: replaced(at, value=b"{")), ("wrong", C, 2, None)),
     "no first snapshot": (C, without(0), ("missing", C, 0, None)),
@@ -129,7 +129,7 @@ def test_a_changed_count_is_named(streams, which, table, name, by, number):
     assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
 
 
-@pytest.mark.parametrize("name", ["late", "orphaned", "displaced", "skipped", "provisional"])
+@pytest.mark.parametrize("name", ["late", "orphaned", "evicted", "skipped", "provisional"])
 def test_a_count_of_nothing_is_named(streams, name):
     found = streams["plain"].changed(C, with_progress(1, counts={name: 1})).findings()
     assert ("wrong", "checkpoints[0]@2", None) in found

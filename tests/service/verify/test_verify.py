@@ -1,4 +1,4 @@
-"""What the service does is proved; what cannot be known is named, and the rest is still judged."""
+"""What the service does is proved; what cannot be known is named, and the rest is still evaluated."""
 
 import json
 from contextlib import closing
@@ -42,7 +42,7 @@ PROVED = {
         {"labels_topic": "", "label_timeout_seconds": 2, "events": TIMES_OUT},
         [*TEN, *LABELS, *TEN],
     ),
-    "events displaced": ({"labels_topic": "", "max_pending": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
+    "events evicted": ({"labels_topic": "", "max_pending": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
     "events again, labelled": ({"labels_topic": ""}, [*TEN, *[each | {"label": True} for each in TEN]]),
     "records skipped": (FILTERED, [b'{"id": "a", "n": 1}', TEST_EVENT, b"junk", TEST_EVENT]),
     "an id twice in an event": (
@@ -163,7 +163,10 @@ NOT_VERIFIABLE = {
         lambda it: it.delete_before("predictions", 2),
         "2 events whose predictions are deleted",
     ),
-    "letters deleted": (lambda it: it.delete_before("dead-letters", 1), "1 dead letters that may be deleted"),
+    "dead letters deleted": (
+        lambda it: it.delete_before("dead-letters", 1),
+        "1 dead letters that may be deleted",
+    ),
     "input lost unread": (
         lambda it: (
             it.produce(event("f"), event("g")).delete_before("events", 10).run(on_data_loss="continue")

@@ -19,7 +19,7 @@ ANY_PORT = "127.0.0.1:0"
 
 
 class Stage:
-    """A model that learns what it is fed, behind a real HTTP server."""
+    """A model that learns what it is fed, after a real HTTP server."""
 
     def __init__(self, partitions=(0,), **given):
         settings = {"http": ANY_PORT} | given

@@ -102,7 +102,7 @@ def test_a_bad_event_is_refused_for_the_reason_its_dead_letter_would_have(idle, 
 def test_an_event_of_the_services_own_schema_can_be_explained_where_events_have_another_shape():
     stage = Stage(events={"id": "uuid", "text": ["subject"]})
     with stage.served() as client:
-        own = client.post("/explain", params={"fields": "own"}, json=event("q", "win", length=2.0))
+        own = client.post("/explain", params={"fields": "native"}, json=event("q", "win", length=2.0))
         assert client.post("/explain", json=event("q", "win")).status_code == 422
     assert {each["feature"] for each in own.json()["contributions"]} == {"text=win", "length"}
 
@@ -314,18 +314,18 @@ def test_a_service_of_texts_is_asked_in_the_own_schema():
         assert client.post("/predict", json=event("q", "win")).json()["id"] == "q"
 
 
-@pytest.mark.parametrize(("given", "is_own"), [({}, True), ({"events": MAPPED}, False)])
-def test_openapi_describes_the_body_of_a_question(given, is_own):
+@pytest.mark.parametrize(("given", "is_native"), [({}, True), ({"events": MAPPED}, False)])
+def test_openapi_describes_the_body_of_a_question(given, is_native):
     with Stage(**given).served() as client:
         document = client.get("/openapi.json").json()
     schema = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert ("features" in schema.get("properties", {})) is is_own
+    assert ("features" in schema.get("properties", {})) is is_native
 
 
 @pytest.mark.parametrize("path", ["/explain", "/predict"])
-def test_a_mapped_service_is_asked_in_the_own_schema_on_request(path):
+def test_a_mapped_service_is_asked_in_the_native_schema_on_request(path):
     with Stage(events=MAPPED).served() as client:
-        answer = client.post(f"{path}?fields=own", json=event("q", "win", n=2.0))
+        answer = client.post(f"{path}?fields=native", json=event("q", "win", n=2.0))
         assert (answer.status_code, answer.json()["id"]) == (200, "q")
         assert client.post(f"{path}?fields=theirs", json=event("q", "win")).status_code == 422
 

@@ -191,7 +191,7 @@ def test_a_failed_append_is_told_as_one_that_may_be_repeated(stage, client):
 
 def test_an_append_that_does_not_end_is_told_in_time(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
-    stage.live.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
     answer = client.post("/labels", json=label("a", value=True))
     assert answer.status_code == 503
     assert "it was not appended within" in answer.json()["what"]

@@ -131,7 +131,7 @@ class FailingLater:
 def test_where_the_stream_fails_within_a_body_the_answer_says_how_many_are_appended(
     stage, client, monkeypatch
 ):
-    """And of the lines behind those that failed, none is appended: sent again, all are in order."""
+    """And of the lines after those that failed, none is appended: sent again, all are in order."""
     FailingLater(stage, monkeypatch, at_once=3, n_good=2)
     answer = post(client, "/events", body_of(*EVENTS))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -160,7 +160,7 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
 
 def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
-    stage.live.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
     _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
     assert (problems[0]["status"], problems[0]["what"][:9]) == (503, "it was no")
     assert problems[1]["status"] == 422

@@ -55,7 +55,7 @@ QUERIES = FEW(
             b"partition=",
             b"partition=0&partition=1",
         ],
-        *[b"fields=own", b"fields=none", b"partition=0&fields=topic", b"other=1", b"key", b"=&"],
+        *[b"fields=native", b"fields=none", b"partition=0&fields=topic", b"other=1", b"key", b"=&"],
         *[b"key=a", b"key=", b"key=%ff", b"key=a+b", b"key=" + b"k" * 257, b"key=" + b"k" * 2000],
         *[b"wait_seconds=0.0", b"wait_seconds=1e-3", b"wait_seconds=nan", b"wait_seconds=61"],
     ]
@@ -118,7 +118,7 @@ def test_whatever_is_posted_is_answered_as_declared_or_with_a_problem(app, path,
     ],
 )
 def test_a_body_is_json_and_not_compressed(app, headers, status):
-    assert answer_of(app, "/predict", b"fields=own", headers, b'{"id":"a","text":"win"}')[0] == status
+    assert answer_of(app, "/predict", b"fields=native", headers, b'{"id":"a","text":"win"}')[0] == status
 
 
 def test_an_event_is_answered_as_its_prediction_is_declared(stage, client):

@@ -21,7 +21,7 @@ PARTITIONS = 2
 N_RECORDS = 60
 
 
-class Place:
+class Site:
     """A predictions topic with mistakes, and relays of it."""
 
     def __init__(self, url, client, stack):
@@ -63,13 +63,13 @@ def place(request, tmp_path):
         f"kafka://{request.getfixturevalue('kafka_bootstrap')}" if is_kafka else f"sqlite:///{tmp_path}/s.db"
     )
     with ExitStack() as stack:
-        yield Place(url, request.param if is_kafka else "kafka-python", stack)
+        yield Site(url, request.param if is_kafka else "kafka-python", stack)
 
 
 @pytest.fixture
 def sqlite_place(tmp_path):
     with ExitStack() as stack:
-        yield Place(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
+        yield Site(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
 
 
 def ids_of(server):

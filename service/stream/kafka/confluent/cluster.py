@@ -19,7 +19,9 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
+)
+from confluent_kafka import (
+    TopicPartition as ClientPartition,
 )
 from confluent_kafka.admin import (
     AdminClient,
@@ -47,7 +49,7 @@ from service.stream.kafka.limits import (
     TOPIC_TIMEOUT_SECONDS,
     ClientOptions,
 )
-from service.stream.protocol import Place, Record
+from service.stream.protocol import Record, TopicPartition
 
 _READ_BATCH_RECORDS: Final = 5000
 _ASK_AGAIN_SECONDS: Final = 0.01
@@ -140,18 +142,18 @@ class ConfluentCluster(Questions, KafkaCluster):
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
         """Ask where partitions begin or end, or where a time does."""
         which, isolation = (
             _BOUNDS[bound]
             if isinstance(bound, Bound)
             else (OffsetSpec.for_timestamp(bound), IsolationLevel.READ_COMMITTED)
         )
-        return self.offsets([TopicPartition(*each) for each in places], which, isolation)
+        return self.offsets([ClientPartition(*each) for each in places], which, isolation)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
-        place = TopicPartition(topic, partition, offset)
+        place = ClientPartition(topic, partition, offset)
         self.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
 
     def committed(
@@ -173,7 +175,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> tuple[dict[int, dict[str, int]], set[int]]:
         """Return a group's offsets by partition and topic, and the partitions where they are not stable."""
-        places = [TopicPartition(topic, partition) for topic in topics for partition in partitions]
+        places = [ClientPartition(topic, partition) for topic in topics for partition in partitions]
         asked = [ConsumerGroupTopicPartitions(group, places)]
         answers = self.ask(
             AdminClient.list_consumer_group_offsets,
@@ -195,8 +197,8 @@ class ConfluentCluster(Questions, KafkaCluster):
         return found, unstable
 
     def committer(self, group: str, topic: str, partition: int) -> str:
-        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
-        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])]
+        """Return what lies alongside a group's offset; see `KafkaCluster.committer`."""
+        asked = [ConsumerGroupTopicPartitions(group, [ClientPartition(topic, partition)])]
         answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
         return answers[group].topic_partitions[0].metadata or ""
 
@@ -230,7 +232,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         return producer
 
     def serve(self) -> None:
-        """Poll the clients that nobody polls for records, or their log lines would pile up."""
+        """Poll the clients that no one polls for records, or their log lines would pile up."""
         super().serve()
         with self._producers_lock:
             producers = [*self._producers]
@@ -248,7 +250,7 @@ class ConfluentReader:
         self._client, self._topic, self._positions = client, topic, dict(offsets)
         try:
             with translated(topic):
-                client.assign([TopicPartition(topic, each, at) for each, at in offsets.items()])
+                client.assign([ClientPartition(topic, each, at) for each, at in offsets.items()])
         except BaseException:
             self.close()
             raise

@@ -15,7 +15,9 @@ from confluent_kafka import (
     ConsumerGroupState,
     KafkaError,
     Message,
-    TopicPartition,
+)
+from confluent_kafka import (
+    TopicPartition as ClientPartition,
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
@@ -36,7 +38,7 @@ from service.stream.kafka.limits import (
     heartbeat_interval_ms,
 )
 from service.stream.kafka.member import KafkaMember, KafkaMembership
-from service.stream.protocol import Assignee, Place
+from service.stream.protocol import Assignee, TopicPartition
 
 if TYPE_CHECKING:  # it makes members
     from service.stream.kafka.confluent.cluster import ConfluentCluster
@@ -50,7 +52,7 @@ class ConfluentMembership(KafkaMembership):
     raises is kept until the call is over: an exception would make `consume` discard the records it has.
 
     A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
-    assignment holds what was begun, and the further topics beside the group's leading one.
+    assignment holds what was begun, and the further topics alongside the group's leading one.
 
     Parameters
     ----------
@@ -86,12 +88,12 @@ class ConfluentMembership(KafkaMembership):
         self._count_partitions = count_partitions
         self._is_settled: bool | None = None
         self.resumed_at = -inf
-        """When (monotonic seconds) a rebalance had last paused all partitions and let them go on."""
+        """When (monotonic seconds) a rebalance had last paused all partitions and let them continue."""
         client.subscribe(
             [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def begin(self, places: Sequence[TopicPartition]) -> None:
+    def begin(self, places: Sequence[ClientPartition]) -> None:
         """Fetch the places, one partition of each topic, from their offsets on; also to rewind."""
         partition = places[0].partition
         if partition in self.begun:
@@ -118,22 +120,22 @@ class ConfluentMembership(KafkaMembership):
             )
         return bool(self._is_settled)
 
-    def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
+    def _on_assign(self, client: Consumer, assigned: Sequence[ClientPartition]) -> None:
         """Note the assignment; without this, the client would fetch the partitions from where it likes."""
         client.incremental_assign([])
         self.resumed_at = monotonic()
         self._note_assigned(each.partition for each in assigned)
         self._is_settled = False
 
-    def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
+    def _on_revoke(self, _: Consumer, revoked: Sequence[ClientPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
         self._release(self._assignee.partitions_revoked, revoked)
 
-    def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
+    def _on_lost(self, _: Consumer, lost: Sequence[ClientPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
         self._release(self._assignee.partitions_lost, lost)
 
-    def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
+    def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[ClientPartition]) -> None:
         partitions = self._going(each.partition for each in gone)
         known = partitions & self.owned
         if known:
@@ -144,13 +146,13 @@ class ConfluentMembership(KafkaMembership):
         self._client.incremental_unassign(self._places(fetched))
         self.resumed_at = monotonic()
 
-    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
-        return [TopicPartition(topic, partition) for partition in partitions for topic in self._topics]
+    def _places(self, partitions: Iterable[int]) -> list[ClientPartition]:
+        return [ClientPartition(topic, partition) for partition in partitions for topic in self._topics]
 
 
 # A member that has not polled for so long is evicted; restoring a partition counts as such.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-# How long partitions may take to go on after a rebalance; also the longest wait for an answer nobody needs.
+# How long partitions may take to continue after a rebalance; also the longest wait for an unneeded answer.
 _WAKE_SECONDS: Final = 0.3
 
 _REJOIN_SECONDS: Final = 2.0
@@ -162,15 +164,15 @@ _AT_ONCE: Final = 250
 
 
 class ConfluentConsumer(KafkaMember):
-    """A member of a group, through one client: further topics are assigned to it beside the leading one."""
+    """A member of a group, through one client: further topics are assigned with the leading one."""
 
     _cluster: ConfluentCluster
     _membership: ConfluentMembership
 
     def _open(self, assignee: Assignee) -> None:
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
         """The next offset to be delivered, once a record or the end of the partition has shown it."""
-        self._ends: dict[Place, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
         """The ends of partitions whose last record was fetched; markers may lie between."""
         self._trouble: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
@@ -201,7 +203,7 @@ class ConfluentConsumer(KafkaMember):
                 "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
                 "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
                 "error_cb": self._note_trouble,
-                # To go on elsewhere would lose or repeat records without a word.
+                # To continue elsewhere would lose or repeat records without a word.
                 "auto.offset.reset": "error",
                 **static,
             },
@@ -213,10 +215,10 @@ class ConfluentConsumer(KafkaMember):
             raise RuntimeError("the consumer is closed")
         return self._client
 
-    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+    def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
         """Pause and resume; fetched records of a paused place are discarded and fetched again."""
-        self._open_client.pause([TopicPartition(*place) for place in pause])
-        self._open_client.resume([TopicPartition(*place) for place in resume])
+        self._open_client.pause([ClientPartition(*place) for place in pause])
+        self._open_client.resume([ClientPartition(*place) for place in resume])
 
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self._wake_fetching()
@@ -229,10 +231,10 @@ class ConfluentConsumer(KafkaMember):
         """Ask the leaders for offsets for a while after a rebalance: an answer ends a pause of a second.
 
         A rebalance pauses all partitions, so that no fetch is under way. librdkafka (2.16) does not tell the
-        thread of a broker when they go on, and the thread looks again only when something arrives.
+        thread of a broker when they continue, and the thread looks again only when something arrives.
         """
         if monotonic() - self._membership.resumed_at < _WAKE_SECONDS:
-            begun = [TopicPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
+            begun = [ClientPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
             with suppress(*FOREIGN):
                 self._open_client.offsets_for_times(begun, _WAKE_SECONDS)
 
@@ -313,30 +315,30 @@ class ConfluentConsumer(KafkaMember):
             self._ends.pop(place, None)
             self._positions.pop(place, None)
         self._membership.begin(
-            [TopicPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
+            [ClientPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
         )
         self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
 
     def _group_metadata(self) -> object:
         client = self._open_client
         metadata = client.consumer_group_metadata()
-        # The broker fences nobody who names no member. A member that was put out has no id until it polls.
+        # The broker fences no one who names no member. A member that was put out has no id until it polls.
         if not client.memberid():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
         return metadata
 
     def _member_id(self) -> str:
         return str(self._open_client.memberid())
 
-    def _known_end(self, place: Place) -> int | None:
-        _, end = self._open_client.get_watermark_offsets(TopicPartition(*place), cached=True)
+    def _known_end(self, place: TopicPartition) -> int | None:
+        _, end = self._open_client.get_watermark_offsets(ClientPartition(*place), cached=True)
         return end if end >= 0 else None
 
-    def _known_position(self, place: Place) -> int | None:
+    def _known_position(self, place: TopicPartition) -> int | None:
         return self._positions.get(place)
 
-    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        partitions = [TopicPartition(*place) for place in places]
+    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        partitions = [ClientPartition(*place) for place in places]
         return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 
     def _leave(self) -> None:

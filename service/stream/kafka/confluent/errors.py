@@ -51,7 +51,7 @@ MEANING_OF: Final = {
 }
 
 # A fatal error that librdkafka meets while it serves a call comes out of that call as a bare KafkaError,
-# raised although it is no BaseException: `except Exception` does not stop it, its own name does.
+# raised although it is not a BaseException: `except Exception` does not stop it, its own name does.
 # If it has a callback to make as well, the call fails with SystemError, caused by the error.
 FOREIGN: Final = (
     KafkaException,

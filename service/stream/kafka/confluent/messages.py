@@ -13,7 +13,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, Message
 
 from service.stream.batches import OutputBatch, RecordBatch
-from service.stream.protocol import Headers, Output, Place, Record
+from service.stream.protocol import Headers, Output, Record, TopicPartition
 
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
@@ -50,7 +50,7 @@ def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message
 
 def keep(
     messages: Iterable[Message],
-    taken: dict[Place, RecordBatch],
+    taken: dict[TopicPartition, RecordBatch],
     begun: Collection[int],
     note: Callable[[KafkaError, Message], None],
 ) -> None:
@@ -72,7 +72,7 @@ def keep(
 
 
 def as_record(message: Message) -> Record:
-    """Return a message that is no error as a `Record`."""
+    """Return a message that is not an error as a `Record`."""
     place, timestamp_ms = (message.topic(), message.partition(), message.offset()), message.timestamp()[1]
     return Record(*place, timestamp_ms, message.key(), message.value(), _headers(message))
 
@@ -81,7 +81,7 @@ def _headers(message: Message) -> Headers:
     """Return the headers; none where the name of one is not UTF-8.
 
     confluent-kafka cannot decode such a name. It returns something nevertheless, which must not be touched,
-    with the error beside it. The interpreter looks for such errors of a call like this one, but not where it
+    with the error set. The interpreter looks for such errors of a call like this one, but not where it
     has specialized a method call. No other client's records may stop the stream.
     """
     try:

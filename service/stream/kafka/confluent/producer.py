@@ -12,7 +12,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from service.stream.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
@@ -28,7 +29,7 @@ from service.stream.kafka.limits import (
     transaction_request_seconds,
 )
 from service.stream.kafka.transactions import BackgroundCall
-from service.stream.protocol import Output, Place
+from service.stream.protocol import Output, TopicPartition
 
 PATIENCE_SECONDS: Final = 0.3
 """How long a step may take before the coordinator is queried: longer than usual, short for an outage."""
@@ -76,7 +77,7 @@ def coordinator_answers(cluster: Questions, group: str) -> bool:
 
 
 def do_step(step: Callable[[float], None], deadline: float) -> None:
-    """Run a step that takes a time limit; one that was not done in time goes on for a moment."""
+    """Run a step that takes a time limit; one that was not done in time continues for a moment."""
     try:
         step(seconds_left(deadline))
     except KafkaException as error:
@@ -225,7 +226,7 @@ class BulkProducer:
     def transact(
         self,
         outputs: Sequence[Output],
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
         group_metadata: Any,  # noqa: ANN401 - opaque
         *,
         deadline: float,
@@ -243,7 +244,7 @@ class BulkProducer:
         librdkafka asks only half a second later whether that has changed.
         """
         name = self._transactional_id
-        next_offsets = [TopicPartition(*place, offset, name) for place, offset in offsets.items()]
+        next_offsets = [ClientPartition(*place, offset, name) for place, offset in offsets.items()]
         client = self._open_client
         try:
             with translated(where), self._noting_failure(), self._asking_for_lost_error():
@@ -263,7 +264,7 @@ class BulkProducer:
 
     def _hand_over(
         self,
-        offsets: Sequence[TopicPartition],
+        offsets: Sequence[ClientPartition],
         group_metadata: Any,  # noqa: ANN401 - opaque
         deadline: float,
     ) -> None:

@@ -10,7 +10,8 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any, Final, Protocol, TypeVar
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
@@ -31,10 +32,10 @@ _OPTIONS: Final[dict[str, object]] = {
     "reconnect.backoff.max.ms": 1000,
     "allow.auto.create.topics": False,
     "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
-    # A service behind one partition after the other is idle for hours; that is no error.
+    # A service behind one partition after the other is idle for hours; that is not an error.
     "log.connection.close": False,
 }
-# When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
+# When no broker is left, librdkafka (2.16) begins again from the first addresses, but keeps asking the
 # coordinators it knew before: a transaction's step then never returns, whatever its time limit. Only a
 # consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
 _NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
@@ -55,7 +56,7 @@ NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka wants a group's name even of a consumer that never joins one."""
 QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 """When librdkafka ends a question by itself: later than `Questions.ask` does."""
-# A refusal is noticed once nobody has answered for so long; each time it is twice as long.
+# A refusal is noticed once no one has answered for so long; each time it is twice as long.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # To ask for all of them would be much for a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
@@ -157,7 +158,7 @@ class Questions:
         """The client for questions, most of which go through `ask`.
 
         After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
-        librdkafka (2.16) goes on asking with a leader's epoch that is over.
+        librdkafka (2.16) keeps asking with a leader's epoch that is over.
         """
         if self._is_closed:
             raise RuntimeError("the transport is closed")
@@ -181,7 +182,7 @@ class Questions:
 
         A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
         may take; one to which no connection can be had, for a second. When another broker takes over what is
-        asked about, librdkafka goes on waiting for the one that is gone: a new client asks again. A client
+        asked about, librdkafka keeps waiting for the one that is gone: a new client asks again. A client
         that gave no answer is dropped at once: librdkafka (2.16) aborts the process when a group's
         coordinator comes back to a question whose own time (`QUESTION_SECONDS`) is over.
 
@@ -248,7 +249,7 @@ class Questions:
 
     def offsets(
         self,
-        places: Sequence[TopicPartition],
+        places: Sequence[ClientPartition],
         which: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
         *,

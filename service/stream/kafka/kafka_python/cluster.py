@@ -17,7 +17,7 @@ from kafka.errors import (
     TopicAlreadyExistsError,
     for_code,
 )
-from kafka.structs import TopicPartition
+from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import AccessRefused, TopicMissing
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
@@ -34,7 +34,7 @@ from service.stream.kafka.limits import (
     ClientOptions,
     transaction_request_seconds,
 )
-from service.stream.protocol import Place, Record
+from service.stream.protocol import Record, TopicPartition
 
 _OPTIONS: Final[dict[str, object]] = {
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
@@ -93,7 +93,7 @@ class KafkaPythonCluster(KafkaCluster):
                 client: Client = make(kafka_client=connect, **{**self._options, **options})
             except (KafkaError, OSError, RuntimeError, ValueError) as error:
                 for each in clients:
-                    # The constructor that failed leaves its thread and sockets to nobody.
+                    # The constructor that failed leaves its thread and sockets to no one.
                     with contextlib.suppress(Exception):
                         each.close()
                 logs_in = str(self._options.get("security_protocol")).startswith("SASL")
@@ -156,10 +156,10 @@ class KafkaPythonCluster(KafkaCluster):
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
 
-    def offsets_at(self, places: Collection[Place], bound: Bound | int) -> dict[Place, int]:
+    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
         """Ask where partitions begin or end, or where a time does."""
         which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
-        wanted = {TopicPartition(*each): which for each in places}
+        wanted = {ClientPartition(*each): which for each in places}
         with translated(", ".join("{}[{}]".format(*each) for each in places)):
             found = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
@@ -167,7 +167,7 @@ class KafkaPythonCluster(KafkaCluster):
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
         with translated(f"{topic}[{partition}]@{offset}"):
-            self._admin.delete_records({TopicPartition(topic, partition): offset})
+            self._admin.delete_records({ClientPartition(topic, partition): offset})
 
     def committed(
         self,
@@ -181,9 +181,9 @@ class KafkaPythonCluster(KafkaCluster):
             return client.committed_by_topic(topics, partitions, within_seconds)
 
     def committer(self, group: str, topic: str, partition: int) -> str:
-        """Return what lies beside a group's offset; see `KafkaCluster.committer`."""
+        """Return what lies alongside a group's offset; see `KafkaCluster.committer`."""
         with self._asking(group, isolation_level="read_uncommitted") as client:
-            place, timeout_ms = TopicPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
+            place, timeout_ms = ClientPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
             found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
             return found.metadata if found else ""
 
@@ -236,10 +236,10 @@ class KafkaPythonReader:
         self._client, self._topic = client, topic
         try:
             with translated(topic):
-                client.assign([TopicPartition(topic, each) for each in offsets])
+                client.assign([ClientPartition(topic, each) for each in offsets])
                 client.learn_topics([topic])
                 for partition, offset in offsets.items():
-                    client.seek(TopicPartition(topic, partition), offset)
+                    client.seek(ClientPartition(topic, partition), offset)
         except BaseException:
             self.close()
             raise
@@ -252,7 +252,7 @@ class KafkaPythonReader:
 
     def position(self, partition: int) -> int | None:
         """Return the next offset; see `Reader.position`."""
-        place = TopicPartition(self._topic, partition)
+        place = ClientPartition(self._topic, partition)
         with translated(f"{self._topic}[{partition}]"):
             offset: int | None = self._client.position(place, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
         return offset

@@ -20,7 +20,8 @@ from kafka.errors import (
     UnstableOffsetCommitError,
     UnsupportedCodecError,
 )
-from kafka.structs import MemberState, TopicPartition
+from kafka.structs import MemberState
+from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream.batches import RecordBatch
@@ -33,7 +34,7 @@ from service.stream.kafka.limits import (
     seconds_left,
 )
 from service.stream.kafka.member import KafkaMember, KafkaMembership
-from service.stream.protocol import Assignee, Place
+from service.stream.protocol import Assignee, TopicPartition
 
 if TYPE_CHECKING:  # it makes members
     from service.stream.kafka.kafka_python.cluster import KafkaPythonCluster
@@ -92,20 +93,20 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
         """Return whether this is a member of the present generation and knows all its partitions."""
         return self.is_stable and self._is_announced
 
-    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: set[ClientPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
         self._consumer.assign_paused(assigned)
         self._note_assigned(each.partition for each in assigned)
 
-    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: set[ClientPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
         self._release(self._assignee.partitions_revoked, revoked)
 
-    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: set[ClientPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
         self._release(self._assignee.partitions_lost, lost)
 
-    def _release(self, callback: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
+    def _release(self, callback: Callable[[frozenset[int]], None], gone: set[ClientPartition]) -> None:
         partitions = self._going(each.partition for each in gone)
         if known := partitions & self.owned:
             self._call_assignee(callback, known)
@@ -126,7 +127,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
 
     _unreadable: Exception | None = None
 
-    def fetched(self, max_records: int, wait_seconds: float) -> Mapping[TopicPartition, RecordBatch]:
+    def fetched(self, max_records: int, wait_seconds: float) -> Mapping[ClientPartition, RecordBatch]:
         """Return the records that are there; wait for the first one only.
 
         kafka-python raises an error of its decoding once; the next poll would not return.
@@ -135,7 +136,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         if self._unreadable is not None:
             raise self._unreadable
         try:
-            found: dict[TopicPartition, list[Any]] = self.poll(
+            found: dict[ClientPartition, list[Any]] = self.poll(
                 timeout_ms=wait_seconds * 1000, max_records=max_records
             )
             return {place: as_records(found[place], place) for place in found}
@@ -145,7 +146,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
                 self._unreadable = error
             raise
 
-    def known_position(self, place: TopicPartition) -> int | None:
+    def known_position(self, place: ClientPartition) -> int | None:
         """Return the next offset to be delivered, without asking the broker."""
         offset: int | None = self.position(place, timeout_ms=0)
         return offset
@@ -160,7 +161,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             if not self.partitions_for_topic(topic):
                 raise UnknownTopicOrPartitionError(topic)
 
-    def assign_paused(self, places: Collection[TopicPartition]) -> None:
+    def assign_paused(self, places: Collection[ClientPartition]) -> None:
         """Keep new partitions of its assignment from being fetched until `Consumer.start` says from where.
 
         They get any position: a client that may not choose one itself raises when a partition has none.
@@ -170,7 +171,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         for place in places:
             self.seek(place, 0)
 
-    def ends(self, places: Sequence[TopicPartition], within_seconds: float) -> Mapping[TopicPartition, int]:
+    def ends(self, places: Sequence[ClientPartition], within_seconds: float) -> Mapping[ClientPartition, int]:
         """Ask where partitions end, also such as are new or have no leader at the moment.
 
         Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError` if
@@ -179,7 +180,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         deadline = monotonic() + within_seconds
         while True:
             try:
-                found: Mapping[TopicPartition, int] = self.end_offsets(
+                found: Mapping[ClientPartition, int] = self.end_offsets(
                     places, timeout_ms=seconds_left(deadline) * 1000
                 )
             except KeyError as error:
@@ -202,7 +203,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             offsets = {}
             for topic in topics:
                 try:
-                    offset = self.committed(TopicPartition(topic, partition), timeout_ms=seconds * 1000)
+                    offset = self.committed(ClientPartition(topic, partition), timeout_ms=seconds * 1000)
                 except (KafkaTimeoutError, UnstableOffsetCommitError):
                     return found
                 seconds = within_seconds
@@ -212,7 +213,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         return found
 
 
-def as_records(found: Iterable[Any], place: TopicPartition) -> RecordBatch:
+def as_records(found: Iterable[Any], place: ClientPartition) -> RecordBatch:
     """Return records of `place` that the client has read. Format 0 has no time.
 
     The format has times of 64 bits, of which other clients drop what does not fit. So does this.
@@ -236,7 +237,7 @@ _SHARED_WAIT_SECONDS: Final = 0.03
 _ASK_AGAIN_SECONDS: Final = 0.02
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
-# A position without records is an error: to go on elsewhere would lose or repeat records without a word.
+# A position without records is an error: to continue elsewhere would lose or repeat records without a word.
 _NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
@@ -295,7 +296,7 @@ class KafkaPythonConsumer(KafkaMember):
         The other one is polled first and for half, so that neither starves, nor do its records wait for
         nothing. A client of which all is held would wait without an end. Where nothing comes, the wait is
         for the leading topic; so it is while the group shares out its partitions, since kafka-python discards
-        an answer of the group that comes while nobody waits for it, and joins again.
+        an answer of the group that comes while no one waits for it, and joins again.
 
         The other one is polled now and then only: a poll without waiting costs an error and sixty objects in
         cycles, which live as long as the fetch under way. A thousand of them a second made the garbage
@@ -331,7 +332,7 @@ class KafkaPythonConsumer(KafkaMember):
             batches = client.fetched(room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
             ((place, offset),) = error.args[0].items()
-            client.pause(place)  # or each poll would raise the same, and give nobody anything
+            client.pause(place)  # or each poll would raise the same, and give no one anything
             raise out_of_range(place.topic, place.partition, offset) from error
         except LogTruncationError as error:
             place = next(iter(error.divergent_offsets))
@@ -342,11 +343,11 @@ class KafkaPythonConsumer(KafkaMember):
             self._undelivered.keep((place.topic, place.partition), records)
         return bool(batches)
 
-    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+    def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
         """Pause and resume; what was fetched of a place that is paused is kept."""
         for topic, client in self._client_of.items():
-            client.pause(*(TopicPartition(*place) for place in pause if place[0] == topic))
-            client.resume(*(TopicPartition(*place) for place in resume if place[0] == topic))
+            client.pause(*(ClientPartition(*place) for place in pause if place[0] == topic))
+            client.resume(*(ClientPartition(*place) for place in resume if place[0] == topic))
 
     def _is_paused(self, client: RecordConsumer) -> bool:
         """Return whether nothing is wanted of a client now, though something is of another."""
@@ -362,7 +363,7 @@ class KafkaPythonConsumer(KafkaMember):
             assigned = {each.partition for each in self._leading.assignment()}
         if self._further is None or assigned == self._followed:
             return
-        wanted = {TopicPartition(topic, each) for topic in self._read_apart for each in assigned}
+        wanted = {ClientPartition(topic, each) for topic in self._read_apart for each in assigned}
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
@@ -383,7 +384,7 @@ class KafkaPythonConsumer(KafkaMember):
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         self._follow_assignment()
         for topic, client in self._client_of.items():
-            place = TopicPartition(topic, partition)
+            place = ClientPartition(topic, partition)
             if topic in offsets:
                 client.seek(place, offsets[topic])
             else:
@@ -392,23 +393,23 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         found = self._leading.group_metadata()
-        # The broker fences nobody who names no member. One that was put out has no generation.
+        # The broker fences no one who names no member. One that was put out has no generation.
         if found.generation_id < 0 or not found.member_id:
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} goes on without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
         return found
 
     def _member_id(self) -> str:
         return str(self._leading.group_metadata().member_id)
 
-    def _known_end(self, place: Place) -> int | None:
-        end: int | None = self._client_of[place[0]].highwater(TopicPartition(*place))
+    def _known_end(self, place: TopicPartition) -> int | None:
+        end: int | None = self._client_of[place[0]].highwater(ClientPartition(*place))
         return end
 
-    def _known_position(self, place: Place) -> int | None:
-        return self._client_of[place[0]].known_position(TopicPartition(*place))
+    def _known_position(self, place: TopicPartition) -> int | None:
+        return self._client_of[place[0]].known_position(ClientPartition(*place))
 
-    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        ends = self._observer.ends([TopicPartition(*place) for place in places], LOOK_SECONDS)
+    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        ends = self._observer.ends([ClientPartition(*place) for place in places], LOOK_SECONDS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
     def _leave(self) -> None:

@@ -47,7 +47,7 @@ _REFUSALS: Final = (
     kafka_errors.UnsupportedSaslMechanismError,
 )
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""Errors of a handshake that the broker broke off, which is no refusal."""
+"""Errors of a handshake that the broker broke off, which is not a refusal."""
 _NO_ADDRESS: Final = "DNS Resolution failure"
 """Part of kafka-python's message for a host name without an address, which has no error class of its own."""
 _CLOSED: Final = "socket disconnected"

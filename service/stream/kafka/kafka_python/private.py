@@ -102,10 +102,10 @@ def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
 
 
 def resume_join(consumer: kafka.KafkaConsumer) -> None:
-    """Let the next poll go on with a join that has begun.
+    """Let the next poll continue with a join that has begun.
 
     A leader that joins because partitions were added sees no reason any more once it has shared them out, and
-    would leave the answer where it is: nobody would ever own the new partitions.
+    would leave the answer where it is: no one would ever own the new partitions.
     """
     with _unless_gone("partitions that are added get an owner", _MENDED):
         coordinator = consumer._coordinator  # noqa: SLF001

@@ -14,7 +14,8 @@ from kafka.errors import (
     TransactionAbortedError,
     UnknownError,
 )
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata
+from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.stream.batches import OutputBatch
@@ -28,7 +29,7 @@ from service.stream.kafka.limits import (
     seconds_left,
 )
 from service.stream.partitioner import partition_for_key
-from service.stream.protocol import Output, Place
+from service.stream.protocol import Output, TopicPartition
 
 # After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
 # first request of the next one with "concurrent transactions, try again": the default would wait 100.
@@ -86,7 +87,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def transact(
         self,
         outputs: Sequence[Output],
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
         group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
         *,
         deadline: float,
@@ -95,7 +96,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         """Commit `outputs` and `offsets` as one; see `Producer.transact`."""
         name = self.config["transactional_id"]
         next_offsets = {
-            TopicPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
+            ClientPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
         }
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)

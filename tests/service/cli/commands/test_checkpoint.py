@@ -163,7 +163,9 @@ def test_export_says_how_code_is_run_that_a_checkpoint_names(checkpoint, stream,
     serve(stream, model="model.py:make")
     refused = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
     assert refused.exit_code == 2
-    assert "model: checkpoints[0] was made with model.py:make, which is no built-in model" in refused.stderr
+    assert (
+        "model: checkpoints[0] was made with model.py:make, which is not a built-in model" in refused.stderr
+    )
     assert "hint: --model model.py:make, if you trust it" in refused.stderr
     named = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--model", "model.py:make")
     assert named.exit_code == 0, named.stderr
@@ -303,7 +305,7 @@ def test_reset_from_committed_predicts_each_event_once(checkpoint, reset, stream
     produce(stream, *EVENTS[10:])
     result = reset("--from", "committed", "--yes")
     assert result.exit_code == 0, result.stderr
-    assert "partition 0 goes on at events[0]@10, labels[0]@0" in result.stderr
+    assert "partition 0 continues at events[0]@10, labels[0]@0" in result.stderr
     serve(stream)
     assert predicted(stream) == ids(EVENTS)
     model = committed(checkpoint, tmp_path / "m.bin")

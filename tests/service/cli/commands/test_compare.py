@@ -96,11 +96,11 @@ def test_the_fewest_mistakes_come_first(compared):
 def test_predictors_without_features_stand_below_the_models(perceptron, compared):
     rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()[-2:]
     baselines = next(iter(compared(PAGES).values()))["baselines"]
-    for row, name in zip(rows, ("commonest_class", "last_label"), strict=True):
+    for row, name in zip(rows, ("majority_class", "last_label"), strict=True):
         assert row.split(")")[1].split()[:4] == [
             f"{baselines[name]['mistakes']}",
             f"{baselines[name]['error_rate']:.4f}",
-            *(f"{baselines[name][each]:.4f}" if name == "commonest_class" else ABSENT for each in RANKING),
+            *(f"{baselines[name][each]:.4f}" if name == "majority_class" else ABSENT for each in RANKING),
         ]
 
 

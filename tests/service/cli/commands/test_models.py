@@ -130,7 +130,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
 @pytest.mark.parametrize(
     ("options", "arguments", "said"),
     [
-        (["--model", "auto"], ["--format", "json"], "AutoClassifier is no linear model"),
+        (["--model", "auto"], ["--format", "json"], "AutoClassifier is not a linear model"),
         ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
         (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: features of texts"),
         ([], ["--format", "pmml"], "'pmml' is not one of"),

@@ -85,7 +85,7 @@ def test_a_calibration_is_that_of_replay(perceptron, pages):
 def test_a_calibration_of_a_model_without_log_odds_names_one_that_has_them(perceptron, pages):
     result = perceptron("plot", "calibration", pages, "--model", "arow")
     assert result.exit_code == 2
-    assert "the scores of arow are no log-odds" in result.stderr
+    assert "the scores of arow are not log-odds" in result.stderr
     assert "hint: --model auto has one" in result.stderr
 
 

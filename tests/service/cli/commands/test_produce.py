@@ -51,9 +51,9 @@ def test_what_follows_a_bad_line_is_not_sent_and_what_precedes_it_is(perceptron,
 def test_a_run_that_ended_at_a_bad_line_says_how_to_go_on(perceptron, broker, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(b"\n".join([GOOD % b"a", b"", GOOD % b"b", b"bad"]))
     result = perceptron("produce", "x.ndjson", "--broker", broker)
-    assert result.stderr.endswith("; to go on from there: --skip 2\n")
+    assert result.stderr.endswith("; to continue from there: --skip 2\n")
     again = perceptron("produce", "x.ndjson", "--broker", broker, "--skip", 1)
-    assert again.stderr.endswith("; to go on from there: --skip 2\n")
+    assert again.stderr.endswith("; to continue from there: --skip 2\n")
 
 
 def test_the_first_records_can_be_skipped_and_the_others_keep_their_ids(perceptron, broker, records):
@@ -93,7 +93,7 @@ def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records
 def test_a_topic_that_is_no_text_is_refused(perceptron, broker, command):
     result = perceptron(*command, "t\udcff", "--broker", broker, stdin=b"")
     assert result.exit_code == 2
-    assert "'t\\udcff' is no text" in result.stderr
+    assert "'t\\udcff' is not a text" in result.stderr
 
 
 def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refuses_it(
@@ -152,7 +152,7 @@ def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, brok
     ("arguments", "code", "complaint"),
     [
         (("-", "--label-delay", 1, "--labels-topic", ""), 2, "--labels-topic"),
-        (("-", "--label-delay", 1, "--events-id", "no"), 2, "needs events of the service's own schema"),
+        (("-", "--label-delay", 1, "--events-id", "no"), 2, "needs events of the native schema"),
         (("-", "--events-id", "@key"), 2, "--events-id names the field of the id"),
         (("-", "--events-id", "@header.trace"), 2, "--events-id names the field of the id"),
         (("-", "--loop"), 2, "--loop needs a file"),

@@ -94,7 +94,7 @@ def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
     lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
     result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
     assert re.search(r"predicted +ham +spam\nham +\d+ +\d+\nspam +\d+ +\d+\n", result.stdout)
-    assert "positive ones speak for spam" in result.stdout
+    assert "positive ones favour spam" in result.stdout
 
 
 def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_path):

@@ -1,4 +1,4 @@
-"""`replay` writes predictions, shows the surest mistakes, and finds thresholds."""
+"""`replay` writes predictions, shows the most confident mistakes, and finds thresholds."""
 
 import json
 from pathlib import Path
@@ -120,7 +120,7 @@ def test_what_is_no_goal_is_refused(perceptron, goal):
 def test_people_see_mistakes_and_thresholds_below_the_summary(perceptron):
     result = perceptron("replay", "-", "--errors", "2", "--threshold", "precision=0.9", stdin=PAGES)
     text = result.stdout
-    assert "surest mistakes" in text
+    assert "most confident mistakes" in text
     assert text.count("but is") == 2
     assert "always last label" in text
     assert "precision=0.9" in text

@@ -37,7 +37,7 @@ def payments(tmp_path):
         if number % 10:
             at = time + chance.choice([-30, 5, 3600, 86_400])
             labels.append((f"e{number}", at * 1000, amount + chance.gauss(0, 0.5) > 0.7))
-    labels.append(("nobody", labels[9][1], True))
+    labels.append(("no one", labels[9][1], True))
     labels.sort(key=lambda row: row[1])
     (tmp_path / "events.csv").write_text(as_csv(*events))
     (tmp_path / "labels.csv").write_text(as_csv(("id", "at", "label"), *labels))
@@ -155,7 +155,7 @@ def test_produce_gives_records_the_times_of_rows(perceptron, payments, broker):
     given = ("--timestamp", "at", "--broker", broker)
     result = perceptron("produce", "-", *given, "--events-unknown-fields", "ignore", stdin=lines)
     assert "stdin:2: at: there is no time" in result.stderr
-    assert result.stderr.endswith("to go on from there: --skip 1\n")
+    assert result.stderr.endswith("to continue from there: --skip 1\n")
     with closing(open_transport(broker)) as stream:
         records = [each for n in range(stream.partition_count("events")) for each in stream.read("events", n)]
     assert [record.timestamp_ms for record in records] == [1_700_000_000_000]

@@ -41,7 +41,7 @@ def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkey
         "rejected": 1,
         "pending": 1,
         "error_rate": 1.0,
-        "batches_to_learn_again": 2,
+        "batches_to_replay": 2,
     }
     assert found.items() >= shown.items()
     assert (other["predictions"], other["error_rate"], other["lag"]) == (0, None, {"events": 0, "labels": 0})
@@ -51,14 +51,14 @@ def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, s
     learn(stream)
     crash(stream, monkeypatch)
     before = status(perceptron, broker)[0]
-    serve(stream)  # learns again, and leaves a snapshot
+    serve(stream)  # replay , and leaves a snapshot
     produce(stream, event("d", "win", True))
     serve(stream)
     newest = [r.offset for r in stream.read("checkpoints", 0) if ("kind", b"snapshot") in r.headers][-1]
     stream.delete_before("checkpoints", 0, newest)
     assert [r for r in stream.read("checkpoints", 0) if ("kind", b"progress") in r.headers] == []
     after = status(perceptron, broker)[0]
-    grown = {"predictions": 4, "labelled": 3, "mistakes": 3, "updates": 3, "batches_to_learn_again": 0}
+    grown = {"predictions": 4, "labelled": 3, "mistakes": 3, "updates": 3, "batches_to_replay": 0}
     ages = ("snapshot_age_seconds", "snapshot_size_bytes")
     assert {**after, **dict.fromkeys(ages)} == {**before, **dict.fromkeys(ages)} | grown
 
@@ -113,7 +113,7 @@ def test_people_get_a_table(perceptron, broker, stream):
 
 COUNTED = "predictions", "labelled", "mistakes", "updates", "rejected", "pending", "error_rate"
 NOTHING_COMMITTED = dict.fromkeys((*COUNTED, "snapshot_age_seconds", "snapshot_size_bytes"))
-NOTHING_COMMITTED["batches_to_learn_again"] = 0
+NOTHING_COMMITTED["batches_to_replay"] = 0
 
 
 @pytest.mark.parametrize("topics", [[], ["labels", "checkpoints"]])
@@ -138,7 +138,7 @@ def test_without_any_topic_it_says_so(perceptron, broker, stream):
 
 def test_checkpoints_of_another_group_are_an_error(perceptron, broker, stream):
     serve(stream)
-    result = perceptron("status", "--broker", broker, "--group", "nobody")
+    result = perceptron("status", "--broker", broker, "--group", "no one")
     assert result.exit_code == 1
     assert "online-perceptron" in result.stderr
 

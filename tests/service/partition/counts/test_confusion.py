@@ -76,9 +76,9 @@ def test_of_two_classes_the_specificity_of_one_is_the_recall_of_the_other(pairs)
 
 
 def test_what_divides_by_nothing_is_unknown():
-    figures = class_figures({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
-    assert (figures.precision, figures.recall, figures.f1) == (None, 0.0, 0.0)
-    assert figures.matthews_correlation is None
+    metrics = class_figures({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
+    assert (metrics.precision, metrics.recall, metrics.f1) == (None, 0.0, 0.0)
+    assert metrics.matthews_correlation is None
 
 
 def test_the_first_classes_are_told_apart():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.parts.counters import WINDOW, Counters, Totals, doubts_of_labels
+from service.partition.parts.counters import WINDOW, Counters, Totals, label_warnings
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=WINDOW), max_size=5))
@@ -66,12 +66,12 @@ NONE = Totals(0, 0, 0, 0)
 @pytest.mark.parametrize(("late", "orphaned", "is_doubtful"), [(3, 2, False), (3, 3, True), (0, 0, False)])
 def test_more_than_a_twentieth_of_the_labels_without_event_is_a_doubt(late, orphaned, is_doubtful):
     totals = NONE._replace(late=late, orphaned=orphaned, received=100)
-    assert bool(doubts_of_labels(totals, ["a"])) is is_doubtful
+    assert bool(label_warnings(totals, ["a"])) is is_doubtful
 
 
 def test_three_ids_are_named_the_newest_ones_each_once():
     totals = NONE._replace(orphaned=4, received=10)
-    found = doubts_of_labels(totals, ["a", "b", "b", "c\n", "d", "d"])
+    found = label_warnings(totals, ["a", "b", "b", "c\n", "d", "d"])
     assert found == (
         "4 of 10 labels found no event: labels may come later than label_timeout_seconds and "
         r"label_correction_seconds, or name other ids: 'b', 'c\n', 'd'"
@@ -80,11 +80,9 @@ def test_three_ids_are_named_the_newest_ones_each_once():
 
 @pytest.mark.parametrize("skipped", [0, 7])
 def test_labels_may_be_of_events_that_were_skipped_where_any_was(skipped):
-    found = doubts_of_labels(NONE._replace(orphaned=4, received=10, skipped=skipped), [])
+    found = label_warnings(NONE._replace(orphaned=4, received=10, skipped=skipped), [])
     assert ("be of events that events.where or start_from skips" in found) == bool(skipped)
 
 
 def test_events_that_gave_way_name_the_limits():
-    assert doubts_of_labels(NONE._replace(displaced=2), []).endswith(
-        "raise max_pending and max_pending_bytes"
-    )
+    assert label_warnings(NONE._replace(evicted=2), []).endswith("raise max_pending and max_pending_bytes")

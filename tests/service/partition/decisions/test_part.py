@@ -118,7 +118,7 @@ def test_several_classes_are_decided_by_the_score_of_the_one_predicted():
 
 def test_figures_say_how_often_how_rightly_and_at_what_cost():
     feed = fed(decisions=[ACT, {"name": "sure", "min_precision": 0.99}], costs=COSTS)
-    found = {each.metric: each.value for each in decisions(feed).figures()}
+    found = {each.metric: each.value for each in decisions(feed).metrics()}
     assert found["decisions"]["act"] > 0
     assert found["decision_precision_ratio"]["sure"] is None
     assert found["decision_threshold"] == {"act": 0.5, "sure": None}

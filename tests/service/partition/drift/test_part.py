@@ -77,7 +77,7 @@ def test_its_count_is_in_progress_records_snapshots_metrics_and_summaries():
     assert part.counts() == {"drifts": len(found)}
     assert part.summary({}) == {"drifts": len(found)}
     assert counts_of(unpack(pack(feed.processor.state())))["drifts"] == len(found)
-    (figure,) = part.figures()
+    (figure,) = part.metrics()
     assert (figure.metric, figure.by, figure.value) == ("drifts", "signal", {"error": len(found)})
 
 

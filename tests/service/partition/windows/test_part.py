@@ -277,7 +277,7 @@ def test_keys_are_kept_with_examples_only_where_labels_are_counted():
 def test_figures_tell_keys_and_bytes():
     fed = feed()
     fed({"id": "a", "card": "x", "amount": 1})
-    found = {figure.metric: figure.value for figure in fed.processor.parts()[-1].figures()}
+    found = {figure.metric: figure.value for figure in fed.processor.parts()[-1].metrics()}
     assert (found["window_keys"], found["window_keys_dropped"]) == (1, 0)
     assert found["window_bytes"] > 100
 

@@ -372,7 +372,7 @@ def test_a_fatal_error_that_a_call_does_not_tell_is_asked_for(calls, said):
     ],
 )
 def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures, error):
-    """The client tells of the record that has failed it after the records behind it."""
+    """The client tells of the record that has failed it after the records after it."""
     monkeypatch.setattr(producer, "MOMENT_SECONDS", 0.1)
 
     def poll(_):

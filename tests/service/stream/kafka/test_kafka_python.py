@@ -1,4 +1,4 @@
-"""What can be said of the Kafka adapter without a broker: errors, and what it says when nobody answers."""
+"""What can be said of the Kafka adapter without a broker: errors, and what it says when no one answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commits of a member's writers: together, beside other work, and what becomes of those that fail."""
+"""The commits of a member's writers: together, alongside other work, and what becomes of those that fail."""
 
 import threading
 import time
@@ -83,7 +83,7 @@ class Stage:
     ("topics", "which"),
     [
         (["predictions"], "the topic predictions"),
-        (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
+        (["predictions", "letters", "predictions"], "one of the topics dead letters, predictions"),
     ],
 )
 def test_a_record_that_is_too_large_is_refused_with_the_topics_that_it_may_be_for(topics, which):
@@ -170,7 +170,7 @@ def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
 
 def test_a_member_that_was_put_out_sends_nothing():
     def put_out():
-        raise OwnershipLost("the group goes on without us")
+        raise OwnershipLost("the group continues without us")
 
     stage = Stage(Producer(), n_partitions=2, group_metadata=put_out)
     stage.begin_all()

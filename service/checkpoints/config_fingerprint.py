@@ -12,24 +12,24 @@ from service.errors import CheckpointError, SettingsDiffer
 from service.messages.labels import BINARY
 from service.settings.declaration import written
 from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, defaults, fingerprint
-from service.stream.records import Place, nested
+from service.stream.records import TopicPartition, nested
 
 EARLIER: Final = "earlier"
 """What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
-BEGAN: Final = "began"
+ORIGIN: Final = "began"
 """What it calls the beginning, where that is not an untrained model at the first record there was."""
 FILES, START, START_MS = "files", "start", "start_ms"
 """Of the beginning: the files that the model was trained on; the offset of the first record, by topic and
 partition, and the time before which records are skipped."""
-BESIDE: Final = frozenset({EARLIER, BEGAN})
-"""What there is beside the settings."""
+NOT_SETTINGS: Final = frozenset({EARLIER, ORIGIN})
+"""What there is alongside the settings."""
 
 
 def earlier_settings(
     made_with: Mapping[str, Any],
     settings: Settings,
-    offsets: Mapping[Place, int],
-    resumed: Mapping[Place, int] = MappingProxyType({}),
+    offsets: Mapping[TopicPartition, int],
+    resumed: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> Sequence[Mapping[str, Any]]:
     """List the settings that records before these offsets were processed under, other than the present ones.
 
@@ -42,7 +42,7 @@ def earlier_settings(
     offsets
         Where processing has ended: next offset by input topic and partition.
     resumed
-        Where it goes on instead. The records of a topic that was created again are all processed after.
+        Where it continues instead. The records of a topic that was created again are all processed after.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def earlier_settings(
 
 
 def _clipped(
-    offsets: Mapping[str, Mapping[int, int]], most: Mapping[Place, int]
+    offsets: Mapping[str, Mapping[int, int]], most: Mapping[TopicPartition, int]
 ) -> dict[str, dict[int, int]]:
     return {
         topic: {each: min(offset, most.get((topic, each), offset)) for each, offset in found.items()}
@@ -71,7 +71,7 @@ def _clipped(
 
 def is_continued_alike(snapshot: Snapshot, settings: Settings) -> bool:
     """Return whether a snapshot names these settings and no others, and the arithmetic of this release."""
-    named = {name: value for name, value in snapshot.identity.items() if name not in BESIDE}
+    named = {name: value for name, value in snapshot.config_fingerprint.items() if name not in NOT_SETTINGS}
     return named == fingerprint(settings) and _computes_alike(snapshot)
 
 
@@ -96,10 +96,10 @@ def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
-    """Refuse to go on under settings that would make another model, or to replay by another arithmetic."""
-    made, wanted = {**defaults(), **snapshot.identity}, {**defaults(), **fingerprint(settings)}
-    gives_names = _names_two_classes(snapshot.identity, wanted)
+def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
+    """Refuse to continue under settings that would make another model, or to replay by another arithmetic."""
+    made, wanted = {**defaults(), **snapshot.config_fingerprint}, {**defaults(), **fingerprint(settings)}
+    gives_names = _names_two_classes(snapshot.config_fingerprint, wanted)
     for name in KEPT:
         may_change = name not in OF_MODELS or (name == "classes" and gives_names)
         if made[name] == wanted[name] or (may_change and not n_batches):

@@ -1,4 +1,4 @@
-"""A place on a broker that nobody else uses, and members of a group there.
+"""A place on a broker that no other process uses, and members of a group there.
 
 It makes transports, members that keep what they are told, and processes to be killed and frozen.
 """
@@ -29,8 +29,8 @@ FIRST_CLIENT, *OTHER_CLIENTS = KAFKA_CLIENTS
 DEADLINE_SECONDS = patience(40.0)
 
 
-class Place:
-    """Topics and a group that nobody else uses, and the transports opened on them through `client`."""
+class Site:
+    """Topics and a group that no other process uses, and the transports opened on them through `client`."""
 
     def __init__(self, address: str, client: KafkaClient, stack: contextlib.ExitStack) -> None:
         suffix = uuid.uuid4().hex[:8]
@@ -66,9 +66,9 @@ class Place:
 
 
 class Member:
-    """Starts each partition where its group stopped, with a writer, and keeps what it is told."""
+    """Starts each partition where its group stopped, with a writer, and keeps what it is notified."""
 
-    def __init__(self, transport: Transport, place: Place, *topics: str) -> None:
+    def __init__(self, transport: Transport, place: Site, *topics: str) -> None:
         self.writers: dict[int, Writer] = {}
         self.records: list[Record] = []
         self.when_revoked: Callable[[], None] = lambda: None
@@ -107,7 +107,7 @@ def eventually(claim: Callable[[], bool], *members: Member) -> None:
         time.sleep(0 if members else 0.05)
 
 
-def owner(transport: Transport, place: Place, *, partitions: int = 1) -> Member:
+def owner(transport: Transport, place: Site, *, partitions: int = 1) -> Member:
     """Join and wait until all partitions are ours."""
     member = Member(transport, place, place.events)
     eventually(lambda: len(member.writers) == partitions, member)
@@ -132,7 +132,7 @@ def said(process: subprocess.Popen[str], *words: str) -> str:
 
 
 @contextlib.contextmanager
-def raw_transaction(place: Place, name: str = "") -> Iterator[KafkaProducer]:
+def raw_transaction(place: Site, name: str = "") -> Iterator[KafkaProducer]:
     """Open a transaction of a foreign producer; what happens to it is up to the test."""
     producer = KafkaProducer(bootstrap_servers=place.address, transactional_id=name or uuid.uuid4().hex)
     try:

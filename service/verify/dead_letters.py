@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 from perceptron_core.formats.packed import pack, unpack
 from service.messages.dead_letter import DeadLetter, marks_of, split_headers
 from service.messages.rejection import SKIPPED, Reason
-from service.stream.protocol import Place, Record
+from service.stream.protocol import Record, TopicPartition
 from service.verify.findings import Fault, RecordPosition, Stream
 
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE, Reason.UNKNOWN_SCHEMA}
 )
-"""Reasons that depend on the model, the clock or a registry: the letter is the only witness."""
+"""Reasons that depend on the model, the clock or a registry: the dead letter is the only witness."""
 
 
-class Letter(NamedTuple):
+class WrittenDeadLetter(NamedTuple):
     """A dead letter, whether a replay has moved past it, and whether it was committed while this ran."""
 
     record: Record
@@ -32,25 +32,25 @@ class Letter(NamedTuple):
 
     def contradictions(self, record: Record, reason: str | None) -> Iterator[str]:
         """Yield what it says of a record that is not so; `reason` is why the bytes of that are refused."""
-        source, letter = RecordPosition.of(record), DeadLetter.of(self.record)
+        source, dead_letter = RecordPosition.of(record), DeadLetter.of(self.record)
         theirs, ours = split_headers(self.record.headers)
         key, value = self.record.key or b"", self.record.value or b""
         whole = record.key or b"", record.value or b"", record.headers
-        if letter.is_truncated:
+        if dead_letter.is_truncated:
             marks = marks_of(*record[4:])
             whole = whole[0][: len(key)], whole[1][: len(value)], theirs and record.headers
             if ours[-len(marks) :] != marks:
                 yield f"what it says of the whole record does not hold for {source}"
         if (key, value, theirs) != whole:
             yield f"its bytes are not those of {source}"
-        if letter.event_time_ms != record.timestamp_ms:
-            yield f"it says that the time of {source} is {letter.event_time_ms}"
-        if letter.reason not in {*_NOT_SEEN_IN_THE_BYTES, reason} - {SKIPPED}:
+        if dead_letter.event_time_ms != record.timestamp_ms:
+            yield f"it says that the time of {source} is {dead_letter.event_time_ms}"
+        if dead_letter.reason not in {*_NOT_SEEN_IN_THE_BYTES, reason} - {SKIPPED}:
             because = f"is refused as {reason}" if reason else "is a valid message"
-            yield f"it says {letter.reason!r}, but {source} {because}"
+            yield f"it says {dead_letter.reason!r}, but {source} {because}"
 
 
-class Letters:
+class DeadLetters:
     """The dead letters by the record that they are of; they lie in the database, not in memory.
 
     Parameters
@@ -67,72 +67,74 @@ class Letters:
         self._topic = stream.settings.dead_letters_topic
         self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
         self.n_lacking = 0
-        """Refused records without a letter, which may be deleted."""
-        database.execute("CREATE TABLE letters (topic, part INT, at INT, is_judged INT, fields BLOB)")
-        database.execute("CREATE INDEX by_source ON letters (topic, part, at)")
+        """Refused records without a dead letter, which may be deleted."""
+        database.execute("CREATE TABLE dead_letters (topic, part INT, at INT, is_judged INT, fields BLOB)")
+        database.execute("CREATE INDEX by_source ON dead_letters (topic, part, at)")
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
-        """Read all letters; those after the bounds of before may be of records that are not read."""
+        """Read all dead letters; those after the bounds of before may be of records that are not read."""
         topic, group = self._topic, f"{self._stream.settings.group}.dead-letters"
         committed = self._stream.transport.committed
         moved = [committed(group, [topic], n).get(topic, 0) for n in range(len(self._stream.bounds(topic)))]
         for record, is_new in self._stream.written(topic, ends):
-            letter = Letter(record, record.offset < moved[record.partition], is_new)
+            dead_letter = WrittenDeadLetter(record, record.offset < moved[record.partition], is_new)
             found = DeadLetter.of(record)
             source = found.source_topic, found.source_partition, found.source_offset
             if None in source:
-                self._say(Fault.UNEXPECTED, letter.place, "it does not name the record it is of")
+                self._say(Fault.UNEXPECTED, dead_letter.place, "it does not name the record it is of")
             else:
-                self._database.execute("INSERT INTO letters VALUES (?, ?, ?, 0, ?)", (*source, pack(letter)))
+                self._database.execute(
+                    "INSERT INTO dead_letters VALUES (?, ?, ?, 0, ?)", (*source, pack(dead_letter))
+                )
 
-    def of(self, source: RecordPosition) -> Sequence[Letter]:
-        """Return the letters of a record."""
+    def of(self, source: RecordPosition) -> Sequence[WrittenDeadLetter]:
+        """Return the dead letters of a record."""
         rows = self._database.execute(
-            "SELECT fields FROM letters WHERE topic = ? AND part = ? AND at = ? ORDER BY rowid", source
+            "SELECT fields FROM dead_letters WHERE topic = ? AND part = ? AND at = ? ORDER BY rowid", source
         )
-        return [_letter(fields) for (fields,) in rows]
+        return [_dead_letter(fields) for (fields,) in rows]
 
-    def judge(self, record: Record, letters: Sequence[Letter], reason: str | None) -> None:
-        """Judge the letters of a record; `reason` is why its bytes are refused, if they are.
+    def check(self, record: Record, dead_letters: Sequence[WrittenDeadLetter], reason: str | None) -> None:
+        """Judge the dead letters of a record; `reason` is why its bytes are refused, if they are.
 
         There is one, and at most one more for each that a replay has moved past and refused again.
         """
         source = RecordPosition.of(record)
         self._database.execute(
-            "UPDATE letters SET is_judged = 1 WHERE topic = ? AND part = ? AND at = ?", source
+            "UPDATE dead_letters SET is_judged = 1 WHERE topic = ? AND part = ? AND at = ?", source
         )
-        for letter in letters:
-            for message in letter.contradictions(record, reason):
-                self._say(Fault.WRONG, letter.place, message)
-        most = 1 + sum(letter.was_moved for letter in letters)
-        if letters:
+        for dead_letter in dead_letters:
+            for message in dead_letter.contradictions(record, reason):
+                self._say(Fault.WRONG, dead_letter.place, message)
+        most = 1 + sum(dead_letter.was_moved for dead_letter in dead_letters)
+        if dead_letters:
             self._stream.report.dead_letters += 1
         elif self._is_deleted:
             self.n_lacking += 1
         else:
             self._say(Fault.MISSING, source, f"no dead letter of this record, which is refused as {reason}")
-        if len(letters) > most:
-            message = f"{source} has {len(letters)} dead letters, {most} were due"
-            self._say(Fault.DUPLICATE, letters[-1].place, message)
+        if len(dead_letters) > most:
+            message = f"{source} has {len(dead_letters)} dead letters, {most} were due"
+            self._say(Fault.DUPLICATE, dead_letters[-1].place, message)
 
-    def judge_others(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> int:
-        """Judge the letters of records that were not read: from where to where, by place.
+    def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
+        """Judge the dead letters of records that were not read: from where to where, by place.
 
         Return how many may be of records after them.
         """
         n_new = 0
         for *source, fields in self._database.execute(
-            "SELECT topic, part, at, fields FROM letters WHERE NOT is_judged ORDER BY rowid"
+            "SELECT topic, part, at, fields FROM dead_letters WHERE NOT is_judged ORDER BY rowid"
         ):
-            letter, place, offset = _letter(fields), (source[0], source[1]), source[2]
+            dead_letter, place, offset = _dead_letter(fields), (source[0], source[1]), source[2]
             is_after = offset >= ends.get(place, 0)
-            n_new += letter.is_new and is_after
-            if not (letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
+            n_new += dead_letter.is_new and is_after
+            if not (dead_letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
                 message = f"it says that it is of {RecordPosition(*source)}, which the group has not read"
-                self._say(Fault.UNEXPECTED, letter.place, message)
+                self._say(Fault.UNEXPECTED, dead_letter.place, message)
         return n_new
 
 
-def _letter(packed: bytes) -> Letter:
+def _dead_letter(packed: bytes) -> WrittenDeadLetter:
     record, *more = unpack(packed)
-    return Letter(Record(*record), *more)
+    return WrittenDeadLetter(Record(*record), *more)

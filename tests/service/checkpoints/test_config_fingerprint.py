@@ -3,7 +3,7 @@
 import pytest
 
 from perceptron_core.elementary import ARITHMETIC
-from service.checkpoints.identity import check_identity
+from service.checkpoints.config_fingerprint import check_config_fingerprint
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
 from service.settings.fields import fingerprint
@@ -33,7 +33,7 @@ def test_without_a_mapping_nothing_of_it_is_named():
 )
 def test_other_features_are_another_model(made, given):
     with pytest.raises(CheckpointError) as refused:
-        check_identity(snapshot(events=made), settings(events=given), n_batches=0)
+        check_config_fingerprint(snapshot(events=made), settings(events=given), n_batches=0)
     assert "giving the model up" in refused.value.hint
 
 
@@ -50,13 +50,13 @@ def test_other_features_are_another_model(made, given):
 )
 def test_where_the_rest_is_may_change_once_everything_is_in_a_snapshot(table, made, given):
     old, new = snapshot(**{table: made}), settings(**{table: given})
-    check_identity(old, new, n_batches=0)
+    check_config_fingerprint(old, new, n_batches=0)
     with pytest.raises(CheckpointError) as refused:
-        check_identity(old, new, n_batches=1)
+        check_config_fingerprint(old, new, n_batches=1)
     assert "run `serve --exit-at-end` once" in refused.value.hint
 
 
 def test_the_same_mapping_is_the_same_model():
     windows = [{"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}]
     mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'", "windows": windows}
-    check_identity(snapshot(events=mapping), settings(events=mapping), n_batches=1)
+    check_config_fingerprint(snapshot(events=mapping), settings(events=mapping), n_batches=1)

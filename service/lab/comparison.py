@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from service.lab.evaluation import Evaluation, summarise
 from service.lab.fields import Field, tells
 from service.messages.features import X
-from service.messages.labels import Truth
+from service.messages.labels import TrueLabel
 from service.partition.examples import LearnedExamples
 from service.partition.factory import check_times, for_file, make_processor
 from service.partition.processor import Processed
@@ -26,7 +26,7 @@ _OF_A_CLASS: Final = 250
 _MOST_FEATURES: Final = 500
 """Of an event that is looked at: it is fields that may tell the label, not one pixel of many."""
 _FEWEST: Final = 20
-"""Events of each of two classes from which on it is no accident."""
+"""Events of each of two classes from which on it is not an accident."""
 
 
 def model_of(text: str) -> tuple[str, dict[str, Any]]:
@@ -79,10 +79,10 @@ class Contender:
         self.observers = [self.evaluation.observe, *observers]
         self.processor = make_processor(for_file(settings), self._observe, **further)
 
-    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Processed:
+    def process(self, batch: Sequence[Record], processing_time_ms: int | None = None) -> Processed:
         """Predict and learn a batch."""
         began = perf_counter()
-        processed = self.processor.process_batch(batch, now_ms)
+        processed = self.processor.process_batch(batch, processing_time_ms)
         self.seconds += perf_counter() - began
         return processed
 
@@ -96,7 +96,7 @@ class Contender:
             observe(learned)
 
 
-class Contest:
+class Comparison:
     """Several models over the same records."""
 
     def __init__(self, contenders: Sequence[Contender]) -> None:
@@ -114,14 +114,16 @@ class Contest:
             ]
         )
 
-    def process(self, batch: Sequence[Record], now_ms: int | None = None) -> Sequence[tuple[int, Output]]:
+    def process(
+        self, batch: Sequence[Record], processing_time_ms: int | None = None
+    ) -> Sequence[tuple[int, Output]]:
         """Predict and learn a batch with every model; return the first dead letter of each record."""
         self.n_records += len(batch)
-        letters: dict[int, Output] = {}
+        dead_letters: dict[int, Output] = {}
         for contender in self.contenders:
-            for position, letter in contender.process(batch, now_ms).dead_letters:
-                letters.setdefault(position, letter)
-        return sorted(letters.items())
+            for position, letter in contender.process(batch, processing_time_ms).dead_letters:
+                dead_letters.setdefault(position, letter)
+        return sorted(dead_letters.items())
 
     def ranked(self) -> list[Contender]:
         """Return the models, the fewest mistakes first; models that could use fewer labels are last."""
@@ -139,8 +141,8 @@ class Leaks:
     """Finds fields that tell the label by themselves, in the features of events as the model gets them."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[X, Truth]] = []
-        self._counts: Counter[Truth] = Counter()
+        self._rows: list[tuple[X, TrueLabel]] = []
+        self._counts: Counter[TrueLabel] = Counter()
 
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""

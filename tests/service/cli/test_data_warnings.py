@@ -39,7 +39,7 @@ def run(perceptron):
 def test_what_may_mislead_is_exit_code_1_and_the_last_line(run, command, labels, why):
     result = run(command, labels, "--classes", "ham,spam")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == f"warning: these figures may mislead: {why}"
+    assert result.stderr.splitlines()[-1] == f"warning: these results may mislead: {why}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -64,7 +64,7 @@ def test_serve_warns_at_the_end_of_what_it_has_committed(perceptron, broker, cla
     perceptron("produce", "-", "--no-validate", *at, stdin=ndjson(labels(0)))
     result = perceptron("serve", "--exit-at-end", "--http", "", "--classes", classes, *at)
     said = (
-        "these figures may mislead: 50 of 100 records (50.0%) were refused; no label is of the class 'spamm'"
+        "these results may mislead: 50 of 100 records (50.0%) were refused; no label is of the class 'spamm'"
     )
     assert (said in result.stderr.splitlines()[-1]) == warns
     assert result.exit_code == 0

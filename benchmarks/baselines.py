@@ -111,7 +111,7 @@ def singles(kind: Kind) -> Makers:
 
 
 def river(kind: Kind) -> Makers:
-    """Return River's classifiers with its own defaults, behind the transformer that suits the kind.
+    """Return River's classifiers with its own defaults, after the transformer that suits the kind.
 
     Trees take numbers as they are: a scale that moves would move under their splits.
     """
