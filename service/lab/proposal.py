@@ -128,18 +128,18 @@ def propose(
     found.settings["model"] = ("auto", "takes numbers, categories and texts as they are")
     if topic:
         found.settings["events_topic"] = (topic, "")
-    fields, is_native = fields_of(documents), _are_own(documents)
+    fields, is_own = fields_of(documents), _are_own(documents)
     label, truths, place = None, dict[int, Any](), given.id
     if labels is not None:
         place, truths = _add_labels(found, fields, given.id, labels)
     else:
         label = _named(fields, given.label, name, documents) or _find_label(
             found,
-            [each for each in fields if not is_native or each.keys == ("label",)],
+            [each for each in fields if not is_own or each.keys == ("label",)],
             is_table=not topic and all(len(each.keys) == 1 for each in fields),
         )
         truths = {} if label is None else _add_label(found, label, name)
-    if is_native:
+    if is_own:
         found.add("id, features, text", "as they are", "the native schema")
         found.settings.pop("labels_topic", None)
         if found.settings.get("events.label", ("",))[0] == "label":

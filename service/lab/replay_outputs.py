@@ -1,4 +1,4 @@
-"""What `replay` writes besides its summary: predictions as rows, and the most confident mistakes explained."""
+"""What `replay` writes besides its summary: predictions, and the most confident mistakes explained."""
 
 from __future__ import annotations
 

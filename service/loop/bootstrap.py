@@ -106,6 +106,8 @@ class Bootstrap:
         check_times(settings)
         processor = make_processor(settings)
         _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
+        if not self._settings.start_from:
+            _log.warning("bootstrap: events that are in the topic as well are learned twice; set start_from")
         began = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -134,23 +134,23 @@ class Buckets:
     """A histogram that counts many values at once; one per process, not per model."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = np.array(bounds)
-        self._counts = np.zeros(len(bounds) + 1, dtype=np.int64)
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        """Values up to each bound, and all."""
         self._sum = 0.0
 
     def observe_all(self, values: Sequence[float], times: int = 1) -> None:
-        """Count each value into the bucket of the first bound that it does not exceed, as often as said."""
-        found = np.asarray(values, dtype=np.float64)
-        places = np.searchsorted(self._bounds, found)
-        self._counts += times * np.bincount(places, minlength=len(self._counts))
-        self._sum += times * float(found.sum())
+        """Count each value, `times` times, in the bucket of each bound that it does not exceed."""
+        ordered = sorted(values)
+        up_to = [*(bisect_right(ordered, bound) for bound in self._bounds), len(ordered)]
+        self._counts = [count + times * more for count, more in zip(self._counts, up_to, strict=True)]
+        self._sum += times * sum(values)
 
     def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
         """Return the metric family."""
-        edges = [*map(repr, self._bounds.tolist()), "+Inf"]
-        counts = zip(edges, self._counts.cumsum().tolist(), strict=True)
+        buckets = zip([*map(repr, self._bounds), "+Inf"], self._counts, strict=True)
         return HistogramMetricFamily(
-            name, documentation, buckets=list(counts), sum_value=self._sum, unit=unit
+            name, documentation, buckets=list(buckets), sum_value=self._sum, unit=unit
         )
 
 

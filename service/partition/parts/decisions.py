@@ -158,7 +158,8 @@ class Rule:
         if self.goal == FIXED:
             self.shown = self.level
         fields = {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
-        self.written = b"," + to_json(fields)[1:-1]
+        members = to_json(fields)
+        self.written = b"," + members[1 : len(members) - 1]
 
     def key(self) -> list[object]:
         """Return what it is, as a state has it."""
@@ -295,7 +296,7 @@ class Decisions(Part):
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
             assert bins is not None
-            matches = own >= rule.threshold and (not rule.needs_class or bins.is_native(predicted))
+            matches = own >= rule.threshold and (not rule.needs_class or bins.is_own(predicted))
             if matches and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
                 return rule
         return None
@@ -303,7 +304,7 @@ class Decisions(Part):
     def learn(self, predicted: TrueLabel, score: float, truth: TrueLabel, decision: str | None) -> None:
         """Count a label by what was predicted, and decided, then; look for thresholds when it is time."""
         for bins in self._every:
-            is_of_class = bins.is_native(truth)
+            is_of_class = bins.is_own(truth)
             bins.add(bins.own_score(predicted, score), is_of_class)
             bins.n_of_class += is_of_class
             bins.n_others += not is_of_class

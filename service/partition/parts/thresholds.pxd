@@ -40,7 +40,7 @@ cdef class ClassBins:
 
     cpdef double own_score(self, predicted, double score) except? -1
 
-    cpdef bint is_native(self, truth) except -1
+    cpdef bint is_own(self, truth) except -1
 
     @cython.locals(place=Py_ssize_t)
     cpdef add(self, double score, bint is_of_class, double weight=*)

@@ -95,7 +95,7 @@ class ClassBins:
             return self.sign * score
         return score if predicted == self.truth else _LOWEST
 
-    def is_native(self, truth: TrueLabel) -> bool:
+    def is_own(self, truth: TrueLabel) -> bool:
         """Return whether this is the class."""
         return truth is self.truth if self.sign else truth == self.truth
 

@@ -170,3 +170,9 @@ def test_rows_that_have_no_ids_are_no_events_that_come_again(stream, tmp_path, c
         Bootstrap(settings(bootstrap=files)).train()
     assert "4 events" in caplog.text
     assert "4 labelled" in caplog.text
+
+
+@pytest.mark.parametrize("start", [{}, {"start_from": "2020-01-01T00:00:00Z"}], ids=["everything", "since"])
+def test_bootstrap_without_start_from_warns_of_events_learned_twice(stream, history, caplog, start):
+    run(stream, bootstrap=history, **start)
+    assert ("learned twice; set start_from" in caplog.text) == (not start)

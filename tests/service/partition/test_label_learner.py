@@ -27,7 +27,7 @@ def weights_in(feed):
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("w", [0, 0.5, 3])
+@pytest.mark.parametrize("w", [0.0, 0.5, 3.0])
 def test_a_label_counts_its_weight_however_it_comes(model, w):
     weighted = {"weight": w}
     expected = Feed(model=model)
