@@ -19,7 +19,6 @@ from click.shell_completion import CompletionItem
 from service.cli.output import echo, report_error
 from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, SettingsDiffer
 from service.logs import end_log
-from service.settings.removed import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -133,6 +132,8 @@ def _let_go_of_stdout() -> None:
 
 def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
+    from service.settings.load import instead_of  # noqa: PLC0415 - takes long, and most calls are right
+
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
     if isinstance(error, click.NoSuchOption):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from service.lab.evaluation import ScoreCurve
 
-MISSING: Final = frozenset({"", "?", "na", "n/a", "nan", "null", "none", "-"})
-"""Texts, in lower case, that mean that a value is missing."""
+_NAMES: Final = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items()}
+"""Words that say something, in lower case, by what they say."""
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 """A text that is a number: 007 is a code."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -87,7 +90,7 @@ class Field:
         return {
             n: value
             for n, value in self.values.items()
-            if not (isinstance(value, str) and value.strip().lower() in MISSING)
+            if not (isinstance(value, str) and value.strip().lower() in WORDS["missing"])
         }
 
     @cached_property
@@ -180,22 +183,7 @@ _CERTAIN: Final = 100
 """A field of such a name is the label: others are not, whatever they are called."""
 _NAMED: Final = 30
 """From here on a field is the label."""
-_LABELS: Final = tuple(
-    (score, re.compile(pattern))
-    for score, pattern in (
-        (_CERTAIN, r"\b(label|target|truth|groundtruth|etiqueta)|^y$"),
-        (90, r"\b(fraud|spam|chargeback|churn|exited|fail|anomal)"),
-        (80, r"^click$|\b(clicked|convert|conversion|default|surviv|returned|disput|attack|toxic|outcome)"),
-        (80, r"\b(diagnos|sentiment|species|income)"),
-        (70, r"^(class|klasse|clase)$|\b(intent|rating|stars|satisf)"),
-        (60, r"\b(categor|severity|level|status|state|result|verdict|refunded|ergebnis)"),
-        (60, r"\b(priority|quality|polarity|topic|v1)\b"),
-        (_NAMED, r"\bis\b"),
-    )
-)
-"""Beginnings of words in names of labels, the most confident first."""
-_MEASURES: Final = frozenset({"count", "num", "number", "total", "rate", "previous", "prior", "last", "days"})
-"""Words in names of what was before the event."""
+_LABELS: Final = tuple((score, re.compile(pattern)) for score, pattern in _NAMES["labels"])
 _LAST: Final = 15
 _FIRST: Final = 10
 """What the place in a record adds."""
@@ -206,37 +194,12 @@ _SURE: Final = 75
 """From here on a field is an outcome, if it is not the label."""
 _MOST_CLASSES: Final = 20
 _LONGEST_CLASS: Final = 40
-_OUTCOME_WORDS: Final = frozenset(
-    {
-        *("refund", "refunded", "chargeback", "dispute", "disputed", "outcome", "result", "resolution"),
-        *("resolved", "closed", "decision", "verdict", "approved", "declined", "settled", "reviewed"),
-        *("cancelled", "canceled", "returned"),
-    }
-)
-_HOLDERS: Final = frozenset({"result", "decision"})
-"""Objects of these names may have everything in them."""
-UNDECIDED: Final = frozenset({"pending", "open", "new", "unknown", "processing", "unlabeled", "unlabelled"})
-"""Classes, in lower case, of what has no label yet."""
-_POSITIVE: Final = frozenset(
-    {
-        *("1", "true", "yes", "y", "spam", "fraud", "chargeback", "churned", "churn", "clicked"),
-        *("positive", "bad", "toxic", "malignant", "m", ">50k", "error"),
-    }
-)
-_IDS: Final = ("id", "uuid", "guid", "eventid", "messageid", "transactionid", "key")
-_ID_WORDS: Final = frozenset({"id", "uid", "uuid", "guid"})
-_NUMBER_WORDS: Final = frozenset({"nr", "no", "num", "number", "key", "ref", "index", "idx"})
-"""Last words in names of ids."""
+_IDS: Final[list[str]] = _NAMES["ranked"]["ids"]
+_TIMES: Final[list[str]] = _NAMES["ranked"]["times"]
 _LEAST_KNOWN: Final = 0.9
 """Share of records that must have an id."""
-_ENTITIES: Final = frozenset({"name", "username", "user", "customer", "account", "email", "ip"})
 _ENTITY_RATIO: Final = 0.3
 """Of values that name entities, such as users, to records: fewer are categories."""
-_TIMES: Final = (
-    *("timestamp", "eventtime", "time", "ts", "tsms", "createdat", "created", "occurredat"),
-    *("datetime", "date"),
-)
-_TIME_WORDS: Final = frozenset({"time", "timestamp", "ts", "date", "datetime", "created", "at", "when"})
 _EPOCH_SECONDS: Final = (946_684_800, 4_102_444_800)
 """2000 to 2100."""
 _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
@@ -272,7 +235,7 @@ def _may_be_label(field: Field) -> bool:
 
 
 def _label_score(field: Field) -> int:
-    if not _may_be_label(field) or field.words & _MEASURES:
+    if not _may_be_label(field) or field.words & WORDS["measures"]:
         return 0
     text = " ".join(sorted({*field.words, field.name}))
     score = next((score for score, pattern in _LABELS if pattern.search(text)), 0)
@@ -307,16 +270,16 @@ def _id_rank(field: Field) -> int:
         return 0
     if field.name in _IDS:
         return 1 + _IDS.index(field.name)
-    if field.words & _ID_WORDS:
+    if field.words & WORDS["ids"]:
         return 1 + len(_IDS)
-    is_number = any(field.name.endswith(word) for word in field.words & _NUMBER_WORDS)
+    is_number = any(field.name.endswith(word) for word in field.words & WORDS["numbers"])
     return 2 + len(_IDS) if is_number else 0
 
 
 def _names_records(field: Field) -> bool:
     """Return whether values are single words or count up one by one, as ids do."""
     values = [*field.known.values()]
-    if not field.name or is_time(field) or field.words & _TIME_WORDS:
+    if not field.name or is_time(field) or field.words & WORDS["times"]:
         return False
     if all(isinstance(value, str) for value in values):
         return all(len(value.split()) == 1 for value in values) and not field.are_numbers
@@ -333,7 +296,7 @@ def is_identifier(field: Field) -> bool:
 def is_entity(field: Field) -> bool:
     """Return whether a field names one of many that have records, such as users."""
     many = len(field.distinct) > max(_MOST_CLASSES, _ENTITY_RATIO * len(field.known))
-    return many and field.is_scalar and (field.name in _ENTITIES or bool(field.words & _ID_WORDS))
+    return many and field.is_scalar and (field.name in WORDS["entities"] or bool(field.words & WORDS["ids"]))
 
 
 def find_time(fields: Collection[Field]) -> Field | None:
@@ -356,7 +319,7 @@ def time_form(field: Field) -> str:
     values = [*field.known.values()]
     if values and all(_is_iso(value) and _has_zone(value) for value in values):
         return "ISO 8601"
-    if not field.words & _TIME_WORDS or not all(type(value) in {int, float} for value in values):
+    if not field.words & WORDS["times"] or not all(type(value) in {int, float} for value in values):
         return ""
     first, last = _EPOCH_SECONDS
     for unit, name in zip(_UNITS, ("seconds", "milliseconds", "microseconds", "nanoseconds"), strict=True):
@@ -381,9 +344,9 @@ def _has_zone(value: str) -> bool:
 
 def is_outcome(field: Field, label: Field) -> bool:
     """Return whether a name says that a field is decided after the event, as the label is."""
-    above = {word for key in field.keys[:-1] for word in words_of(key)} - _HOLDERS
+    above = {word for key in field.keys[:-1] for word in words_of(key)} - WORDS["holders"]
     is_other_label = _SURE <= _label_score(field) < _CERTAIN and _label_score(label) < _CERTAIN
-    return bool((above | field.words | {field.name}) & _OUTCOME_WORDS) or (
+    return bool((above | field.words | {field.name}) & WORDS["outcomes"]) or (
         is_other_label and field is not label
     )
 
@@ -420,5 +383,5 @@ def classes_of(names: Collection[str], count: Callable[[str], int]) -> list[str]
     """Order classes: of two the negative one first, which is the more common one if no name says so."""
     ordered = sorted(names)
     if len(ordered) == 2:  # noqa: PLR2004 - two classes
-        ordered.sort(key=lambda name: (name.lower() in _POSITIVE, -count(name)))
+        ordered.sort(key=lambda name: (name.lower() in WORDS["positive"], -count(name)))
     return ordered

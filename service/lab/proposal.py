@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from service.errors import InputFileError
 from service.lab.fields import (
-    MISSING,
-    UNDECIDED,
+    WORDS,
     Field,
     classes_of,
     elements_of,
@@ -273,7 +272,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     truths = {
         number: value
         for number, value in label.known.items()
-        if not (isinstance(value, str) and value.lower() in UNDECIDED)
+        if not (isinstance(value, str) and value.lower() in WORDS["undecided"])
     }
     counts = Counter(_class_name(value) for value in truths.values())
     if len(counts) < _BINARY:
@@ -413,7 +412,9 @@ def _entry(each: Field) -> tuple[str, str, str]:
     if each.are_numbers and each.words & {"id", "code", "zip"}:
         entry, why = f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
     elif each.are_texts_of_numbers:
-        said = sorted({value for value in each.values.values() if str(value).strip().lower() in MISSING})
+        said = sorted(
+            {value for value in each.values.values() if str(value).strip().lower() in WORDS["missing"]}
+        )
         meant = f": {', '.join(map(repr, said))}" if said else ""
         entry, why = f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
     elif each.are_numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from pathlib import Path
 
 from service.errors import TransportError
 from service.stream.protocol import Headers
@@ -12,29 +13,7 @@ APPLICATION_ID = 0x50455243
 """The letters PERC: by this id `file(1)` and the service recognise the file."""
 SCHEMA_VERSION = 1
 
-_TABLES = """
-CREATE TABLE logs (  -- a partition of a topic
-    id INTEGER PRIMARY KEY,
-    topic TEXT NOT NULL,
-    partition INTEGER NOT NULL,
-    first_offset INTEGER NOT NULL DEFAULT 0,
-    next_offset INTEGER NOT NULL DEFAULT 0,  -- kept here: it must grow even when every record is deleted
-    UNIQUE (topic, partition)
-);
-CREATE TABLE records (
-    place INTEGER PRIMARY KEY,  -- log and offset in one number: see `place_of`
-    timestamp_ms INTEGER NOT NULL,
-    key BLOB,
-    value BLOB,
-    headers BLOB  -- NULL: none
-);
-CREATE TABLE committed (
-    group_name TEXT NOT NULL,
-    log_id INTEGER NOT NULL,
-    next_offset INTEGER NOT NULL,
-    PRIMARY KEY (group_name, log_id)
-) WITHOUT ROWID;
-"""
+_TABLES = Path(__file__).with_name("schema.sql")
 
 _OFFSET_BITS = 40
 _LENGTH = struct.Struct("<I")
@@ -85,7 +64,7 @@ def check(connection: sqlite3.Connection, name: str) -> None:
 
 def create(connection: sqlite3.Connection) -> None:
     """Write the tables and the file's identity; inside a transaction."""
-    for statement in _TABLES.split(";\n"):
+    for statement in _TABLES.read_text(encoding="utf-8").split(";\n"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

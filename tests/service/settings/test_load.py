@@ -12,11 +12,11 @@ from service.settings.declaration import Decides, declaration
 from service.settings.fields import FIELDS, SECRETS, TABLES
 from service.settings.kafka import KafkaClient, KafkaSettings
 from service.settings.load import (
+    instead_of,
     load_settings,
     option_settings,
     setting_values,
 )
-from service.settings.removed import instead_of
 from service.stream.opening import open_transport
 
 

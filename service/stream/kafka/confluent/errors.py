@@ -9,44 +9,18 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import (
-    AccessRefused,
-    ConfigurationError,
-    OwnershipLost,
     ServiceError,
-    TopicMissing,
     TransactionFailed,
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.errors import MEANINGS, by_name, hinted, same_instance
+from service.stream.kafka.errors import TABLE, hinted, meanings, same_instance
 
-# librdkafka's own, which begin with _.
-OWN_MEANINGS: Final[dict[type[ServiceError], str]] = {
-    TransportUnavailable: """
-        _ALL_BROKERS_DOWN _DESTROY_BROKER _INTR _IN_PROGRESS _ISR_INSUFF _MSG_TIMED_OUT _NODE_UPDATE _NOENT
-        _OUTDATED _PREV_IN_PROGRESS _QUEUE_FULL _RESOLVE _RETRY _SSL _TIMED_OUT _TIMED_OUT_QUEUE _TRANSPORT
-        _UNKNOWN_BROKER _UNKNOWN_PARTITION _WAIT_CACHE _WAIT_COORD
-    """,  # a partition that was added is not known to all clients at once
-    OwnershipLost: "_ASSIGNMENT_LOST _FENCED _MAX_POLL_EXCEEDED",
-    TransactionFailed: "_GAPLESS_GUARANTEE _INCONSISTENT _PURGE_INFLIGHT _PURGE_QUEUE",
-    TopicMissing: "_UNKNOWN_TOPIC",
-    AccessRefused: "_AUTHENTICATION",
-    ConfigurationError: "_INVALID_ARG _NOT_CONFIGURED",
-}
-# What librdkafka calls otherwise than the protocol's table does.
-_CALLED: Final = {
-    "CORRUPT_MESSAGE": "INVALID_MSG",
-    "INVALID_FETCH_SIZE": "INVALID_MSG_SIZE",
-    "INVALID_REPLICATION_ASSIGNMENT": "INVALID_REPLICA_ASSIGNMENT",
-    "INVALID_TOPIC": "TOPIC_EXCEPTION",
-    "MESSAGE_SIZE_TOO_LARGE": "MSG_SIZE_TOO_LARGE",
-    "STALE_CONTROLLER_EPOCH": "STALE_CTRL_EPOCH",
-    "UNKNOWN_TOPIC_OR_PARTITION": "UNKNOWN_TOPIC_OR_PART",
-}
+_CALLED: Final[dict[str, str]] = TABLE["called"]
 # By code. An older librdkafka does not have all of them.
 MEANING_OF: Final = {
     getattr(KafkaError, called): meaning
-    for name, meaning in (by_name(MEANINGS) | by_name(OWN_MEANINGS)).items()
+    for name, meaning in (meanings("protocol") | meanings("librdkafka")).items()
     if hasattr(KafkaError, called := _CALLED.get(name, name))
 }
 

@@ -21,10 +21,9 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.stream.kafka.errors import (
-    MEANINGS,
     away,
-    by_name,
     hinted,
+    meanings,
     no_tls,
     same_instance,
     unresolved,
@@ -56,7 +55,7 @@ _CODEC_HINT: Final = (
     "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
     "--kafka-client confluent, which reads all"
 )
-_MEANING_OF: Final = by_name(MEANINGS)
+_MEANING_OF: Final = meanings("protocol")
 
 
 def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:

@@ -26,7 +26,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.errors import HINTS, MEANINGS, GenerationChanged, by_name
+from service.stream.kafka.errors import HINTS, GenerationChanged, meanings
 from service.stream.kafka.kafka_python import consumer as adapter
 from service.stream.kafka.kafka_python import private
 from service.stream.kafka.kafka_python.consumer import RecordConsumer
@@ -34,7 +34,6 @@ from service.stream.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, t
 from service.stream.kafka.kafka_python.producer import DeadlineProducer
 from service.stream.partitioner import partition_for_key
 from service.stream.records import Output, Record
-from tests.support.kafka_errors import PROTOCOL
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -53,7 +52,7 @@ def every_kafka_error():
 
 KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
 PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "errno", None), int)]
-BY_NAME = dict.fromkeys(PROTOCOL, TransportError) | by_name(MEANINGS)
+BY_NAME = meanings("protocol")
 
 
 def test_every_error_of_kafka_has_a_meaning():
