@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.chaos.presets import LONG, SHORT
 from tests.support.chaos_stream import ChaosStream, services

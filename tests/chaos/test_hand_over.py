@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.chaos.presets import APART, HTTP, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log

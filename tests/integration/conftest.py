@@ -10,7 +10,7 @@ from functools import partial
 from itertools import repeat
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS, Site
+from tests.support.kafka_site import KAFKA_CLIENTS, Site
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
-from tests.support.kafka_place import numbered, owner, values
+from tests.support.kafka_site import numbered, owner, values
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
 

@@ -4,7 +4,7 @@ import contextlib
 import re
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.integration.conftest import Stream
 from tests.support.perceptron_process import PerceptronProcess

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from tests.support.kafka_place import (
+from tests.support.kafka_site import (
     DEADLINE_SECONDS,
     KAFKA_CLIENTS,
     Member,

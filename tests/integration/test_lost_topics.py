@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
-from tests.support.kafka_place import DEADLINE_SECONDS
+from tests.support.kafka_site import DEADLINE_SECONDS
 
 from service.errors import CheckpointError, InputLost
 from service.loop.context import Context

@@ -9,7 +9,7 @@ import time
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims

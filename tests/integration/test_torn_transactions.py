@@ -6,7 +6,7 @@ import contextlib
 import os
 
 import pytest
-from tests.support.kafka_place import Site, eventually, numbered, owner, values
+from tests.support.kafka_site import Site, eventually, numbered, owner, values
 
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient

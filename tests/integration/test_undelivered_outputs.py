@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from tests.support.kafka_place import owner, values
+from tests.support.kafka_site import owner, values
 
 from service.errors import (
     MessageTooLarge,

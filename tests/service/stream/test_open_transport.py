@@ -5,7 +5,7 @@ import sys
 import threading
 
 import pytest
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 from service.errors import ConfigurationError, TransportError, TransportUnavailable
 from service.stream.opening import open_transport
