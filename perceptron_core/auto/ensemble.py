@@ -351,7 +351,7 @@ class Ensemble(Learners):
             "rules": rules,
             "mixers": list(map(Mixer.get_state, self.mixers)),
             "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
-            "evaluated": memoryview(self.judged)[: self.n].tolist(),
+            "judged": memoryview(self.judged)[: self.n].tolist(),
             **({"history": self.history.get_state()} if self.n_history() else {}),
         }
 
@@ -373,7 +373,7 @@ class Ensemble(Learners):
             self.history.set_state(state["history"])
         for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes
-        for k, labels in enumerate(restored.several(state["evaluated"], restored.size, self.n)):
+        for k, labels in enumerate(restored.several(state["judged"], restored.size, self.n)):
             self.judged[k] = labels
 
 

@@ -155,7 +155,7 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
     assert not ran.exists()
     if is_import:
         assert result.exit_code == 2
-        assert f"model.bin was made with {name}, which is not a built-in model" in result.stderr
+        assert f"model.bin was made with {name}, which is code, not a built-in model" in result.stderr
         assert f"hint: --model {name}" in result.stderr
     else:
         assert result.exit_code == 0, result.stderr

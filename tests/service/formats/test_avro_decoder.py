@@ -118,7 +118,7 @@ def test_compiled_and_interpreted_code_stop_at_the_same_depth(schema, data):
         ("string", b"\x06ab", "3 bytes are wanted at byte 1, 2 are there"),
         ("string", b"\x05", "-3 bytes are wanted"),
         ("long", b"\xff" * 11, "more than ten bytes"),
-        ("int", b"\x02\x00", "1 bytes are left behind"),
+        ("int", b"\x02\x00", "1 bytes are left after"),
         ("boolean", b"\x02", "2 is not a boolean"),
         (["null", "int"], b"\x04", "2 is none of 2"),
         ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\x0f", "more than 10080 values in 5 bytes"),

@@ -98,7 +98,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ),
         ("avro", AVRO, b'{"id": "a"}', Reason.NO_SCHEMA, "magic byte"),
         ("avro", AVRO, SEVEN + b"\x06ab", Reason.INVALID_DATA, "not written with its schema"),
-        ("avro", Schema("AVRO", (b'"int"',)), SEVEN + b"\x00", Reason.NOT_AN_OBJECT, "no record"),
+        ("avro", Schema("AVRO", (b'"int"',)), SEVEN + b"\x00", Reason.NOT_AN_OBJECT, "is not a record"),
         ("json-schema", Schema("JSON", (b"{}",)), SEVEN + b"{", Reason.INVALID_JSON, "EOF"),
     ],
 )

@@ -134,7 +134,7 @@ def test_json_has_every_weight_of_every_linear_learner(given):
 @pytest.mark.parametrize("name", sorted({*learners()} - {*LINEAR}))
 def test_every_other_learner_is_refused_with_a_way_that_takes_it(name):
     model = make_learner(name, {}).model
-    with pytest.raises(ConfigurationError, match="no linear model") as refused:
+    with pytest.raises(ConfigurationError, match="is not a linear model") as refused:
         linear_model(model, Settings(model=name))
     assert "perceptron predict" in refused.value.hint
 
@@ -185,8 +185,8 @@ def test_scikit_learn_gives_the_same_scores_and_labels(given):
 @pytest.mark.parametrize(
     ("form", "given", "reason"),
     [
-        (as_onnx, {"model": "perceptron"}, "no columns"),
-        (as_sklearn, {"model": "perceptron", "hash_bits": 8}, "no columns"),
+        (as_onnx, {"model": "perceptron"}, "are not columns"),
+        (as_sklearn, {"model": "perceptron", "hash_bits": 8}, "are not columns"),
         (as_sklearn, {"model": "perceptron", "normalize": "l2", "texts": False}, "normalize=l2"),
         (as_sklearn, {"model": "normalized-adagrad", "texts": False}, "larger than all before"),
     ],

@@ -164,7 +164,8 @@ def test_export_says_how_code_is_run_that_a_checkpoint_names(checkpoint, stream,
     refused = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
     assert refused.exit_code == 2
     assert (
-        "model: checkpoints[0] was made with model.py:make, which is not a built-in model" in refused.stderr
+        "model: checkpoints[0] was made with model.py:make, which is code, not a built-in model"
+        in refused.stderr
     )
     assert "hint: --model model.py:make, if you trust it" in refused.stderr
     named = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--model", "model.py:make")

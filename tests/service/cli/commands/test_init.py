@@ -115,7 +115,7 @@ def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
         ("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(2000), "the header row is not UTF-8"),
         ("zipped.ndjson", gzip.compress(b'{"id": 1}', mtime=0), "the content is gzip, not ndjson"),
         ("numbers.ndjson", b"1\n2\n", "none of 2 records is a JSON object"),
-        ("one.csv", b"id,x,label\n" + b"1,1,no\n2,2,no\n", "the label, is not a wherever it is known"),
+        ("one.csv", b"id,x,label\n" + b"1,1,no\n2,2,no\n", "the label, is no wherever it is known"),
         ("text.tsv", b"ham\thi\n", "its rows are events already"),
         ("none.csv", b"id,label\n1,yes\n2,no\n", "there is no field to learn from"),
     ],

@@ -83,7 +83,7 @@ class Stage:
     ("topics", "which"),
     [
         (["predictions"], "the topic predictions"),
-        (["predictions", "letters", "predictions"], "one of the topics dead letters, predictions"),
+        (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
     ],
 )
 def test_a_record_that_is_too_large_is_refused_with_the_topics_that_it_may_be_for(topics, which):
