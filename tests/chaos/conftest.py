@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.chaos.presets import LONG, SHORT
 from tests.support.chaos_stream import ChaosStream, services
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 pytest.register_assert_rewrite("tests.support.exactly_once")
 

@@ -3,12 +3,12 @@
 import time
 
 import pytest
-from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import DEADLINE_SECONDS, Feeder
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("place", KAFKA_CLIENTS, indirect=True)]
 PARTITIONS = 4

@@ -10,10 +10,10 @@ from functools import partial
 from itertools import repeat
 
 import pytest
-from tests.support.kafka_site import KAFKA_CLIENTS, Site
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
+from tests.support.kafka_site import KAFKA_CLIENTS, Site
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
 from tests.support.schema_registry import SchemaRegistryServer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
-from tests.support.kafka_site import numbered, owner, values
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from tests.support.kafka_site import numbered, owner, values
 
 pytestmark = pytest.mark.kafka
 

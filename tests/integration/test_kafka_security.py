@@ -4,9 +4,9 @@ import contextlib
 import re
 
 import pytest
-from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.integration.conftest import Stream
+from tests.support.kafka_site import KAFKA_CLIENTS
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
 from tests.support.secured_kafka import (

@@ -17,17 +17,6 @@ from typing import TypeVar
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from tests.support.kafka_site import (
-    DEADLINE_SECONDS,
-    KAFKA_CLIENTS,
-    Member,
-    eventually,
-    numbered,
-    owner,
-    raw_transaction,
-    said,
-    values,
-)
 
 from service.errors import (
     ConfigurationError,
@@ -42,6 +31,17 @@ from service.stream.kafka.kafka_python.producer import DeadlineProducer
 from service.stream.protocol import Output
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
+from tests.support.kafka_site import (
+    DEADLINE_SECONDS,
+    KAFKA_CLIENTS,
+    Member,
+    eventually,
+    numbered,
+    owner,
+    raw_transaction,
+    said,
+    values,
+)
 from tests.support.speed import patience
 
 pytestmark = pytest.mark.kafka

@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
-from tests.support.kafka_site import DEADLINE_SECONDS
 
 from service.errors import CheckpointError, InputLost
 from service.loop.context import Context
@@ -16,6 +15,7 @@ from service.loop.runner import Runner
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from tests.integration.conftest import Stream
+from tests.support.kafka_site import DEADLINE_SECONDS
 from tests.support.reference_streams import phishing_events
 
 pytestmark = pytest.mark.kafka

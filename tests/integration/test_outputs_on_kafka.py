@@ -10,6 +10,7 @@ from hashlib import sha256
 import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
 from tests.support.kafka_site import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]

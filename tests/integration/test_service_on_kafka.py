@@ -9,10 +9,10 @@ import time
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
-from tests.support.kafka_site import KAFKA_CLIENTS
 
 from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
+from tests.support.kafka_site import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
 from tests.support.speed import patience
 

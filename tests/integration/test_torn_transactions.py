@@ -6,11 +6,11 @@ import contextlib
 import os
 
 import pytest
-from tests.support.kafka_site import Site, eventually, numbered, owner, values
 
 from service.errors import TransportError
 from service.settings.kafka import KafkaClient
 from tests.support.holding_proxy import PRODUCE, TXN_OFFSET_COMMIT, Loss, proxied_broker
+from tests.support.kafka_site import Site, eventually, numbered, owner, values
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 

@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from tests.support.kafka_site import owner, values
 
 from service.errors import (
     MessageTooLarge,
@@ -18,6 +17,7 @@ from service.errors import (
 from service.stream.batches import OutputBatch
 from service.stream.kafka.limits import CLIENT_LIMIT
 from service.stream.protocol import Output
+from tests.support.kafka_site import owner, values
 
 pytestmark = [
     pytest.mark.kafka,

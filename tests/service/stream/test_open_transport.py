@@ -5,10 +5,10 @@ import sys
 import threading
 
 import pytest
-from tests.support.kafka_site import KAFKA_CLIENTS
 
 from service.errors import ConfigurationError, TransportError, TransportUnavailable
 from service.stream.opening import open_transport
+from tests.support.kafka_site import KAFKA_CLIENTS
 
 
 @pytest.mark.parametrize("place", ["new/here.db", "~/new/here.db"])
