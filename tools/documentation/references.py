@@ -26,6 +26,7 @@ from service.stream.protocol import Record
 _GENERATED: Final = (
     "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
 )
+PROSE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 GUARANTEES: Final = Path(__file__).parents[2] / "tests" / "guarantees.toml"
 RECORDS: Final = Path(__file__).parents[2] / "docs" / "project" / "records"
 _WIDTH: Final = 100
@@ -47,8 +48,8 @@ def references() -> dict[str, str]:
         "functions": functions(),
         "tests": tests(),
     }
-    found = {f"reference/{name}.md": text for name, text in pages.items()}
-    found["project/records/index.md"] = records()
+    found = {f"reference/{name}.md": f"{PROSE[name]}\n{text}" for name, text in pages.items()}
+    found["project/records/index.md"] = f"{PROSE['records']}\n{records()}\n"
     return {path: _GENERATED + text for path, text in found.items()}
 
 
@@ -70,11 +71,7 @@ def _commands_of(name: str, command: click.Command) -> Iterator[tuple[str, click
 def commands() -> str:
     """List every command with its help."""
     sections = [f"## {name}\n\n```text\n{_help(name, command)}\n```\n" for name, command in command_tree()]
-    return (
-        "# Commands\n\nData goes to stdout, everything else to stderr. Exit codes: 0 success, 1 failure, "
-        "2 wrong usage or setting, 130 interrupted. `python -m service` is the same program.\n\n"
-        + "\n".join(sections)
-    )
+    return "\n".join(sections)
 
 
 def _help(name: str, command: click.Command) -> str:
@@ -93,14 +90,7 @@ def settings() -> str:
         for table, model in TABLES.items()
         for name, schema in model.model_json_schema()["properties"].items()
     ]
-    return (
-        "# Settings\n\nA value comes from the command line, else from the environment, else from `.env` in "
-        "the working directory, else from the file named with `--config`, else it is the default. "
-        "`perceptron config show` prints each value in force and where it came from. In TOML the name is "
-        'the key: `kafka.client_id = "spam"`. A setting without an option is given by environment or file; '
-        "secrets always are, as other users of a machine can see its command lines. A secret may be in a "
-        "file of its own, named by its setting with `_file` after it.\n\n" + "\n".join(sections)
-    )
+    return "\n".join(sections)
 
 
 def _setting(name: str, schema: Mapping[str, Any]) -> str:
@@ -169,19 +159,9 @@ def messages() -> str:
     """Describe each kind of message, and the reasons of dead letters."""
     sections = [_message(kind) for kind in KINDS]
     reasons = "\n".join(f"- `{reason}`" for reason in Reason)
-    return (
-        "# Messages\n\nJSON objects in UTF-8. Unknown fields are refused, numbers must be finite. "
-        "If a field is there twice, the last one counts. "
-        "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
-        + "\n".join(sections)
-        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and these headers "
-        f"more: {', '.join(f'`{name}`' for name in ORIGIN_HEADERS)}. "
-        "They are the last ones: a header of such a name before them is the record's. "
-        "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
-        "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
-        "`source.key_size` the size of its key, `source.headers` the number of its headers. "
-        f"The reasons:\n\n{reasons}\n"
-    )
+    headers = ", ".join(f"`{name}`" for name in ORIGIN_HEADERS)
+    sections.append(PROSE["dead_letters"].format(headers=headers, reasons=reasons))
+    return "\n".join(sections)
 
 
 def _message(kind: str) -> str:
@@ -199,12 +179,7 @@ def metrics() -> str:
     families = sorted(exported_families(), key=lambda family: family.name)
     ours = [family for family in families if family.name.startswith("perceptron_")]
     others = [family for family in families if family not in ours]
-    return (
-        "# Metrics\n\n`GET /metrics` gives them in Prometheus' text format or, if asked for, as "
-        "OpenMetrics. Cumulative counts belong to the models: they are committed with them, and resume after "
-        "a restart where they stopped. Units are base units; ratios are 0 to 1. Those without our prefix are "
-        "of the process itself.\n\n" + "\n".join(map(_metric, [*ours, *others]))
-    )
+    return "\n".join(map(_metric, [*ours, *others]))
 
 
 def _metric(family: Metric) -> str:
@@ -254,11 +229,7 @@ def learners() -> str:
     members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
     documented = [f"::: perceptron_core.{name}\n{members}" for name in names]
     documented.append("::: perceptron_core.formats.sklearn.PerceptronEstimator\n")
-    return (
-        "# Learners\n\nEach is a `river.base.Classifier` but for `StructuredPerceptron`, `BatchPerceptron` "
-        "and the scikit-learn estimator. Beside what is shown they have River's `predict_proba_one`, "
-        "`learn_many`, `predict_many`, `clone`, `debug_one`.\n\n" + "\n".join(documented)
-    )
+    return "\n".join(documented)
 
 
 def functions() -> str:
@@ -268,7 +239,7 @@ def functions() -> str:
         for name in perceptron_core.__all__
         if not _learns(getattr(perceptron_core, name)) and not name.startswith("__")
     ]
-    return "# Training and theory\n\n" + "\n".join(f"::: perceptron_core.{name}\n" for name in names)
+    return "\n".join(f"::: perceptron_core.{name}\n" for name in names)
 
 
 def tests() -> str:
@@ -278,10 +249,7 @@ def tests() -> str:
         f"## {promise}\n\n{_table(('Tried by', 'Test'), [(by, f'`{test}`') for by, test in tried.items()])}\n"
         for promise, tried in promises.items()
     ]
-    return (
-        "# Tests of the guarantees\n\nThe tests, below `tests/`, that try to break each of the "
-        "[guarantees](../explanation/guarantees.md).\n\n" + "\n".join(sections)
-    )
+    return "\n".join(sections)
 
 
 def records() -> str:
@@ -290,14 +258,7 @@ def records() -> str:
         f"- [{path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}]({path.name})"
         for path in sorted(RECORDS.glob("[0-9]*.md"))
     ]
-    return (
-        "# Design records\n\nEach record states one decision: its context, the decision, its consequences, "
-        "and what was measured on the day of the decision, as processor time on a shared machine of two "
-        "cores unless stated otherwise. [Benchmarks](../benchmarks.md) has the current results. ×0.95 means "
-        "5 % fewer. If a decision is reversed, its record is deleted or rewritten.\n\n"
-        + "\n".join(titles)
-        + "\n"
-    )
+    return "\n".join(titles)
 
 
 def _learns(value: object) -> bool:
