@@ -60,8 +60,6 @@ cdef class Ensemble(Learners):
     cdef double[::1] inputs
     cdef double[::1] all_inputs
     cdef double[::1] answers
-    cdef double[::1] mistakes
-    cdef double[::1] judged
 
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
@@ -93,8 +91,19 @@ cdef class Ensemble(Learners):
     cdef read_history(self, const double[::1] context, Py_ssize_t start)
 
     @cython.locals(
-        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1], discount=double, is_wrong=bint
+        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1]
     )
     cdef learn(
         self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead, bint recalled
     )
+
+
+cdef class ExpertMistakes:
+    cdef double[::1] all
+    cdef double[::1] recent
+    cdef double[::1] labels
+
+    @cython.locals(
+        k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, first=Ensemble, ensemble=Ensemble
+    )
+    cdef count(self, list ensembles, unsigned char[::1] speaks, Py_ssize_t number, double discount)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, Final
 
@@ -175,10 +175,6 @@ class Ensemble(Learners):
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
         self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
         self.answers = doubles(MOST_EXPERTS)
-        self.mistakes = doubles(MOST_EXPERTS)
-        """Of each learner, discounted."""
-        self.judged = doubles(MOST_EXPERTS)
-        """The labels that each learner was evaluated by, discounted alike."""
 
     def join(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
@@ -271,7 +267,6 @@ class Ensemble(Learners):
         self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead, recalled: bool
     ) -> None:
         """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
-        discount = lead.discount
         self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
@@ -283,14 +278,9 @@ class Ensemble(Learners):
         self.history.count(target)
         for k in range(self.n):
             if speaks[self.maps[k]]:
-                rule = self.rules[k]
-                is_wrong = (self.inputs[k] > 0.0) != target  # as it answered when the event was predicted
-                self.mistakes[k] = discount * self.mistakes[k] + is_wrong
-                self.judged[k] = discount * self.judged[k] + 1.0
-                if self.scores[k] != 0.0 and (self.inputs[k] > 0.0) != (self.scores[k] > 0.0):
-                    rule.n_mistakes += 1 if is_wrong else -1
                 if self._left[self.maps[k]]:
                     continue
+                rule = self.rules[k]
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
@@ -329,14 +319,6 @@ class Ensemble(Learners):
         """Return the score of a learner at the event shown, and the log-odds it was taken for."""
         return self.scores[number], self.inputs[number]
 
-    def recent_mistakes(self, number: int) -> float:
-        """Return the mistakes of a learner, discounted."""
-        return self.mistakes[number]
-
-    def recent_labels(self, number: int) -> float:
-        """Return the labels that a learner was evaluated by, discounted."""
-        return self.judged[number]
-
     def map_of(self, number: int) -> int:
         """Return the map of a learner."""
         return self.maps[number]
@@ -350,8 +332,6 @@ class Ensemble(Learners):
         return {
             "rules": rules,
             "mixers": list(map(Mixer.get_state, self.mixers)),
-            "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
-            "judged": memoryview(self.judged)[: self.n].tolist(),
             **({"history": self.history.get_state()} if self.n_history() else {}),
         }
 
@@ -371,10 +351,50 @@ class Ensemble(Learners):
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
         if self.n_history():
             self.history.set_state(state["history"])
-        for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
-            self.mistakes[k] = mistakes
-        for k, labels in enumerate(restored.several(state["judged"], restored.size, self.n)):
-            self.judged[k] = labels
+
+
+class ExpertMistakes:
+    """Counts the events whose class each learner got wrong; of several, it decides for the likeliest."""
+
+    def __init__(self) -> None:
+        self.all = doubles(MOST_EXPERTS)
+        self.recent = doubles(MOST_EXPERTS)
+        """The same, discounted."""
+        self.labels = doubles(MOST_EXPERTS)
+        """The labels that each learner was evaluated by, discounted alike."""
+
+    def count(self, ensembles: list[Ensemble], speaks: bytearray, number: int, discount: float) -> None:
+        """Evaluate the learners, as they answered when an event was predicted, by its class."""
+        first = ensembles[0]
+        for k in range(first.n):
+            if speaks[first.maps[k]]:
+                best = 1 if len(ensembles) == 1 and first.inputs[k] > 0.0 else 0
+                highest = first.inputs[k]
+                for j in range(1, len(ensembles)):
+                    ensemble = ensembles[j]
+                    if ensemble.inputs[k] > highest:
+                        best, highest = j, ensemble.inputs[k]
+                is_wrong = best != number
+                self.all[k] += is_wrong
+                self.recent[k] = discount * self.recent[k] + is_wrong
+                self.labels[k] = discount * self.labels[k] + 1.0
+
+    def of(self, number: int) -> tuple[int, float, float]:
+        """Return the mistakes of a learner, and its mistakes and labels, discounted."""
+        return int(self.all[number]), self.recent[number], self.labels[number]
+
+    def get_state(self, n: int) -> list[list[float]]:
+        """Return what is counted of n learners."""
+        return [each[:n].tolist() for each in self._counts()]
+
+    def set_state(self, state: Sequence[Any], n: int) -> None:
+        """Take what `get_state` returned. Raises ValueError for anything else."""
+        for counts, known in zip(self._counts(), state, strict=True):
+            for k, count in enumerate(restored.several(known, restored.size, n)):
+                counts[k] = count
+
+    def _counts(self) -> list[Any]:
+        return [memoryview(self.all), memoryview(self.recent), memoryview(self.labels)]
 
 
 def _scalars_of(rule: Any) -> restored.State:

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from math import fsum
 from typing import Any, Final, NamedTuple
 
-from perceptron_core.auto.ensemble import Ensemble
+from perceptron_core.auto.ensemble import Ensemble, ExpertMistakes
 from perceptron_core.auto.plan import CHARACTERS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.mixture import ExpertStatus
@@ -44,7 +44,9 @@ class Addend(NamedTuple):
     contribution: float
 
 
-def statuses(ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]]) -> list[ExpertStatus]:
+def statuses(
+    ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]], mistakes: ExpertMistakes
+) -> list[ExpertStatus]:
     """Return the learners: their weights in the answer that leads and in each mixer's, and their mistakes."""
     if not ensembles:
         return []
@@ -52,14 +54,7 @@ def statuses(ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]]) 
     columns = [weights, *([each.weights_in(m) for each in ensembles] for m in n_mixers)]
     means = [[sum(of_one) / len(ensembles) for of_one in zip(*each, strict=True)] for each in columns]
     return [
-        ExpertStatus(
-            name,
-            means[0][k],
-            sum(each.rules[k].n_mistakes for each in ensembles),
-            sum(each.recent_mistakes(k) for each in ensembles),
-            sum(each.recent_labels(k) for each in ensembles),
-            tuple(of_mixer[k] for of_mixer in means[1:]),
-        )
+        ExpertStatus(name, means[0][k], *mistakes.of(k), tuple(of_mixer[k] for of_mixer in means[1:]))
         for k, name in enumerate(ensembles[0].names)
     ]
 

@@ -1,7 +1,7 @@
 # The C types of rule.py, for compiled code.
 cimport cython
 
-from perceptron_core.auto.ensemble cimport Ensemble
+from perceptron_core.auto.ensemble cimport Ensemble, ExpertMistakes
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 from perceptron_core.auto.several_classes cimport SeveralClasses
 from perceptron_core.elementary cimport log
@@ -53,6 +53,7 @@ cdef class AutoRule:
     cdef list _absent
     cdef const double[::1] _no_context
     cdef readonly Lead lead
+    cdef ExpertMistakes _mistakes
     cdef public long long n_mistakes
     cdef public long long n_updates
 

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, n_ensembles
+from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, ExpertMistakes, n_ensembles
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
 from perceptron_core.auto.feature_maps import NamedMaps
 from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
@@ -137,7 +137,7 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self._together = SeveralClasses()
+        self._together, self._mistakes = SeveralClasses(), ExpertMistakes()
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
         self._note_absent()
         self._no_context = context_numbers(b"")
@@ -233,7 +233,8 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the answer that leads, and their mistakes."""
-        return statuses(self.ensembles, [each.given_weights(self.lead) for each in self.ensembles])
+        weights = [each.given_weights(self.lead) for each in self.ensembles]
+        return statuses(self.ensembles, weights, self._mistakes)
 
     def _fresh(self, number: int) -> Ensemble:
         made = Ensemble(
@@ -328,6 +329,7 @@ class AutoRule:
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
         self._judge(number)
+        self._mistakes.count(self.ensembles, self.maps.speaks, number, self.lead.discount)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)
@@ -401,6 +403,7 @@ class AutoRule:
             "groups": [*self.groups],
             "maps": maps,
             "ensembles": ensembles,
+            "experts": self._mistakes.get_state(self.ensembles[0].n if ensembles else 0),
             **self.lead.get_state(),
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,
@@ -425,4 +428,5 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
+        self._mistakes.set_state(state["experts"], self.ensembles[0].n if self.ensembles else 0)
         self.lead.set_state(state)

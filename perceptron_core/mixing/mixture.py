@@ -33,7 +33,7 @@ class ExpertStatus(NamedTuple):
     weight: float
     """Of its log-odds in the answer that leads; of several classes, the mean."""
     mistakes: int
-    """All it made; of several classes, telling each from the others."""
+    """Events whose class it got wrong, of all it was evaluated by."""
     recent_mistakes: float
     """The same, older ones discounted."""
     recent_labels: float

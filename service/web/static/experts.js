@@ -13,7 +13,7 @@ export function showExperts(mixture, classes) {
   if (at("leader").textContent !== sentence) at("leader").textContent = sentence;
   at("experts-count").textContent = count(mixture.experts.length);
   at("experts-of-classes").hidden = classes.length <= 2;
-  if (at("all-experts").open) show(at("experts-table"), expertsTable(mixture.experts, classes.length > 2));
+  if (at("all-experts").open) show(at("experts-table"), expertsTable(mixture.experts));
 }
 
 function leaderSentence(leader) {

@@ -51,17 +51,16 @@ export function termsTable(fields) {
   return table([["Field"], ["Against", "number"], ["For", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-// Of several classes, an expert may err more than once at an event, once a class: its mistakes are not count of events.
-export function expertsTable(experts, isMulticlass) {
+export function expertsTable(experts) {
   const largest = Math.max(...experts.map(({ weight }) => Math.abs(weight)));
   const rows = experts.map(({ name, weight, mistakes, recent_error: error }) => [
     element("th", { scope: "row" }, name),
     signedCell(weight, share),
     bar(weight, largest),
-    ...(isMulticlass ? [] : [element("td", { class: "number" }, count(mistakes))]),
+    element("td", { class: "number" }, count(mistakes)),
     element("td", { class: "number" }, percent(error)),
   ]);
-  return table([["Expert"], ["Weight", "number"], ["− 0 +", "bar middle"], ...(isMulticlass ? [] : [["Mistakes", "number"]]), ["Error", "number"]], rows);
+  return table([["Expert"], ["Weight", "number"], ["− 0 +", "bar middle"], ["Mistakes", "number"], ["Error", "number"]], rows);
 }
 
 export function contributionsTable({ contributions, bias }) {

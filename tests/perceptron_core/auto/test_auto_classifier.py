@@ -298,3 +298,15 @@ def test_the_score_of_several_classes_is_that_of_the_predicted_one(stream):
 
 def test_a_model_that_knows_no_class_has_no_score():
     assert AutoClassifier().score_one({"a": 1.0}) == 0.0
+
+
+@pytest.mark.parametrize("made", [CharacterNaiveBayes, NearestNeighbors])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_an_expert_alone_errs_at_the_events_at_which_the_model_errs(made, n_classes):
+    model, draw = made(), random.Random(2)
+    for n in range(200):
+        number = n % n_classes
+        model.learn_one({"a": draw.gauss(number, 0.7), "text": f"word{number} {draw.random()}"}, number)
+        if n == n_classes:
+            early = model.n_mistakes - model.experts[0].mistakes
+    assert 0 < model.experts[0].mistakes == model.n_mistakes - early
