@@ -16,7 +16,7 @@ from service.files import rows, text_files
 from service.files.sources import FORMATS, open_source
 from service.settings.mapping import EventSettings
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "data" / "files.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "file-formats.md"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def events(messages):
 @pytest.mark.parametrize("form", FORMATS.values(), ids=str)
 def test_each_format_is_documented_with_its_extensions(form):
     extensions = ", ".join(f"`{each}`" for each in form.extensions)
-    assert f"\n| `{form}` | {extensions} | " in GUIDE.read_text(encoding="utf-8")
+    assert f"\n| `{form}` | {extensions} | " in REFERENCE.read_text(encoding="utf-8")
 
 
 def test_ndjson_passes_through_byte_for_byte(messages):
