@@ -55,6 +55,8 @@ _BYTES_OF_CHARACTERS: Final = 16 << MOST_BITS
 """Of the counts of a class, for which there may be twice the room."""
 _BYTES_A_CLASS: Final = 8192
 """Of learners of several classes: of empty columns, or an empty ensemble."""
+_BYTES_A_CELL: Final = 8
+"""Of a feature, a class has a cell in each column, also where the data has none."""
 
 
 class Model(Protocol):
@@ -221,7 +223,13 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
             grown += _BYTES_OF_CHARACTERS
         return n * (grown if state["groups"] else _BYTES_A_CLASS)
     cls: Any = class_of(name) or object
-    return _BYTES_A_CLASS * len(state[next(iter(cls.STATE))]) if issubclass(cls, MulticlassClassifier) else 0
+    if not issubclass(cls, MulticlassClassifier):
+        return 0
+    n_classes = len(state[next(iter(cls.STATE))])
+    learned = [state[each] for each in cls.STATE if isinstance(state[each], Mapping)]
+    columns = [[cells for cells in each.values() if isinstance(cells, Mapping)] for each in learned]
+    features = {feature for column in columns for cells in column for feature in cells}
+    return n_classes * (_BYTES_A_CLASS + _BYTES_A_CELL * len([*filter(None, columns)]) * len(features))
 
 
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:

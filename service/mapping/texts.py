@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import encodings
 import re
-from codecs import lookup
 from collections.abc import Iterator
 from datetime import UTC
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 from email.utils import getaddresses, parsedate_to_datetime
+from encodings import normalize_encoding
+from encodings.aliases import aliases
 from html import unescape
 from itertools import islice
+from pkgutil import iter_modules
 from typing import Any, Final
 
 _OPENING: Final = re.compile(r"<(?:(!--)|[!?]|/?([A-Za-z][A-Za-z0-9]*))")
@@ -61,8 +64,8 @@ _MOST_HEAD_BYTES: Final = 65_536
 """Of the headers of a mail; of its parts a sixteenth. What is longer is left out."""
 _MOST_PARTS: Final = 100
 _MOST_LEVELS: Final = 10
-_OF_HOST_NAMES: Final = frozenset({"punycode", "idna"})
-"""Decoding these takes the square of the length."""
+_CODECS: Final = {module.name for module in iter_modules(encodings.__path__)} - {"punycode", "idna"}
+"""Without those of host names: decoding these takes the square of the length."""
 _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What Python's library raises at headers that are none."""
 _HEAD: Final = re.compile(rb"(?:(?:From |[!-9;-~]*:|[\t ])[^\r\n]*(?:\r\n|[\r\n]|\Z))*")
@@ -210,10 +213,15 @@ def _decoded(value: object) -> str:
 
 
 def decoded(text: bytes, charset: str, errors: str = "strict") -> str:
-    """Return a text in characters. Raises LookupError if the charset is not one of texts."""
-    if lookup(charset).name in _OF_HOST_NAMES:
-        raise LookupError(f"{charset} is a charset of host names")
-    return text.decode(charset, errors)
+    """Return a text in characters. Raises LookupError if the charset is not one of texts.
+
+    Python keeps every name that it is asked for, also of charsets that it does not have.
+    """
+    name = normalize_encoding(charset.lower())
+    codec = aliases.get(name, name)
+    if codec not in _CODECS:
+        raise LookupError(f"{charset} is not a charset of texts")
+    return text.decode(codec, errors)
 
 
 def _text(piece: str | bytes, charset: str | None) -> str:

@@ -303,7 +303,7 @@ class _Run:
         if self._timestamp is None:
             return None
         try:
-            return time_of(message, self._timestamp)
+            return time_of(message, self._timestamp, source.columns.notation)
         except ValueError as error:
             if not self._options.validate:
                 return NO_TIME_MS

@@ -304,6 +304,15 @@ def test_an_auto_model_cannot_ask_for_much_memory(params, state):
         from_bytes(seal(b"perceptron-model", 1, pack([cls, known | params, learned | state])))
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("multiclass")])
+def test_a_model_of_several_classes_cannot_ask_for_many_cells(name):
+    cls, params, state = body(name)
+    first = next(each for each, learned in state.items() if isinstance(learned, dict))
+    sparse = {f"class {k}": {} for k in range(12_000)} | {"many": dict.fromkeys(range(50_000), 1.0)}
+    with pytest.raises(DamagedError, match="bytes of memory"):
+        from_bytes(seal(b"perceptron-model", 1, pack([cls, params, state | {first: sparse}])))
+
+
 def test_numbers_near_the_smallest_double_are_learned():
     model = AutoClassifier(hash_bits=6)
     for turn in range(40):

@@ -1,10 +1,12 @@
 """HTML and mails are read in time that is linear in their length, whatever they contain."""
 
+import codecs
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.texts import mail_document, text_of_html
+from service.mapping.texts import decoded, mail_document, text_of_html
 from tests.support.growth import assert_grows_linearly
 
 HALF = 500_000
@@ -34,6 +36,24 @@ def test_any_text_is_read(html):
 @pytest.mark.parametrize("piece", ["<", "<a", "<!--", "<script>", "</script", "&", "<b>", "&#x"])
 def test_the_time_for_html_is_linear(piece):
     assert_grows_linearly(text_of_html, lambda size: piece * (size // len(piece)), HALF)
+
+
+def test_python_is_not_asked_for_charsets_that_it_does_not_have():
+    asked = []
+
+    def note(name):
+        asked.append(name)
+
+    codecs.register(note)
+    try:
+        document = mail_document(b"Subject: =?no-1?q?win?=\nContent-Type: text/plain; charset=no-2\n\nnow")
+        assert (document["subject"], document["text"]) == ("win", "now")
+        assert decoded("wín".encode("latin-1"), "ISO_8859-1") == "wín"
+        with pytest.raises(LookupError):
+            decoded(b"a", "no-3")
+    finally:
+        codecs.unregister(note)
+    assert asked == []
 
 
 def nested(levels, size):

@@ -110,6 +110,13 @@ def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refu
     assert [record.key for record in records("dead-letters")] == [b"a"]
 
 
+def test_times_are_read_as_people_write_them(perceptron, broker, records):
+    line = b'{"id":"a","features":{"at":"01.02.2026 00:01:43"}}\n'
+    form = ("--timestamp", "at", "--events-time-format", "at=%d.%m.%Y %H:%M:%S")
+    result = perceptron("produce", "-", *form, "--no-validate", "--broker", broker, stdin=line)
+    assert (result.exit_code, records()[0].timestamp_ms) == (0, 1_769_904_103_000), result.stderr
+
+
 def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker, records):
     refused = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
     assert refused.exit_code == 1
