@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,20 +81,22 @@ def open_transport(
 
 def _cluster(client: KafkaClient) -> type[KafkaCluster]:
     """Import the adapter for a client."""
-    if client == "kafka-python":
-        from service.stream.kafka.kafka_python import KafkaPythonCluster  # noqa: PLC0415
+    from service.stream.kafka.cluster import RELEASES  # noqa: PLC0415
 
-        return KafkaPythonCluster
+    release = RELEASES[client]
     try:
-        from service.stream.kafka.confluent import ConfluentCluster  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name != "confluent_kafka":
+        adapter = import_module(f"service.stream.kafka.{client.replace('-', '_')}.cluster")
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == release.package:
+            raise ConfigurationError(
+                f"kafka_client: {client} needs the package {release.name}, which is not installed",
+                hint=f"install it: pip install 'online-perceptron[{client}]'",
+            ) from None
+        if (error.name or "").partition(".")[0] != release.package:
             raise
-        raise ConfigurationError(
-            "kafka_client: confluent needs the package confluent-kafka, which is not installed",
-            hint="install it: pip install 'online-perceptron[confluent]'",
-        ) from None
-    return ConfluentCluster
+        raise release.unsupported(str(error)) from error
+    found: type[KafkaCluster] = getattr(adapter, release.cluster)
+    return found
 
 
 def _servers(url: str, place: str) -> list[str]:

@@ -57,72 +57,76 @@ RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MAN
 class Answered(BaseModel):
     """What all answers have in common: nothing is in them that is not described."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class WhatIsWrong(Answered):
     """What is wrong with a request, or with a line of its body."""
 
-    what: str = Field(description="What is wrong.")
-    where: str = Field(description="In which part of the request, or of the service.")
-    hint: str = Field("", description="What to do about it.")
-    reason: str | None = Field(
-        None, description="Of an event or a label: the `error.reason` its dead letter would have."
-    )
-    partition: int | None = Field(
-        None, description="Of an event or a label that belongs to another process: where it goes."
-    )
+    what: str
+    """What is wrong."""
+    where: str
+    """In which part of the request, or of the service."""
+    hint: str = ""
+    """What to do about it."""
+    reason: str | None = None
+    """Of an event or a label: the `error.reason` its dead letter would have."""
+    partition: int | None = None
+    """Of an event or a label that belongs to another process: where it goes."""
 
 
 class LineProblem(WhatIsWrong):
     """Why a line of a body was not answered, or not acknowledged."""
 
-    line: int = Field(ge=1, description="Its number in the body.")
-    status: int = Field(description="Of the answer to a request of its own.")
+    line: int = Field(ge=1)
+    """Its number in the body."""
+    status: int
+    """Of the answer to a request of its own."""
 
 
 class LinesAppended(Answered):
     """What became of the lines of a body: each was acknowledged, or has its problem."""
 
-    lines: int = Field(ge=0, description="How many there are, empty ones included.")
-    acknowledged: int = Field(ge=0, description="Those that are durable on the topic.")
-    repeated: int = Field(ge=0, description="Of the acknowledged, those that had been appended before.")
-    problems: list[LineProblem] = Field(description="Of all others, in order.")
+    lines: int = Field(ge=0)
+    """How many there are, empty ones included."""
+    acknowledged: int = Field(ge=0)
+    """Those that are durable on the topic."""
+    repeated: int = Field(ge=0)
+    """Of the acknowledged, those that had been appended before."""
+    problems: list[LineProblem]
+    """Of all others, in order."""
 
 
 class Problem(WhatIsWrong):
     """Why a request was not answered."""
 
-    lines: LinesAppended | None = Field(
-        None, description="Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."
-    )
+    lines: LinesAppended | None = None
+    """Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."""
 
 
 class FeatureContribution(Answered):
     """What one feature did to the score."""
 
     feature: str
-    value: float | None = Field(description="Null where it is not a number of the event: a word, say.")
-    weight: float | None = Field(description="Null where the model has no one weight for the feature.")
+    value: float | None
+    """Null where it is not a number of the event: a word, say."""
+    weight: float | None
+    """Null where the model has no one weight for the feature."""
     contribution: float
-    known: bool | None = Field(
-        description="Whether the model has learned anything about it; null where that cannot be told."
-    )
-
-
-_OWNED: Final = (
-    "Whether that is the partition to which an event with this id as its key goes: if not, its events are "
-    "predicted by another model, perhaps in another process."
-)
-
-_REPEATED: Final = "Whether it had been appended before, or was being appended: it is there once."
+    known: bool | None
+    """Whether the model has learned anything about it; null where that cannot be told."""
 
 
 class LivePrediction(Assessment):
     """A prediction by the model of an open partition."""
 
-    partition: int = Field(ge=0, description="Whose model was asked.")
-    owned: bool = Field(description=_OWNED)
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    partition: int = Field(ge=0)
+    """Whose model was asked."""
+    owned: bool
+    """Whether that is the partition to which an event with this id as its key goes: if not, its events
+    are predicted by another model, perhaps in another process."""
 
 
 class Appended(Answered):
@@ -131,62 +135,77 @@ class Appended(Answered):
     id: str
     topic: str
     partition: int = Field(ge=0)
-    repeated: bool = Field(description=_REPEATED)
+    repeated: bool
+    """Whether it had been appended before, or was being appended: it is there once."""
 
 
 class CommittedPrediction(Prediction):
     """The prediction of an event that was appended, as it is on the predictions topic."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     updates: int | None = optional(  # type: ignore[assignment] # of an event that is kept it is not known
         "Updates the model had made when it predicted; absent where the event came before.", ge=0
     )
     event_time_ms: int = Field(description=EVENT_TIME)
     partition: int = Field(ge=0)
-    repeated: bool = Field(description=_REPEATED)
+    repeated: bool
+    """Whether it had been appended before, or was being appended: it is there once."""
 
 
 class Expert(Answered):
     """A learner of a mixture."""
 
     name: str
-    weight: float = Field(description="Of its log-odds in the answer that leads.")
-    mistakes: int = Field(description="All it made.")
-    recent_mistakes: float = Field(description="The same, older ones discounted.")
-    recent_labels: float = Field(description="The labels it was evaluated by, discounted alike.")
+    weight: float
+    """Of its log-odds in the answer that leads."""
+    mistakes: int
+    """All it made."""
+    recent_mistakes: float
+    """The same, older ones discounted."""
+    recent_labels: float
+    """The labels it was evaluated by, discounted alike."""
 
 
 class Explanation(LivePrediction):
     """A prediction, and which features decided."""
 
-    method: Method = Field(
-        description="`weights`: contributions and bias add up to the score, of the predicted class where "
-        "there are several. `mixture`: the same, where the score is the log-odds of a mixture of learners. "
-        "`leaving_out`: how far the score falls without the feature; no sum."
-    )
+    method: Method
+    """`weights`: contributions and bias add up to the score, of the predicted class where there are
+    several. `mixture`: the same, where the score is the log-odds of a mixture of learners.
+    `leaving_out`: how far the score falls without the feature; no sum."""
     bias: float | None
-    contributions: list[FeatureContribution] = Field(description="The largest first, whatever their sign.")
-    features_not_examined: int = Field(
-        ge=0, description="Features, those of the smallest values, that were not left out one by one."
-    )
-    leader: str | None = Field(description="Of a mixture: whose answer it is.")
-    experts: list[Expert] = Field(description="Of a mixture: its learners, the heaviest first.")
+    contributions: list[FeatureContribution]
+    """The largest first, whatever their sign."""
+    features_not_examined: int = Field(ge=0)
+    """Features, those of the smallest values, that were not left out one by one."""
+    leader: str | None
+    """Of a mixture: whose answer it is."""
+    experts: list[Expert]
+    """Of a mixture: its learners, the heaviest first."""
 
 
 class Weight(Answered):
     """One weight."""
 
-    name: str = Field(description="The feature; of several classes `class: feature`.")
+    name: str
+    """The feature; of several classes `class: feature`."""
     weight: float
 
 
 class Bound(Answered):
     """The perceptron's mistake bound (R/γ)² on the latest examples, which the model separates."""
 
-    updates: float | None = Field(description="(R/γ)²; null while no separator is known.")
-    radius: float = Field(description="R: the largest length of an example.")
-    margin: float | None = Field(description="γ: the smallest margin of an example.")
-    examples: int = Field(description="How many examples there are since the model's last update.")
-    reason: str = Field(description="Why there is no bound; empty if there is.")
+    updates: float | None
+    """(R/γ)²; null while no separator is known."""
+    radius: float
+    """R: the largest length of an example."""
+    margin: float | None
+    """γ: the smallest margin of an example."""
+    examples: int
+    """How many examples there are since the model's last update."""
+    reason: str
+    """Why there is no bound; empty if there is."""
 
     @classmethod
     def of(cls, bound: MistakeBound, examples: int) -> Self:
@@ -207,53 +226,73 @@ class Counts(Answered):
     __pydantic_extra__: dict[str, int]
 
     predictions: int
-    labelled: int = Field(description="Predictions whose truth became known.")
+    labelled: int
+    """Predictions whose truth became known."""
     mistakes: int
     updates: int
-    rejected: int = Field(description="Messages sent to the dead letters.")
-    pending_labels: int = Field(description="Predictions that wait for their label.")
+    rejected: int
+    """Messages sent to the dead letters."""
+    pending_labels: int
+    """Predictions that wait for their label."""
 
 
 class ModelDescription(Answered):
     """A partition's model."""
 
     partition: int = Field(ge=0)
-    kind: str = Field(description="Its class, or the steps of its pipeline.")
+    kind: str
+    """Its class, or the steps of its pipeline."""
     parameters: dict[str, Any]
-    classes: list[LabelValue] = Field(description="As answers spell them; of two the negative one first.")
+    classes: list[LabelValue]
+    """As answers spell them; of two the negative one first."""
     counts: Counts
-    weights: list[Weight] | None = Field(description="The largest first; null of a model without weights.")
+    weights: list[Weight] | None
+    """The largest first; null of a model without weights."""
     weights_nonzero: int | None
-    weight_norm: float | None = Field(description="Euclidean, without the bias.")
-    bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
-    bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
+    weight_norm: float | None
+    """Euclidean, without the bias."""
+    bias: float | dict[str, float] | None
+    """Of several classes one each."""
+    bound: Bound | None
+    """Null of a model that the theorem is not about."""
 
 
 class DecisionFigures(Answered):
     """What came, or would have come, of a decision; null where it is not known."""
 
-    class_: LabelValue = Field(alias="class", description="The class that it is about.")
-    threshold: float | None = Field(description="The least score or probability; null while none is known.")
-    precision: float | None = Field(description="Share of decided events of the class, of those labelled.")
-    recall: float | None = Field(description="Share of the events of the class that were decided.")
-    false_positive_rate: float | None = Field(description="Share of the other events that were decided.")
+    class_: LabelValue = Field(alias="class")
+    """The class that it is about."""
+    threshold: float | None
+    """The least score or probability; null while none is known."""
+    precision: float | None
+    """Share of decided events of the class, of those labelled."""
+    recall: float | None
+    """Share of the events of the class that were decided."""
+    false_positive_rate: float | None
+    """Share of the other events that were decided."""
 
 
 class DecisionTaken(DecisionFigures):
     """A decision since the beginning."""
 
     name: str
-    goal: str = Field(description="As the settings have it: `min_precision = 0.95`.")
-    decided: int = Field(ge=0, description="Predictions with it.")
-    labelled: int = Field(ge=0, description="Of these, those whose label is known.")
-    undecided: str | None = Field(description="Why there is no threshold.")
-    exhausted: bool = Field(description="Whether the `max_rate` of the present period is spent.")
+    goal: str
+    """As the settings have it: `min_precision = 0.95`."""
+    decided: int = Field(ge=0)
+    """Predictions with it."""
+    labelled: int = Field(ge=0)
+    """Of these, those whose label is known."""
+    undecided: str | None
+    """Why there is no threshold."""
+    exhausted: bool
+    """Whether the `max_rate` of the present period is spent."""
 
 
 class ThresholdRow(DecisionFigures):
     """What a threshold would have come to on recent labels."""
 
-    decided_per_day: float | None = Field(description="In event time.")
+    decided_per_day: float | None
+    """In event time."""
 
 
 class DecisionsDescription(Answered):
@@ -261,7 +300,8 @@ class DecisionsDescription(Answered):
 
     partition: int = Field(ge=0)
     decisions: list[DecisionTaken]
-    thresholds: list[ThresholdRow] = Field(description="By class, the lowest first.")
+    thresholds: list[ThresholdRow]
+    """By class, the lowest first."""
 
 
 def _finite(value: float) -> float | None:

@@ -54,27 +54,23 @@ _TEXTS: Final[dict[str, Any]] = {
     MAIL: {"type": "string", "description": "A mail: its subject and its text are the text."},
 }
 
-_WHICH: Final = (
-    "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
-    "if it is served by this process; else, and where there is no event, the first one that is. The answer "
-    "tells whose it was as `partition`, and as `owned` whether the event's own."
-)
-
 
 class _AskedPartition(Parameters):
-    partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION, description=_WHICH)
+    partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION)
+    """Whose model to ask. Default: that of the partition that an event with this id as its key would go
+    to, if it is served by this process; else, and where there is no event, the first one that is. The
+    answer tells whose it was as `partition`, and as `owned` whether the event's own."""
 
 
 class _AskedEvent(_AskedPartition):
-    fields: Literal["topic", "native"] = Field(
-        "topic",
-        description="`topic`: the body is read as the records of the events topic are. `own`: it has the "
-        "schema that `perceptron schema event` shows, also where the settings map other fields to it.",
-    )
+    fields: Literal["topic", "native"] = "topic"
+    """`topic`: the body is read as the records of the events topic are. `native`: it has the schema
+    that `perceptron schema event` shows, also where the settings map other fields to it."""
 
 
 class _AskedModel(_AskedPartition):
-    top: int = Field(20, ge=0, le=RANKED, description="How many weights to show.")
+    top: int = Field(20, ge=0, le=RANKED)
+    """How many weights to show."""
 
 
 def api_router(window: Window) -> APIRouter:

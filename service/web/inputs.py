@@ -84,13 +84,9 @@ _IN_DOUBT: Final[dict[int | str, dict[str, Any]]] = {
 
 
 class _LabelParameters(Parameters):
-    key: str | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_ID_LENGTH,
-        description="Key of the record, which chooses its partition. Default: the id. An event and its label "
-        "need the same.",
-    )
+    key: str | None = Field(None, min_length=1, max_length=MAX_ID_LENGTH)
+    """Key of the record, which chooses its partition. Default: the id. An event and its label need the
+    same."""
 
     @property
     def encoded_key(self) -> bytes | None:
@@ -99,13 +95,8 @@ class _LabelParameters(Parameters):
 
 
 class _EventParameters(_LabelParameters):
-    wait_seconds: float = Field(
-        _WAIT_SECONDS,
-        ge=0,
-        le=_MOST_WAITED_SECONDS,
-        allow_inf_nan=False,
-        description="Seconds to wait for the prediction; then 202 says where the event is.",
-    )
+    wait_seconds: float = Field(_WAIT_SECONDS, ge=0, le=_MOST_WAITED_SECONDS, allow_inf_nan=False)
+    """Seconds to wait for the prediction; then 202 says where the event is."""
 
 
 Read = Callable[[bytes, bytes | None], Submission]

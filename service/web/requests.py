@@ -40,7 +40,7 @@ _ID: Final = "-"
 class Parameters(BaseModel):
     """The parameters of an endpoint: others are refused, as one that is mistyped would have no effect."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 _Parameters = TypeVar("_Parameters", bound=Parameters)

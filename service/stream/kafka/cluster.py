@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from service.errors import ConfigurationError
 from service.stream.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
-from service.stream.protocol import Output, Record, TopicPartition
+from service.stream.protocol import KafkaClient, Output, Record, TopicPartition
 
 if TYPE_CHECKING:  # it opens its producers through the cluster
     from service.stream.kafka.member import KafkaMember
@@ -30,7 +30,9 @@ class Release:
     Parameters
     ----------
     name, package
-        The client's name, and its package, which has the number of the release.
+        The client's name, and that of its package.
+    cluster
+        Its `KafkaCluster`, in the module `cluster` of the adapter.
     tested
         The highest release that was tested; the requirements of this package name the lowest.
     other
@@ -41,13 +43,14 @@ class Release:
     """
 
     name: str
-    package: ModuleType
+    package: str
+    cluster: str
     tested: str
     other: str
     extra: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.package.__version__}"
+        return f"{self.name} {version(self.name)}"
 
     def unsupported(self, reason: str) -> ConfigurationError:
         """Make the error for a release that cannot be used."""
@@ -56,6 +59,16 @@ class Release:
             hint=f"install a release that was tested: pip install '{self.name}{self.extra}=={self.tested}'; "
             f"or use --kafka-client {self.other}",
         )
+
+
+RELEASES: Final[Mapping[KafkaClient, Release]] = {
+    "kafka-python": Release(
+        *("kafka-python", "kafka", "KafkaPythonCluster", "3.0.12"), other="confluent", extra="[crc32c]"
+    ),
+    "confluent": Release(
+        *("confluent-kafka", "confluent_kafka", "ConfluentCluster", "2.16.1"), other="kafka-python"
+    ),
+}
 
 
 class Bound(Enum):

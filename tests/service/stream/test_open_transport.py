@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from service.errors import ConfigurationError, TransportError, TransportUnavailable
+from service.stream.kafka.cluster import RELEASES
 from service.stream.opening import open_transport
 from tests.support.kafka_site import KAFKA_CLIENTS
 
@@ -21,13 +22,11 @@ def test_a_file_is_relative_to_the_working_directory_and_a_tilde_is_that_of_home
     assert (tmp_path / "new" / "here.db").is_file()
 
 
-@pytest.mark.parametrize(
-    ("client", "cluster"),
-    [("kafka-python", "kafka_python.KafkaPythonCluster"), ("confluent", "confluent.ConfluentCluster")],
-)
-def test_each_client_gets_its_servers_and_options(monkeypatch, client, cluster):
+@pytest.mark.parametrize("client", KAFKA_CLIENTS)
+def test_each_client_gets_its_servers_and_options(monkeypatch, client):
     made = []
-    monkeypatch.setattr(f"service.stream.kafka.{cluster}", lambda *given: made.append(given))
+    adapter = f"service.stream.kafka.{client.replace('-', '_')}.cluster"
+    monkeypatch.setattr(f"{adapter}.{RELEASES[client].cluster}", lambda *given: made.append(given))
     open_transport(
         "kafka://one:9092,[::1]:19092", kafka={"client_options": {"client_id": "me"}}, kafka_client=client
     )

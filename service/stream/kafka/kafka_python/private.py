@@ -15,18 +15,10 @@ from typing import Any, Final
 
 import kafka
 
-from service.stream.kafka.cluster import Release
+from service.stream.kafka.cluster import RELEASES
 
 _log = logging.getLogger(__name__)
 _MENDED: Final = "this release is taken to do that by itself"
-
-RELEASE: Final = Release(
-    name="kafka-python",
-    package=kafka,
-    tested="3.0.12",
-    other="confluent",
-    extra="[crc32c]",
-)
 
 
 @contextmanager
@@ -83,7 +75,7 @@ def producer_epoch(producer: kafka.KafkaProducer) -> object:
     try:
         return producer._transaction_manager.producer_id_and_epoch  # noqa: SLF001
     except AttributeError as error:
-        raise RELEASE.unsupported(
+        raise RELEASES["kafka-python"].unsupported(
             f"{error}, by which a commit that did not happen is noticed (KIP-360)"
         ) from None
 
