@@ -99,7 +99,8 @@ def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
 def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to continue under settings that would make another model, or to replay by another arithmetic."""
     made, wanted = {**defaults(), **snapshot.config_fingerprint}, {**defaults(), **fingerprint(settings)}
-    gives_names = _names_two_classes(snapshot.config_fingerprint, wanted)
+    # Two classes that had no names may get some: the only change that means the same model.
+    gives_names = not snapshot.config_fingerprint.get("classes") and len(wanted["classes"]) == BINARY
     for name in KEPT:
         may_change = name not in OF_MODELS or (name == "classes" and gives_names)
         if made[name] == wanted[name] or (may_change and not n_batches):
@@ -117,8 +118,3 @@ def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batche
             "batches were committed by a release with another arithmetic, and may not be replayed",
             hint="run `serve --exit-at-end` of that release once, which leaves a snapshot",
         )
-
-
-def _names_two_classes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether two classes that had no names get some: the only change that means the same model."""
-    return not made_with.get("classes") and len(wanted["classes"]) == BINARY

@@ -100,14 +100,10 @@ def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snap
         raise DamagedError(f"this {name} cannot be read: {error}") from error
     if len(others) > n_others:
         raise NewerError(f"this {name} has {len(fields)} fields: a newer release wrote it")
-    are_mappings = offsets and all(map(_is_mapping, snapshot[1:]))
+    are_mappings = offsets and all(isinstance(each, Mapping) for each in snapshot[1:])
     if not (are_mappings and isinstance(snapshot.sequence, int) and len(others) == n_others):
         raise DamagedError(f"this {name} cannot be read: its fields have other types")
     return snapshot, others
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
 
 
 @dataclass(slots=True)

@@ -317,7 +317,7 @@ def is_time(field: Field) -> bool:
 def time_form(field: Field) -> str:
     """Return how a time is written that may be the event time; empty if it is none."""
     values = [*field.known.values()]
-    if values and all(_is_iso(value) and _has_zone(value) for value in values):
+    if values and all(_is_iso(value) and datetime.fromisoformat(value).tzinfo for value in values):
         return "ISO 8601"
     if not field.words & WORDS["times"] or not all(type(value) in {int, float} for value in values):
         return ""
@@ -336,10 +336,6 @@ def _is_iso(value: object) -> bool:
     except ValueError:
         return False
     return not value.isdecimal()
-
-
-def _has_zone(value: str) -> bool:
-    return datetime.fromisoformat(value).tzinfo is not None
 
 
 def is_outcome(field: Field, label: Field) -> bool:

@@ -347,7 +347,7 @@ class LiveModels:
         self.questions = QuestionReader(settings)
         self.answers_at_once = False
         """Whether an answer takes no longer than reading its question: models with a weight for a feature."""
-        self.asks_as_mapped = settings.events.are_json_objects
+        self.asks_as_mapped = settings.events.maps_fields
         """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}

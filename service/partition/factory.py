@@ -94,7 +94,7 @@ def make_question_decoder(settings: Settings) -> Decoder:
     """Make the decoder of events that are asked about: JSON as on their topic; the native schema for text."""
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
     events = settings.events
-    if not events.are_json_objects and not (events.decimal or events.time_format):
+    if not events.maps_fields and not (events.decimal or events.time_format):
         return Decoder(vocabulary, most)
     return Decoder(vocabulary, most, _event_mapper(settings, vocabulary, read_json, asks_only=True))
 

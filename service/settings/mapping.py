@@ -233,11 +233,6 @@ class EventSettings(LabelSettings):
     """When an event without a label is learned as label_on_timeout: after a delay that is drawn from those of
     the labels so far, or at the time-out."""
 
-    @property
-    def are_json_objects(self) -> bool:
-        """Whether events can be written as JSON objects of another schema than the service's own."""
-        return self.format != "text" and not self.has_own_fields
-
     def truth_on_timeout(self, classes: Sequence[str]) -> TrueLabel | None:
         """Return the class, among these, of an event whose label does not come in time; None if it has none.
 

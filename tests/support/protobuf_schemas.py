@@ -8,30 +8,20 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from grpc_tools import protoc
 
 MAIN = "schema.proto"
-KNOWN = {
-    "confluent/meta.proto": """syntax = "proto3";
-package confluent;
-import "google/protobuf/descriptor.proto";
-message Meta { string doc = 1; }
-extend google.protobuf.FileOptions { Meta file_meta = 1088; }
-""",
-    "confluent/type/decimal.proto": """syntax = "proto3";
-package confluent.type;
-message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
-""",
-}
-"""Files that every registry has."""
+KNOWN = Path(__file__).with_name("protobuf")
+"""The folder of files that every registry has."""
 
 
 def compiled(text, files=()):
     """Return the serialized descriptors of a schema and of the files it imports; it is the last one."""
     with TemporaryDirectory() as folder:
-        for name, source in (KNOWN | dict(files) | {MAIN: text}).items():
+        for name, source in {**dict(files), MAIN: text}.items():
             place = Path(folder, name)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(source, encoding="utf-8")
         google, result = Path(grpc_tools.__file__).with_name("_proto"), Path(folder, "result")
-        options = [f"-I{folder}", f"-I{google}", "--include_imports", f"--descriptor_set_out={result}"]
+        paths = [f"-I{each}" for each in (folder, KNOWN, google)]
+        options = [*paths, "--include_imports", f"--descriptor_set_out={result}"]
         assert protoc.main(["protoc", *options, MAIN]) == 0, text
         found = FileDescriptorSet.FromString(result.read_bytes())
     return tuple(file.SerializeToString() for file in found.file)

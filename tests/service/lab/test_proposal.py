@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -11,93 +12,7 @@ from service.settings.load import Settings
 from service.settings.mapping import EventSettings, LabelSettings
 from tests.service.lab import streams
 
-EXPECTED = {
-    "debezium": {
-        "id": "after.id",
-        "label": "(after.status != 'pending' && after.status) || null",
-        "timestamp": "ts_ms",
-        "features": ["after.amount", "after.country", "after.coupon"],
-        "classes": ["settled", "chargeback"],
-    },
-    "cloudevents": {
-        "id": "id",
-        "label": "data.churned",
-        "timestamp": "time",
-        "features": ["data.plan", "data.logins"],
-    },
-    "payment": {
-        "id": "id",
-        "label": "chargeback",
-        "timestamp": "created",
-        "features": ["amount", "card.brand", "card.country", "livemode"],
-    },
-    "sms": {"id": "@offset", "label": "v1", "text": ["v2"], "classes": ["ham", "spam"]},
-    "credit_card": {
-        "id": "@offset",
-        "label": "Class",
-        "features": ["Time", *(f"V{number}" for number in range(1, 29)), "Amount"],
-    },
-    "log_line": {
-        "id": "trace_id",
-        "label": "severity",
-        "timestamp": '"@timestamp"',
-        "text": ["message"],
-        "features": ["host"],
-        "classes": ["ERROR", "INFO", "WARN"],
-    },
-    "census": {
-        "id": "person_id",
-        "label": "income",
-        "features": ["{age: to_number(age)}", "{hours: to_number(hours)}", "workclass"],
-        "classes": ["<=50K", ">50K"],
-    },
-    "ticket": {
-        "id": "ticket_uuid",
-        "label": "category",
-        "timestamp": "opened_at",
-        "text": ["subject", "body"],
-        "classes": ["billing", "login", "other"],
-    },
-    "embedding": {
-        "id": "doc_id",
-        "label": "label && to_string(label)",
-        "features": ["lang"],
-        "vectors": ["embedding"],
-        "classes": ["0", "1", "2"],
-    },
-    "iris": {
-        "id": "@offset",
-        "label": "species",
-        "features": ["sepal_length", "sepal_width", "petal_length"],
-        "classes": ["setosa", "versicolor", "virginica"],
-    },
-    "login": {
-        "id": "event.uuid",
-        "label": "event.loginResult",
-        "timestamp": "event.at",
-        "features": ["event.attempt", "os"],
-        "classes": ["ok", "failed"],
-    },
-    "lending": {
-        "id": "applicationId",
-        "label": "loanStatus",
-        "timestamp": "submittedAt",
-        "features": ["applicant.age", "purpose"],
-        "classes": ["Fully Paid", "Charged Off"],
-    },
-    "clinic": {
-        "id": "patient_nr",
-        "label": "befund",
-        "features": ["alter", "raucher"],
-        "classes": ["gesund", "krank"],
-    },
-    "vehicle": {
-        "id": "vin",
-        "label": "Repair_Type && to_string(Repair_Type)",
-        "features": ["mileage", "fuel"],
-        "classes": ["1", "2", "3", "4"],
-    },
-}
+EXPECTED = tomllib.loads(Path(__file__).with_name("streams.toml").read_text(encoding="utf-8"))
 
 
 def rows(**fields):

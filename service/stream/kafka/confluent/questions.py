@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from math import inf
 from time import monotonic, sleep
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
@@ -221,7 +221,7 @@ class Questions:
 
         After `doubt`, a broken connection is reason enough to give up: it may be that of the answer.
         """
-        while not _is_done(future):
+        while not wait([future], _LOOK_SECONDS).done:
             self._heed(patient=False)
             now = monotonic()
             if now > deadline:
@@ -278,11 +278,6 @@ class Questions:
         """Close the client for questions. Idempotent."""
         self._is_closed = True
         self._asking.client = None
-
-
-def _is_done(future: Future[Any]) -> bool:
-    """Wait a moment; return whether there is an answer."""
-    return bool(wait([future], _LOOK_SECONDS).done)
 
 
 def _patience_seconds(error: ServiceError) -> float:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -11,37 +13,7 @@ from service.formats.protobuf import ProtobufFile, UnusableSchema, ValueCounter
 from service.messages.rejection import Reason, Rejection
 from tests.support.protobuf_schemas import compiled
 
-PROTO = """syntax = "proto3";
-package shop;
-import "google/protobuf/timestamp.proto";
-import "google/protobuf/duration.proto";
-import "google/protobuf/struct.proto";
-import "google/protobuf/wrappers.proto";
-import "confluent/meta.proto";
-import "confluent/type/decimal.proto";
-option (confluent.file_meta).doc = "orders";
-enum State { OPEN = 0; PAID = 1; }
-message Order {
-  message Line { string sku = 1; int32 count = 2; }
-  string id = 1;
-  double total = 2;
-  optional bool label = 3;
-  State state = 4;
-  repeated Line lines = 5;
-  map<string, sint64> counts = 6;
-  bytes raw = 7;
-  google.protobuf.Timestamp at = 8;
-  google.protobuf.Duration took = 9;
-  google.protobuf.DoubleValue weight = 10;
-  google.protobuf.Struct extra = 11;
-  confluent.type.Decimal price = 12;
-  repeated State states = 13;
-  Order parent = 14;
-  oneof either { string left = 15; uint64 right = 16; }
-  map<int32, Line> by_number = 17;
-}
-message Other { bool flag = 1; }
-"""
+PROTO = Path(__file__).with_name("shop.proto").read_text(encoding="utf-8")
 PARTS = compiled(PROTO)
 FILE = ProtobufFile(PARTS)
 
