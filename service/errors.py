@@ -35,7 +35,7 @@ at one boundary (``service/stream``); nothing foreign passes it.
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Any, Final, Self
 
 FAILURE: Final = 1
 """Exit code after an error that is not about settings."""
@@ -45,6 +45,21 @@ USAGE: Final = 2
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
+
+
+def raise_first(errors: list[Any]) -> None:
+    """Raise the first of some errors, if there is one, and forget all of them.
+
+    Only the list may hold them: a local variable would be in a cycle with the traceback, which leads to its
+    frame, and to the frames of all that wait.
+    """
+    if errors:
+        error: BaseException = errors[0]
+        errors.clear()
+        try:
+            raise error
+        finally:
+            del error
 
 
 class ServiceError(Exception):

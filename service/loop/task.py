@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.checkpoints.losses import Loss
-from service.errors import RegistryUnavailable, TransportError
+from service.errors import RegistryUnavailable, TransportError, raise_first
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.loop.context import Context
@@ -70,18 +70,14 @@ class TaskWriter:
 
     def finish(self) -> None:
         """Wait for the end of a commit; see `Writer.finish`."""
-        failure: TransportError | None = None
+        failures: list[TransportError] = []
         with self._health.asking():
             for writer in self._writers.values():
                 try:
                     writer.finish()
                 except TransportError as error:
-                    failure = failure or error
-        try:
-            if failure is not None:
-                raise failure
-        finally:
-            del failure  # its traceback leads to this frame
+                    failures.append(error)
+        raise_first(failures)
 
     def close(self) -> None:
         """Release the writers; see `Writer.close`."""

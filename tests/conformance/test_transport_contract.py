@@ -88,6 +88,19 @@ def transport(stream):
     return stream.open()
 
 
+@pytest.fixture
+def topics(stream, transport):
+    """Return the names of two topics of one partition each, for inputs and for outputs."""
+    names = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics(dict.fromkeys(names, 1))
+    return names
+
+
+@pytest.fixture
+def topic(topics):
+    return topics[0]
+
+
 class Member:
     """A consumer that starts each partition where its group stopped, and keeps what it is notified."""
 
@@ -173,9 +186,7 @@ def test_a_topic_that_exists_keeps_its_partitions(stream, transport):
     assert transport.partition_count(topic) == 3
 
 
-def test_partitions_that_are_added_are_shared_out_and_read(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_partitions_that_are_added_are_shared_out_and_read(stream, transport, topic):
     member = assigned(transport, stream, topic)
     other = stream.open()
     other.add_partitions({topic: 3})
@@ -215,9 +226,7 @@ def test_topics_consumed_together_must_have_equal_partitions(stream, transport):
 # Records
 
 
-def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport, topic):
     outputs = [
         Output(topic, b"key", b"value", (("name", b"\xff\x00"), ("name", b""), ("größe", b"2")), 0, 1234),
         Output(topic, None, b"no key", (), 0, 1),
@@ -235,9 +244,7 @@ def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport):
     assert offsets == sorted(set(offsets))
 
 
-def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(stream, transport, topic):
     transport.produce([Output(topic, b"key", b"value", timestamp_ms=0)])
     (record,) = transport.read(topic, 0)
     assert record.timestamp_ms == (1 if stream.kafka_client == "confluent" else 0)
@@ -254,9 +261,7 @@ def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream, transport):
     assert all(record.partition == partition_for_key(record.key, 4) for record in records)
 
 
-def test_reading_honours_start_and_end(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_reading_honours_start_and_end(transport, topic):
     transport.produce(numbered(topic, 10))
     offsets = [record.offset for record in transport.read(topic, 0)]
     part = transport.read(topic, 0, offsets[3], offsets[6])
@@ -278,9 +283,7 @@ def test_the_first_record_from_a_time_on_is_found_whatever_the_order(stream, tra
     assert transport.first_at(topic, 0, processing_time_ms - 60_000 * 10) == offsets[4]
 
 
-def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport, topic):
     transport.produce(numbered(topic, 5))
     offsets = [record.offset for record in transport.read(topic, 0)]
     transport.delete_before(topic, 0, offsets[3])
@@ -294,9 +297,7 @@ def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport
     assert record.offset >= end
 
 
-def test_a_record_that_is_too_large_is_refused_without_a_trace(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_a_record_that_is_too_large_is_refused_without_a_trace(transport, topic):
     with pytest.raises(MessageTooLarge):
         transport.produce([Output(topic, b"key", TOO_LARGE)])
     assert values(transport, topic) == []
@@ -338,13 +339,11 @@ def test_a_poll_gives_no_more_than_was_asked_for(stream, transport):
         assert [r.value for r in member.records if r.partition == partition] == texts(*range(5))
 
 
-def test_nothing_is_delivered_before_the_partition_is_started(stream, transport):
+def test_nothing_is_delivered_before_the_partition_is_started(stream, transport, topic):
     class Waiting(Member):
         def partitions_assigned(self, partitions):
             self.assigned |= partitions
 
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
     transport.produce(numbered(topic, 3))
     member = Waiting(transport, stream, topic)
     eventually(lambda: member.assigned == {0}, member)
@@ -354,9 +353,7 @@ def test_nothing_is_delivered_before_the_partition_is_started(stream, transport)
     eventually(lambda: member.values() == texts(0, 1, 2), member)
 
 
-def test_starting_again_rewinds(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_starting_again_rewinds(stream, transport, topic):
     transport.produce(numbered(topic, 5))
     member = assigned(transport, stream, topic)
     eventually(lambda: len(member.records) == 5, member)
@@ -438,9 +435,7 @@ def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(strea
     eventually(lambda: member.consumer.remaining([(labels, 0)]) == {(labels, 0): 0}, member)
 
 
-def test_lag_and_the_end_are_told_as_they_are(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_lag_and_the_end_are_told_as_they_are(stream, transport, topic):
     transport.produce(numbered(topic, 10))
     member = Member(transport, stream, topic)
     while not member.records:
@@ -455,9 +450,7 @@ def test_lag_and_the_end_are_told_as_they_are(stream, transport):
     assert not member.consumer.at_end()
 
 
-def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(stream, transport, topic):
     one = Member(transport, stream, topic)
     assert not one.consumer.has_joined()
     eventually(one.consumer.has_joined, one)
@@ -472,9 +465,8 @@ def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing
 # Commits
 
 
-def test_outputs_and_offsets_are_committed_together(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_outputs_and_offsets_are_committed_together(stream, transport, topics):
+    events, predictions = topics
     transport.produce(numbered(events, 3))
     member = assigned(transport, stream, events)
     assert member.consumer.take_over([0])[0] == {}
@@ -506,9 +498,8 @@ def test_a_groups_committed_offsets_are_read_without_joining_it(stream, transpor
     assert member.assigned == {0}
 
 
-def test_thousands_of_outputs_are_committed_in_their_order(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_thousands_of_outputs_are_committed_in_their_order(stream, transport, topics):
+    events, predictions = topics
     member = assigned(transport, stream, events)
     outputs = OutputBatch([Output(predictions, b"%d" % n, b"x" * 500) for n in range(8000)])
     with closing(member.consumer.writer(0)) as writer:
@@ -518,9 +509,8 @@ def test_thousands_of_outputs_are_committed_in_their_order(stream, transport):
     assert member.consumer.take_over([0])[0] == {events: 2}
 
 
-def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transport, topics):
+    events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
     writer.begin([Output(predictions, b"key", b"value")], {events: 1})
@@ -529,9 +519,8 @@ def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transp
     assert values(transport, predictions) == [b"value"]
 
 
-def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream, transport, topics):
+    events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
     with pytest.raises(MessageTooLarge):
@@ -546,10 +535,8 @@ def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream
     writer.close()
 
 
-def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(stream, transport):
+def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(transport, topic):
     """A Kafka broker's limit is of the batch, whose framing is counted generously."""
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
     limit = transport.record_limit(topic).n_bytes
     headers = (("a", b"1"), ("b", b""))
     bare = Output(topic, b"key", b"", headers)
@@ -574,9 +561,8 @@ def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(str
     writer.close()
 
 
-def test_a_new_writer_fences_the_one_before_it(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_a_new_writer_fences_the_one_before_it(stream, transport, topics):
+    events, predictions = topics
     member = assigned(transport, stream, events)
     old = member.consumer.writer(0)
     old.commit([Output(predictions, b"key", b"before")], {events: 1})
@@ -592,9 +578,7 @@ def test_a_new_writer_fences_the_one_before_it(stream, transport):
     new.close()
 
 
-def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transport, topic):
     member = assigned(transport, stream, topic)
     appender = member.consumer.appender(0)
     for value in (b"one", b"two"):
@@ -605,9 +589,7 @@ def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transp
     assert member.consumer.take_over([0])[0] == {}
 
 
-def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, transport, topic):
     former = assigned(transport, stream, topic)
     appender = former.consumer.appender(0)
     appender.commit([Output(topic, None, b"one", (), 0)], {})
@@ -622,9 +604,7 @@ def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, trans
     successor.close()
 
 
-def test_an_appender_may_be_used_on_a_thread_of_its_own(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_an_appender_may_be_used_on_a_thread_of_its_own(stream, transport, topic):
     member = assigned(transport, stream, topic)
     appender = member.consumer.appender(0)
     outputs = [Output(topic, None, b"%d" % number, (), 0) for number in range(20)]
@@ -636,9 +616,7 @@ def test_an_appender_may_be_used_on_a_thread_of_its_own(stream, transport):
     assert member.values() == [output.value for output in outputs]
 
 
-def test_only_an_assigned_partition_has_an_appender(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_only_an_assigned_partition_has_an_appender(stream, transport, topic):
     member = assigned(transport, stream, topic)
     with pytest.raises(OwnershipLost):
         member.consumer.appender(1)
@@ -647,9 +625,7 @@ def test_only_an_assigned_partition_has_an_appender(stream, transport):
 # Groups
 
 
-def test_a_restarted_member_goes_on_where_its_group_stopped(stream, transport):
-    topic = stream.topic("events")
-    transport.ensure_topics({topic: 1})
+def test_a_restarted_member_goes_on_where_its_group_stopped(stream, transport, topic):
     transport.produce(numbered(topic, 10))
     first = assigned(transport, stream, topic)
     eventually(lambda: len(first.records) == 10, first)
@@ -723,9 +699,8 @@ def test_with_a_topic_of_one_partition_one_member_has_all(stream, transport):
     assert sorted(two.values()) == sorted(texts(*range(6))), "it starts where the other has committed"
 
 
-def test_leaving_allows_a_last_commit(stream, transport):
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
+def test_leaving_allows_a_last_commit(stream, transport, topics):
+    events, predictions = topics
     transport.produce([Output(events, b"k", b"1"), Output(events, b"k", b"2"), Output(events, b"k", b"3")])
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)

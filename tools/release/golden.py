@@ -25,27 +25,7 @@ import service
 from service.cli.app import cli
 from service.models.registry import BUILT_IN
 
-SETTINGS = """\
-model = "{model}"
-hash_bits = {hash_bits}
-classes = {classes}
-ngrams = [1, 2]
-max_batch_records = 8
-snapshot_interval_records = 16
-create_topics = "all"
-http = ""
-
-[class_weights]
-spam = 2.0
-
-[[decisions]]
-name = "block"
-class = "spam"
-min_precision = 0.6
-
-[drift]
-labels_between_false_alarms = 1000
-"""
+SETTINGS = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 ALWAYS_INCREMENTS = {
     "service.loop.snapshots.AT_ONCE_BYTES": 0,
     "service.loop.snapshots.INCREMENT_RATIO": 1e9,
@@ -71,7 +51,8 @@ def write(folder: Path, model: str, hash_bits: int = 0) -> None:
     folder.mkdir(parents=True)
     settings, lines, file = (folder / name for name in ("settings.toml", "events.ndjson", "model.bin"))
     classes = ["ham", "news", "spam"] if "multiclass" in model else ["ham", "spam"]
-    text = SETTINGS.format(model=model, hash_bits=hash_bits, classes=json.dumps(classes))
+    own = f'model = "{model}"\nhash_bits = {hash_bits}\nclasses = {json.dumps(classes)}\n'
+    text = own + SETTINGS
     settings.write_text(text, encoding="utf-8")
     lines.write_text("".join(f"{json.dumps(event)}\n" for event in events()), encoding="utf-8")
     given = ("--config", str(settings), "--broker", f"sqlite:///{folder}/stream.db")

@@ -11,7 +11,7 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
-from service.errors import OwnershipLost, TransportError, TransportUnavailable
+from service.errors import OwnershipLost, TransportError, TransportUnavailable, raise_first
 from service.stream.batches import RecordBatch
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer
 from service.stream.kafka.errors import missing
@@ -49,7 +49,8 @@ class KafkaMembership(ABC):
         self._arrived: set[int] = set()
         self._has_all = False
         """Whether the group has given this member all partitions."""
-        self._failure: BaseException | None = None
+        self.failures: list[BaseException] = []
+        """What the assignee has raised in calls of the client, which must not see it."""
         self.owned: set[int] = set()
         """The partitions that the assignee knows to be its own."""
         self.begun: set[int] = set()
@@ -94,21 +95,12 @@ class KafkaMembership(ABC):
         """Stop notifying the assignee."""
         self.owned.clear()
 
-    def raise_failure(self) -> None:
-        """Raise the error of the assignee's last call, if there was one."""
-        failure, self._failure = self._failure, None
-        try:
-            if failure is not None:
-                raise failure
-        finally:
-            del failure  # its traceback leads to this frame, and to that of the task that was given up
-
     def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
         """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
         try:
             callback(partitions)
-        except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
-            self._failure = error
+        except BaseException as error:  # noqa: BLE001 - raised again by `poll` or `close`
+            self.failures.append(error)
 
     def _remove(self, partitions: frozenset[int]) -> None:
         self._arrived -= partitions
@@ -322,7 +314,7 @@ class KafkaMember(ABC):
         while True:
             with self._translated(self._cluster.name):
                 self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
-            self._membership.raise_failure()
+            raise_first(self._membership.failures)
             if self._options.alone and monotonic() >= self._look_for_more_at:
                 self._look_for_more_at = monotonic() + _GROWTH_SECONDS
                 self._membership.look_for_more()
@@ -497,7 +489,7 @@ class KafkaMember(ABC):
                 self._leave()
         finally:
             self._transactions.close()
-        self._membership.raise_failure()
+        raise_first(self._membership.failures)
 
     def abandon(self) -> None:
         """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""

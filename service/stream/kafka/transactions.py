@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby
 from math import inf
@@ -19,6 +19,7 @@ from service.errors import (
     StorageFull,
     TransactionFailed,
     TransportUnavailable,
+    raise_first,
 )
 from service.stream.batches import OutputBatch
 from service.stream.kafka.cluster import Producer
@@ -48,7 +49,7 @@ class BackgroundCall:
     def __init__(self, call: Callable[[], None], deadline: float) -> None:
         self._call = call
         self._deadline = deadline
-        self._failure: BaseException | None = None
+        self._failures: list[BaseException] = []
         self._is_given_up = False
         self._thread = Thread(target=self._run, name="commit", daemon=True)
         self._thread.start()
@@ -57,7 +58,7 @@ class BackgroundCall:
         try:
             self._call()
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-            self._failure = error
+            self._failures.append(error)
 
     def ends_within(self, seconds: float) -> bool:
         """Wait for so long at most; return whether the call has ended."""
@@ -88,12 +89,7 @@ class BackgroundCall:
         """
         if not self.wait():
             raise TimeoutError
-        failure, self._failure = self._failure, None
-        try:
-            if failure is not None:
-                raise failure
-        finally:
-            del failure  # its traceback leads to this frame, and to those of all who wait
+        raise_first(self._failures)
 
 
 class KafkaWriter(Writer):
@@ -208,7 +204,7 @@ class Part:
     outputs: Sequence[Output]
     offsets: Mapping[TopicPartition, int]
     compress: bool
-    error: ServiceError | None = None
+    errors: list[ServiceError] = field(default_factory=list)
 
 
 class Transactions:
@@ -305,12 +301,7 @@ class Transactions:
             self.send()
         if part in self._sent:
             self.wait()
-        error, part.error = part.error, None
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error  # its traceback leads to this frame
+        raise_first(part.errors)
 
     def wait(self) -> None:
         """Wait for the end of the transaction that is under way, if one is.
@@ -385,7 +376,7 @@ class Transactions:
         if isinstance(error, MessageTooLarge):
             error = _placed(error, topics_of(parts[0].outputs)) if is_one else _of_one(error)
         for part in parts:
-            part.error = error
+            part.errors.append(error)
         if self._has_own_id and not isinstance(error, _OF_THE_STREAM):
             with suppress(ServiceError):
                 self._ready(compress=self._compresses)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from service.errors import OffsetOutOfRange, OwnershipLost, ServiceError, TransportError
+from service.errors import OffsetOutOfRange, OwnershipLost, ServiceError, TransportError, raise_first
 from service.stream.batches import RecordBatch
 from service.stream.protocol import NOWHERE, Assignee, Output, TopicPartition, Writer
 from service.stream.sqlite.database import Database, OwnerLock
@@ -253,7 +253,7 @@ class Part:
     """Raises `OwnershipLost` for a writer that may not write any more."""
     rows: Sequence[Row]
     committed: Sequence[tuple[str, int, int]]
-    error: ServiceError | None = None
+    errors: list[ServiceError] = field(default_factory=list)
 
 
 class Transactions:
@@ -282,24 +282,19 @@ class Transactions:
                     try:
                         part.check()
                     except OwnershipLost as error:
-                        part.error = error
+                        part.errors.append(error)
                         continue
                     self._log.append(connection, part.rows)
                     connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", part.committed)
         except ServiceError as error:
             for part in parts:
-                part.error = part.error or error
+                part.errors.append(error)
 
     def finish(self, part: Part) -> None:
         """Commit a part unless it was sent. Raises `ServiceError`."""
         if part in self._begun:
             self.send()
-        error, part.error = part.error, None
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error  # its traceback leads to this frame
+        raise_first(part.errors)
 
 
 class SqliteWriter(Writer):

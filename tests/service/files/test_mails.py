@@ -1,6 +1,7 @@
 """Mailboxes and mails become events, whose text is subject and body, or documents."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,27 +9,8 @@ from service.errors import InputFileError
 from service.files.rows import BadRow
 from service.settings.mapping import EventSettings
 
-ANN = b"""From ann@x.org Mon Nov 23 10:00:00 2026
-Message-ID: <1@x.org>
-From: Ann <Ann@X.org>
-Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
-X-Spam-Flag: NO
-Date: Mon, 23 Nov 2026 10:00:00 +0100
-
-Hello
-
-From the start it was good.
-So it was.
-
-"""
-WIN = b"""From - Mon Nov 23 10:00:00 2026
-From: win@spam.example
-Subject: Win
-X-Spam-Flag: YES
-Content-Type: text/html
-
-<p>Win <b>pri</b>zes<script>x()</script></p>
-"""
+ANN = Path(__file__).with_name("ann.mbox").read_bytes()
+WIN = Path(__file__).with_name("win.mbox").read_bytes()
 
 
 @pytest.fixture
