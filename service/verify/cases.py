@@ -68,6 +68,9 @@ class Knowledge:
         Whether all input that was ever processed is there.
     has_holes
         Whether records are gone from between others.
+    is_ordered
+        Whether the order of processing is known from the first batch on. Else that batch, which is all before
+        the oldest progress record, has several places, of whose records each has its own order only.
     is_exact
         Whether it is known in which order the input was processed, and which events were kept when.
     doubts
@@ -79,6 +82,7 @@ class Knowledge:
 
     is_complete: bool = True
     has_holes: bool = False
+    is_ordered: bool = True
     is_exact: bool = True
     has_shared_ids: bool = False
     data_warnings: Findings = field(default_factory=Findings)

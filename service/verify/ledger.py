@@ -25,7 +25,7 @@ from service.verify.findings import Fault, RecordPosition, Stream
 _SCHEMA: Final = """
 CREATE TABLE entries (id BLOB, side, fields BLOB);
 CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
-                    decided INT, n_partitions INT, id BLOB);
+                    decided INT, n_partitions INT, id BLOB, source TEXT);
 CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
 CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
@@ -92,9 +92,16 @@ class Ledger:
     def _insert(self, table: str, *row: object) -> None:
         self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
-    def dead_letter(self, place: RecordPosition, task: int, number: int) -> None:
+    def dead_letter(
+        self, place: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int
+    ) -> None:
         """Note which record a dead letter is of."""
-        self._insert("pairs", "letter", task, number, 0, *place[1:], 0, 0, 0, 0, b"")
+        source = self._source(origin, task, batch)
+        self._insert("pairs", "letter", task, number, batch, *place[1:], 0, 0, 0, 0, b"", source)
+
+    def _source(self, place: RecordPosition, task: int, batch: int) -> str:
+        """Return where a record is from, if its order is known among those from there only."""
+        return "" if batch or self.known[task].is_ordered else str(place._replace(offset=None))
 
     def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it is of."""
@@ -103,12 +110,14 @@ class Ledger:
         self._stream.report.outcomes += answer.kind == "outcome"
         where = cause.task, cause.number, cause.batch, *place[1:]
         says = is_compared, is_compared and answer.mistake, answer.is_decided
-        self._insert("pairs", answer.kind, *where, *says, found.n_partitions, answer.event_id.encode())
+        source = self._source(cause.place, cause.task, cause.batch)
+        key = answer.event_id.encode()
+        self._insert("pairs", answer.kind, *where, *says, found.n_partitions, key, source)
 
     def compare(self, event: Event, *, is_mistake: bool) -> None:
         """Note a comparison that no answer names."""
         where = event.task, event.number, event.batch, 0, 0
-        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"")
+        self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"", "")
 
     def unanswered(self, event: Event, event_id: str) -> None:
         """Note an event without its prediction."""
@@ -198,19 +207,21 @@ class Ledger:
 
     def _judge_order(self) -> None:
         """Check that answers lie in the order of the records that they are of."""
-        last: dict[tuple[int, int, bool], int] = {}
+        last: defaultdict[tuple[int, int, bool, str], int] = defaultdict(int)
         rows = self._all(
-            "SELECT side, task, q, at, number, id FROM pairs WHERE side != 'comparison' ORDER BY q, at"
+            "SELECT side, task, q, at, number, id, source FROM pairs WHERE side != 'comparison'"
+            " ORDER BY q, at"
         )
-        for side, task, q, at, number, key in rows:
+        for side, task, q, at, number, key, source in rows:
             known, is_dead_letter = self.known[task], side == "letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
                 continue  # it may be of another record with its id
-            if number < last.get((task, q, is_dead_letter), 0):
+            lane = task, q, is_dead_letter
+            if number < max(last[*lane, source], last[*lane, ""]):
                 topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
                 message = "the answers before it are of later records"
                 self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
-            last[task, q, is_dead_letter] = max(number, last.get((task, q, is_dead_letter), 0))
+            last[*lane, source] = max(number, last[*lane, source])
 
     def _judge_partitions(self, firsts: _Firsts) -> None:
         """Check that answers lie where their ids belong: by now, or among fewer partitions before.

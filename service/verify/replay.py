@@ -65,7 +65,8 @@ class Replay:
         reasons = committed.reasons
         self._known = ledger.known[number]
         self._known.is_complete = not reasons
-        self._known.is_exact = not reasons and n_unordered <= 1
+        self._known.is_ordered = n_unordered <= 1
+        self._known.is_exact = not reasons and self._known.is_ordered
         self._report.notes += reasons
 
     def _find_starts(self) -> Mapping[TopicPartition, int]:
@@ -123,7 +124,7 @@ class Replay:
             reason = message.reason if isinstance(message, Rejection) else None
             self._dead_letters.check(record, dead_letters, reason)
             if len(dead_letters) == 1:  # a replay appends copies
-                ledger.dead_letter(dead_letters[0].place, self._number, self._record)
+                ledger.dead_letter(dead_letters[0].place, *where)
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:

@@ -14,7 +14,7 @@ from service.settings.topics import input_topics
 from service.stream.protocol import Output, RecordLimit
 from service.verify import verify as module
 from tests.service.building import event, label, spread_snapshots
-from tests.service.verify.verified_stream import LOG, VerifiedStream, with_fields, without
+from tests.service.verify.verified_stream import LOG, VerifiedStream, moved, with_fields, without
 from tests.support.example_counts import n_examples
 
 TIMES_OUT = EventSettings(label_on_timeout="false")
@@ -221,6 +221,28 @@ def test_compaction_is_no_contradiction(open_stream, monkeypatch, offsets, snaps
     report = stream.delete_rows("events", *offsets).verify()
     assert report.is_proved, report.findings.kept
     assert any("gone from between others" in note for note in report.notes)
+
+
+def test_records_of_an_earlier_time_that_came_later_are_no_contradiction(open_stream):
+    """Of what lies before the oldest progress record, no one knows the order among several places."""
+    stream = open_stream(labels_topic="labels", snapshots_kept=1)
+    for n in range(4):
+        stream.produce(event(f"e{n}"), b"junk", at_ms=1_100_000 + n).run()
+        stream.produce(b"more junk", topic="labels", at_ms=1_000_000 + n).run()
+    report = stream.verify()
+    assert (report.findings.kept, report.dead_letters) == ([], 8)
+    swapped = stream.changed("dead-letters", moved(0, 2))
+    assert ("out of order", "dead-letters[0]@2", None) in swapped.findings()
+
+
+def test_partitions_that_share_a_model_may_be_read_late(open_stream):
+    stream = open_stream(labels_topic="", share_model=True, partitions=2, snapshots_kept=1)
+    stream.transport.ensure_topics({"events": 2})
+    for n in range(4):
+        stream.produce(event(f"a{n}"), partition=0, at_ms=1_100_000 + n).run()
+        stream.produce(event(f"b{n}"), partition=1, at_ms=1_000_000 + n).run()
+    report = stream.verify()
+    assert (report.findings.kept, report.predictions) == ([], 8)
 
 
 @pytest.mark.parametrize("max_pending_bytes", [1500, 1900])
