@@ -1,4 +1,4 @@
-"""Take the pictures of the documentation: the live page in several shapes, and the demo in a terminal.
+"""Take the pictures of the documentation: the live page, and the demo in a terminal.
 
     PYTHONPATH=. python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
 
@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
@@ -35,11 +34,7 @@ WIDTH = 120
 """Columns of the terminal that is drawn."""
 CLASSES = ("legitimate", "phishing")
 ADDRESS = "127.0.0.1:8793"
-SHAPES: dict[str, dict[str, Any]] = {
-    "page-light": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "light"},
-    "page-dark": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "dark"},
-    "page-phone": {"viewport": {"width": 375, "height": 1400}, "device_scale_factor": 2},
-}
+SIZE = {"width": 1200, "height": 1180}
 THEME = TerminalTheme(
     (18, 22, 27),
     (232, 236, 241),
@@ -51,15 +46,15 @@ THEME = TerminalTheme(
 @contextmanager
 def demo() -> Iterator[str]:
     """Run the demo, to be watched; yield its address."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as told:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
         command = [sys.executable, "-m", "service", "demo", "--keep", "--rate", RATE]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told) as process:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log) as process:
             try:
                 address = None
                 while address is None:
                     sleep(0.2)
-                    told.seek(0)
-                    address = re.search(r"http://[\d.:]+", told.read())
+                    log.seek(0)
+                    address = re.search(r"http://[\d.:]+", log.read())
                 yield address[0]
             finally:
                 process.terminate()
@@ -92,15 +87,15 @@ def service(model: str) -> Iterator[str]:
                 process.terminate()
 
 
-def photograph(browser: Browser, address: str, name: str, shape: dict[str, Any]) -> None:
-    """Take one picture of the page, with an answer in its form."""
-    with browser.new_page(**shape) as page:
+def photograph(browser: Browser, address: str) -> None:
+    """Take a picture of the page, with an answer in its form."""
+    with browser.new_page(viewport=SIZE, color_scheme="light") as page:
         page.goto(address)
         page.get_by_role("button", name="Take the latest event").click()
         page.get_by_text("Predicted:").wait_for()
         page.evaluate("scrollTo(0, 0)")
         sleep(1)
-        page.screenshot(path=IMAGES / f"{name}.png")
+        page.screenshot(path=IMAGES / "page-light.png")
 
 
 def draw_terminal() -> None:
@@ -127,12 +122,11 @@ def draw_terminal() -> None:
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take both pictures."""
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright, launch(playwright) as browser, demo() as address:
         sleep(WATCHED_SECONDS)
-        for name, shape in SHAPES.items():
-            photograph(browser, address, name, shape)
+        photograph(browser, address)
     draw_terminal()
 
 

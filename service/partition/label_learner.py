@@ -148,7 +148,7 @@ class LabelLearner:
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(example)
-                self.counts["refused"] += 1
+                self.counts["rejected"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
             self.answers.outcome(example, truth, join.timeout_seconds)
@@ -192,7 +192,7 @@ class LabelLearner:
         if truth == before:
             self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
         elif (step := self._learn_instead(example, before, truth, weight)) is None:
-            self.counts["refused"] += 1
+            self.counts["rejected"] += 1
         else:
             (change,) = step
             self._learned.correct(example, truth, change)

@@ -578,7 +578,7 @@ class Partition:
             self._know(kept, truth)
             self._count("corrected")
         else:
-            self._count("refused")
+            self._count("rejected")
         self.told_apart["provisional"] -= kept.is_provisional
         kept.is_provisional = False
 

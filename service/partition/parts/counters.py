@@ -116,7 +116,7 @@ class Counters(Part):
     """Records that a filter has left out, by topic."""
     labels: Counter[str] = field(default_factory=Counter)
     """Labels by result of the join: matched, confirmed, corrected, timed_out, late, orphan, duplicate,
-    refused."""
+    rejected."""
     predictions: int = 0
     labelled: int = 0
     """Predictions whose truth became known, or was assumed at the time-out."""

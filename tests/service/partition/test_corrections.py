@@ -105,7 +105,7 @@ def test_a_model_that_cannot_undo_takes_no_real_label_back():
     tick(feed, TIMEOUT + 1)
     for truth in (True, False):
         feed(label("a", truth), at_seconds=TIMEOUT + 2)
-    assert feed.counters.labels == {"timed_out": 1, "corrected": 1, "refused": 1}
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 1, "rejected": 1}
     assert feed.processor.join.examples["a"].truth is True
 
 

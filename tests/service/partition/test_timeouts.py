@@ -103,7 +103,7 @@ def test_a_model_that_refuses_blames_no_record(at_seconds):
     feed.processor.learner = RefusingLearner(feed.processor.learner, "learn", "learn_provisionally")
     answers = values(feed(event("b"), at_seconds=at_seconds))
     assert [each["id"] for each in answers] == ["a", "b"]
-    assert feed.counters.labels == {"refused": 1}
+    assert feed.counters.labels == {"rejected": 1}
     assert not feed.counters.rejected
     assert tick(feed, at_seconds + 5) == []
 
