@@ -50,12 +50,12 @@ def demo() -> Iterator[str]:
         command = [sys.executable, "-m", "service", "demo", "--keep", "--rate", RATE]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log) as process:
             try:
-                address = None
-                while address is None:
+                shown = ""
+                while "perceptron verify" not in shown:  # it has been killed, and started again
                     sleep(0.2)
                     log.seek(0)
-                    address = re.search(r"http://[\d.:]+", log.read())
-                yield address[0]
+                    shown = log.read()
+                yield re.findall(r"http://[\d.:]+", shown)[0]
             finally:
                 process.terminate()
 
