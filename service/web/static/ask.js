@@ -8,7 +8,7 @@ const MOST_UNMET = 12;
 
 const at = (id) => document.getElementById(id);
 
-// Read `name = value` lines as JSON would read the values; what is not a number, no truth value and not quoted is a
+// Read `name = value` lines as JSON would read the values; what is not a number, not a truth value and not quoted is a
 // category. Return the features, and of each line that cannot be read what is wrong with it.
 function featuresIn(text) {
   const features = new Map();

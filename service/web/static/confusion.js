@@ -1,4 +1,4 @@
-// The confusion matrix with precision and recall, and what AUC and log loss say. Of many classes the most common are shown, the others as one.
+// The confusion matrix with precision and recall, and what AUC and log loss show. Of many classes the most frequent are shown, the others as one.
 
 import { between, count, element, percent, say, score, table } from "./format.js";
 import { show } from "./morph.js";
@@ -25,7 +25,7 @@ const captionOf = ({ labelled }, counts) =>
 function matrixOf(cells, classes) {
   const named = cells.map(([truth, predicted, n]) => [nameOf(truth, classes), nameOf(predicted, classes), n]);
   const known = classes.map(String);
-  const names = known.length <= MOST_CLASSES ? known : most common(named, known);
+  const names = known.length <= MOST_CLASSES ? known : mostFrequent(named, known);
   const hasOthers = known.length > MOST_CLASSES;
   const shown = hasOthers ? [...names, OTHERS] : names;
   const place = (name) => (names.includes(name) ? names.indexOf(name) : names.length);
@@ -36,7 +36,7 @@ function matrixOf(cells, classes) {
 
 const nameOf = (label, classes) => (typeof label === "boolean" ? String(classes[Number(label)]) : String(label ?? OTHERS));
 
-function most common(named, known) {
+function mostFrequent(named, known) {
   const labels = Object.fromEntries(known.map((name) => [name, 0]));
   for (const [truth, , n] of named) if (truth in labels) labels[truth] += n;
   const chosen = [...known].sort((one, other) => labels[other] - labels[one]).slice(0, MOST_CLASSES);

@@ -45,12 +45,12 @@ const headingOf = (name) => name.charAt(0).toUpperCase() + name.slice(1).replace
 
 // Kinds of labels, once there are others than those that just came.
 const LABELS = {
-  real: "Labels that came, and so are not class of the time-out.",
+  real: "Labels that came, and are not the class of the timeout.",
   provisional: "Labelled events whose label did not come in time: their class is the one that the settings name for that.",
   corrected: "Labels that said otherwise than an earlier one.",
   late: "Labels that came when their event was let go.",
   orphaned: "Labels whose event never came.",
-  evicted: "Events that gave way to newer ones while a label could still come.",
+  evicted: "Events that were evicted while a label could still come.",
   known_mistakes: "Mistakes by what is known now, corrections included.",
   skipped: "Records that the filter `where` has left out.",
 };
