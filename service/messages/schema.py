@@ -18,7 +18,6 @@ from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.labels import MAX_WEIGHT, LabelValue
 
 MAX_ID_LENGTH: Final = 256
-_WEIGHT: Final = "How much its label counts in learning (none: 1); a label's takes the place of its event's."
 
 EventId = Annotated[
     str,
@@ -33,7 +32,9 @@ Weight = Annotated[float, Field(allow_inf_nan=False, ge=0, le=MAX_WEIGHT)]
 Fields = tuple[str, Features | None, str | None, LabelValue | None, float | None]
 """Id, features, text, label and weight of a message that was read."""
 
-_STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+_STRICT: Final = ConfigDict(
+    strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True
+)
 
 
 EVENT_TIME: Final = "The event's timestamp: milliseconds since the Unix epoch."
@@ -59,10 +60,10 @@ class UnlabelledEvent(Message):
     )
 
     id: EventId
-    features: Features | None = Field(
-        None, description="Numbers as they are, booleans as 0/1, strings as categories."
-    )
-    text: str | None = Field(None, description="Split into words or character n-grams by the service.")
+    features: Features | None = None
+    """Numbers as they are, booleans as 0/1, strings as categories."""
+    text: str | None = None
+    """Split into words or character n-grams by the service."""
 
     @model_validator(mode="after")
     def _has_something_to_go_by(self) -> Self:
@@ -74,16 +75,20 @@ class UnlabelledEvent(Message):
 class Event(UnlabelledEvent):
     """Something to be classified, with its label if that is known already."""
 
-    label: Scalar | None = Field(None, description="true/false, 1/-1, 1/0 or a configured class name.")
-    weight: Weight | None = Field(None, description=_WEIGHT)
+    label: Scalar | None = None
+    """true/false, 1/-1, 1/0 or a configured class name."""
+    weight: Weight | None = None
+    """How much its label counts in learning (none: 1); a label's takes the place of its event's."""
 
 
 class Label(Message):
     """The truth about an event, coming later or earlier than the event itself."""
 
     id: EventId
-    label: Scalar = Field(description="true/false, 1/-1, 1/0 or a configured class name.")
-    weight: Weight | None = Field(None, description=_WEIGHT)
+    label: Scalar
+    """true/false, 1/-1, 1/0 or a configured class name."""
+    weight: Weight | None = None
+    """How much its label counts in learning (none: 1); a label's takes the place of its event's."""
 
 
 class Written(NamedTuple):
@@ -114,18 +119,15 @@ class Assessment(Message):
     """What a model says of an event."""
 
     id: Annotated[EventId, Written()]
-    label: Annotated[LabelValue, Written()] = Field(
-        description="The predicted class, in the events' own label vocabulary."
-    )
-    score: Annotated[float, Written()] = Field(
-        description="Signed distance from the decision, unscaled: w·x + b."
-    )
+    label: Annotated[LabelValue, Written()]
+    """The predicted class, in the events' own label vocabulary."""
+    score: Annotated[float, Written()]
+    """Signed distance from the decision, unscaled: w·x + b."""
     probability: Annotated[float | None, Written(column=("Probability", "percent"))] = optional(
         "Of the predicted class, where the score is a log-odds.", ge=0, le=1
     )
-    updates: Annotated[int, Written()] = Field(
-        ge=0, description="Updates the model had made when it predicted."
-    )
+    updates: Annotated[int, Written()] = Field(ge=0)
+    """Updates the model had made when it predicted."""
     decision: Annotated[str | None, Written(last=True, nullable=True, column=("Decision", "text"))] = (
         optional("The first of the `decisions` that the event matches; null if there is none.")
     )
@@ -148,12 +150,14 @@ class Outcome(Message):
     """How a prediction turned out, when the label came later."""
 
     id: Annotated[EventId, Written()]
-    label: Annotated[LabelValue, Written()] = Field(description="The truth.")
-    predicted: Annotated[LabelValue, Written()] = Field(description="The class that had been predicted.")
-    mistake: Annotated[bool, Written()] = Field(description="Whether the two differ.")
-    label_delay_seconds: Annotated[float, Written()] = Field(
-        description="Event time from the event to its label."
-    )
+    label: Annotated[LabelValue, Written()]
+    """The truth."""
+    predicted: Annotated[LabelValue, Written()]
+    """The class that had been predicted."""
+    mistake: Annotated[bool, Written()]
+    """Whether the two differ."""
+    label_delay_seconds: Annotated[float, Written()]
+    """Event time from the event to its label."""
     event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 

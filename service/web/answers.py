@@ -120,8 +120,6 @@ class FeatureContribution(Answered):
 class LivePrediction(Assessment):
     """A prediction by the model of an open partition."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     partition: int = Field(ge=0)
     """Whose model was asked."""
     owned: bool
@@ -141,8 +139,6 @@ class Appended(Answered):
 
 class CommittedPrediction(Prediction):
     """The prediction of an event that was appended, as it is on the predictions topic."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     updates: int | None = optional(  # type: ignore[assignment] # of an event that is kept it is not known
         "Updates the model had made when it predicted; absent where the event came before.", ge=0

@@ -15,7 +15,6 @@ from fastapi.responses import FileResponse
 from fastapi_offline import FastAPIOffline
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
-from pydantic import Field
 from starlette.staticfiles import StaticFiles
 
 from service.intake.submissions import SubmissionReader
@@ -73,7 +72,8 @@ class Condition(Answered):
     """How the loop is."""
 
     state: str
-    reason: str = Field(description="Why it is not ready; empty if it is.")
+    reason: str
+    """Why it is not ready; empty if it is."""
 
 
 _OPENMETRICS: Final = "application/openmetrics-text"

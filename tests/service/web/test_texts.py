@@ -1,5 +1,7 @@
 """Bare texts and mails are asked about, as `curl` and a mail server send them."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,23 +9,7 @@ from hypothesis import strategies as st
 from tests.service.building import event
 from tests.service.web.stage import Stage
 
-MAIL = """\
-From: a@example.org
-Subject: =?utf-8?q?W=C3=ADn?= money
-MIME-Version: 1.0
-Content-Type: multipart/alternative; boundary=x
-
---x
-Content-Type: text/html; charset=utf-8
-
-<p>html</p>
---x
-Content-Type: text/plain; charset=utf-8
-Content-Transfer-Encoding: base64
-
-bm93IGZyaWVuZA==
---x--
-"""
+MAIL = Path(__file__).with_name("mail.eml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
