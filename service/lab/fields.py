@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.lab.evaluation import ScoreCurve
+from service.mapping.notation import guess_decimal, guess_time_format, read_number
 
 _NAMES: Final = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items()}
@@ -61,6 +62,10 @@ class Field:
         By number of the record, without those that are null.
     expression
         A JMESPath that is more than its names.
+    decimal
+        The sign before the fraction of its numbers, which were texts.
+    time_format
+        Of its texts, as `strptime` takes it.
 
     """
 
@@ -68,6 +73,8 @@ class Field:
     n_records: int
     values: dict[int, Any] = field(default_factory=dict)
     expression: str = ""
+    decimal: str = ""
+    time_format: str = ""
 
     @property
     def path(self) -> str:
@@ -166,6 +173,20 @@ def _leaves(
             yield from _leaves(value, (*above, name))
         else:
             yield (*above, name), value
+
+
+def read_as_written(fields: Iterable[Field]) -> None:
+    """Find texts that are numbers or times as people write them; the numbers take the place of the texts."""
+    for each in fields:
+        texts = each.texts()  # in a CSV file, 9.91 is a number, and 1,234.50 is a text
+        if not texts or time_form(each) or each.words & WORDS["ids"]:
+            continue
+        each.decimal = guess_decimal(texts) or ""
+        each.time_format = "" if each.decimal else guess_time_format(texts) or ""
+        if each.decimal:
+            each.values |= {n: read_number(str(value), each.decimal) for n, value in each.known.items()}
+            vars(each).pop("known")  # they were made of the texts
+            vars(each).pop("distinct", None)
 
 
 def elements_of(field: Field) -> list[Field]:
@@ -317,6 +338,8 @@ def is_time(field: Field) -> bool:
 def time_form(field: Field) -> str:
     """Return how a time is written that may be the event time; empty if it is none."""
     values = [*field.known.values()]
+    if field.time_format:
+        return f"written as {field.time_format}"
     if values and all(_is_iso(value) and datetime.fromisoformat(value).tzinfo for value in values):
         return "ISO 8601"
     if not field.words & WORDS["times"] or not all(type(value) in {int, float} for value in values):

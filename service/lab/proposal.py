@@ -24,6 +24,7 @@ from service.lab.fields import (
     is_outcome,
     is_time,
     path_of,
+    read_as_written,
     tells,
     time_form,
 )
@@ -128,6 +129,7 @@ def propose(
     if topic:
         found.settings["events_topic"] = (topic, "")
     fields, is_own = fields_of(documents), _are_own(documents)
+    read_as_written(fields)
     label, truths, place = None, dict[int, Any](), given.id
     if labels is not None:
         place, truths = _add_labels(found, fields, given.id, labels)
@@ -352,6 +354,8 @@ def _add_place(
         form = time_form(time)
         found.add(time.path, "timestamp", form)
         found.settings["events.timestamp"] = (time.path, form)
+        if time.time_format:
+            found.settings["events.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
 
 
 def _add_feature(
@@ -367,6 +371,10 @@ def _add_feature(
     if each.known and not each.is_scalar and not each.vector_length and not _add_list(found, each):
         return
     role, entry, why = _entry(each)
+    if each.decimal:
+        known, _ = found.settings.get("events.decimal", ({}, ""))
+        signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
+        found.settings["events.decimal"] = (signs, "the sign before the fraction")
     if role != "text" and truths and tells(each, truths):
         role, why = _LEAK, f"{why}; tells the label by itself"
     found.add(path, role, why, entry)
@@ -455,6 +463,8 @@ def _value(value: object) -> str:
     """Write text or a list of texts; TOML takes what JSON makes of them, but for DEL."""
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_value(name)} = {_value(each)}' for name, each in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

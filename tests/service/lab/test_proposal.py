@@ -98,9 +98,9 @@ ROLES = {
         {"y": half, "default": lambda n: n % 3 == 0} | ID,
         {"y": "label", "default": "feature"},
     ),
-    "a time without its zone": (
+    "a time without its zone, taken for UTC": (
         ID | {"x": 1, "label": half, "time": lambda n: f"2026-03-01 10:00:{n:02}"},
-        {"time": "left out"},
+        {"time": "timestamp"},
     ),
 }
 
@@ -157,6 +157,28 @@ def test_keys_are_ids_where_no_field_is():
     documents = rows(x=lambda n: n % 7, label=half)
     assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
     assert written(proposed(documents, keys=[b"a"] * 40))["events"]["id"] == "@offset"
+
+
+def test_numbers_and_times_are_read_as_people_write_them():
+    def written(n):
+        return {
+            "id": f"a{n}",
+            "paid_at": f"{n % 28 + 1:02}.02.2026 10:00",
+            "due": f"{n % 9 + 1}/28/2026",
+            "order": {"amount": f"1.{n:03},50"},
+            "price": f"1,{n:03}.25" if n % 3 else n + 0.5,
+            "code": "3DS" if n % 3 else "10",
+            "label": n % 2,
+        }
+
+    found = propose(Records("x", [written(n) for n in range(60)], 60), EventSettings())
+    proposed = {name: value for name, (value, _) in found.settings.items()}
+    assert proposed["events.decimal"] == {"order.amount": ",", "price": "."}
+    assert proposed["events.time_format"] == {"paid_at": "%d.%m.%Y %H:%M"}
+    assert proposed["events.timestamp"] == "paid_at"
+    assert [row.field for row in found.of("feature")] == ["order.amount", "price", "code"]
+    settings = tomllib.loads(toml_of(found, ""))["events"]
+    assert dict(EventSettings(**settings).decimal) == proposed["events.decimal"]
 
 
 def test_without_a_label_labels_are_expected_on_their_topic():
