@@ -1,7 +1,8 @@
 """Files as the input topics of a service: rows are records, and several files are merged by their times.
 
 Each file keeps its own order, as a topic does. Of the rows that are next, the earliest comes first; of
-equally early ones, the event.
+equally early ones, the event. The messages of a file that is sent as a live stream are changed here: new ids
+in each round, late labels.
 """
 
 from __future__ import annotations
@@ -13,33 +14,32 @@ from contextlib import ExitStack, suppress
 from heapq import merge
 from operator import attrgetter
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from service.errors import ConfigurationError, InputFileError
-from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow
+from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow, rejection_of_row
 from service.files.sources import Source
 from service.files.text_files import NDJSON
 from service.mapping.notation import Notation
+from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import PathError, event_time_ms, parse_path
+from service.messages.rejection import Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
-from service.stream.protocol import Record
+from service.stream.protocol import Output, Record
 
 NO_TIME_MS: Final = -1
 """As Kafka has it: a record without a time is refused."""
 _MOST_LINES: Final = 1 << 40
 """Of a file."""
 _event_time: Final = attrgetter("timestamp_ms")
+_as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def field_of(message: bytes, name: str) -> object:
     """Find a field of a message, or else of its features, or by a path; None if there is none."""
-    try:
-        fields = json.loads(message)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict):
-        return None
+    fields = _fields(message)
     features = fields.get("features")
     for named in (fields, features):
         if isinstance(named, dict) and name in named:
@@ -153,6 +153,12 @@ class InputFiles:
         number, line = divmod(record.offset, _MOST_LINES)
         return f"{self._of_topic[record.topic][number].name}:{line}"
 
+    def complaint(self, record: Record, letter: Output) -> str:
+        """Say where a record is, and why it became this dead letter."""
+        headers = dict(letter.headers)
+        rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
+        return f"{self.place(record)}: {rejection_of_row(record.value, rejection)}"
+
     def before_wait(self, call: Callable[[], None]) -> None:
         """Register `call` as `Source.before_wait` does."""
         for source in self._sources:
@@ -214,3 +220,54 @@ def check_joinable(settings: Settings) -> None:
                 f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
                 hint=f"name the column of the ids: --{table.table()}-id",
             )
+
+
+def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
+    """Put a suffix after the id of a message: an event whose id was there before would be the same one.
+
+    What has no id at that place passes unchanged, for decoding to refuse.
+
+    >>> named_anew(b'{"order":{"id":7}}', ["order", "id"], "@2")
+    b'{"order":{"id":"7@2"}}'
+    """
+    fields = _fields(message)
+    holder: Any = fields
+    for key in place[:-1]:
+        holder = holder.get(key) if isinstance(holder, dict) else {}
+    known = holder.get(place[-1]) if isinstance(holder, dict) else None
+    if not isinstance(known, (str, int)):
+        return message
+    holder[place[-1]] = f"{known}{suffix}"
+    return _encode(fields)
+
+
+def split_label(message: bytes) -> tuple[bytes, bytes | None]:
+    """Split a labelled event into the event and its label, as two messages.
+
+    >>> split_label(b'{"id":"a","text":"win","label":true}')
+    (b'{"id":"a","text":"win"}', b'{"id":"a","label":true}')
+    >>> split_label(b'{"id":"a","label":true}')  # a label already: there is no event to take it from
+    (b'{"id":"a","label":true}', None)
+    """
+    fields = _fields(message)
+    if not fields.keys() >= {"id", "label"} or fields.keys().isdisjoint({"features", "text"}):
+        return message, None
+    label = {"id": fields["id"], "label": fields.pop("label")}
+    return _encode(fields), _encode(label)
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    """Write a message; one with a lone surrogate, which UTF-8 has no bytes for, in ASCII with escapes."""
+    try:
+        return _as_text(fields).encode()
+    except UnicodeEncodeError:
+        return _as_ascii(fields).encode()
+
+
+def _fields(message: bytes) -> dict[str, Any]:
+    """Read a message's fields; none if it is not a JSON object."""
+    try:
+        fields = json.loads(message)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -22,21 +22,18 @@ from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
 from service.files.input_files import InputFiles, TopicFile, check_mappable, mapping_of
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.files.rows import rejection_of_row
 from service.files.sources import format_of, open_source
 from service.logs import LOG_INTERVAL_SECONDS
 from service.loop.restore import Restored
 from service.mapping.notation import Notation
-from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.paths import event_time_ms
-from service.messages.rejection import Rejection
 from service.partition.factory import check_times, for_file, make_processor
 from service.partition.parts.counters import data_warnings, label_warnings
 from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream.protocol import Record, Transport
+from service.stream.protocol import Transport
 from service.stream.records import nested
 
 _log = logging.getLogger(__name__)
@@ -124,7 +121,7 @@ class Bootstrap:
             processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
             dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
             for position, letter in dead_letters[: _MOST_NAMED - n_named]:
-                _log.warning("bootstrap: %s", _complaint(files, batch[position], dict(letter.headers)))
+                _log.warning("bootstrap: %s", files.complaint(batch[position], letter))
                 n_named += 1
             if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
                 told_at = SYSTEM_CLOCK.monotonic()
@@ -182,11 +179,6 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
     stack.enter_context(source)
     check_mappable(source, table)
     return TopicFile(source, settings.events_topic, table.timestamp)
-
-
-def _complaint(files: InputFiles, record: Record, headers: Mapping[str, bytes]) -> str:
-    rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
-    return f"{files.place(record)}: {rejection_of_row(record.value, rejection)}"
 
 
 def from_start(stream: Transport, settings: Settings, restored: Restored) -> Restored:

@@ -24,11 +24,10 @@ from service.cli.options import SERVICE, broker_url, gathered_options, setting_o
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.files.input_files import NO_TIME_MS, field_of, time_of
+from service.files.input_files import NO_TIME_MS, field_of, named_anew, split_label, time_of
 from service.files.labelled_examples import refusal_hint
 from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
-from service.files.stream_simulator import named_anew, split_label
 from service.formats.topics import KINDS
 from service.messages.paths import parse_path
 from service.messages.rejection import Rejection, Skipped

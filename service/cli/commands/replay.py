@@ -37,14 +37,11 @@ from service.errors import InputFileError
 from service.files.columns import leaving_out
 from service.files.input_files import InputFiles
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
-from service.files.rows import rejection_of_row
 from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
 from service.lab.replay_outputs import ConfidentMistakes, ExplainedMistake, PredictionFile
 from service.mapping.mapper import warn_of_unfound
-from service.messages.dead_letter import MESSAGE, REASON
 from service.messages.labels import Vocabulary
-from service.messages.rejection import Rejection
 from service.models.learner import Learner
 from service.models.model_file import made_with, refuse_pickle, write_model_file
 from service.partition.parts.counters import (
@@ -94,9 +91,7 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
         records, batch = batch, []
         processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
         for position, letter in process(records, processing_time_ms):
-            record, headers = records[position], dict(letter.headers)
-            rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
-            rejections.report(f"{files.place(record)}: {rejection_of_row(record.value, rejection)}")
+            rejections.report(files.complaint(records[position], letter))
 
     files.before_wait(flush)
     for record in files:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.files.stream_simulator import named_anew, split_label
+from service.files.input_files import named_anew, split_label
 
 FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
 
