@@ -29,6 +29,8 @@ _SECONDS_BELOW: Final = 1e11
 _MILLISECONDS_BELOW: Final = 1e14
 _MICROSECONDS_BELOW: Final = 1e17
 """Magnitudes that tell the unit of a number."""
+_DEEPEST: Final = 200
+"""Names of a path at most: values are nested less deeply."""
 _PROJECTIONS: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
 )
@@ -66,11 +68,20 @@ def parse_path(expression: str) -> Path:
     Raises
     ------
     PathError
-        It is none; the message names the position.
+        It is none; the message names the position. Or it is nested too deeply.
 
     """
+    try:
+        return _parsed(expression)
+    except RecursionError:
+        raise PathError("nested too deeply") from None
+
+
+def _parsed(expression: str) -> Path:
     if _PLAIN.fullmatch(expression):
         keys = tuple(expression.split("."))
+        if len(keys) > _DEEPEST:
+            raise RecursionError
         return Path(expression, keys, frozenset({keys}), find_at(keys))
     import jmespath  # noqa: PLC0415 - most services and commands need none
     from jmespath.exceptions import JMESPathError  # noqa: PLC0415

@@ -41,6 +41,9 @@ def test_a_path_of_quoted_names_finds_what_jmespath_finds(keys, document):
         ("count(a)", "count()"),
         ("length()", "length()"),
         ("a[?foo(b)]", "foo()"),
+        pytest.param("[" * 3000, "nested too deeply", id="brackets"),
+        pytest.param("!" * 3000 + "a", "nested too deeply", id="negations"),
+        pytest.param(".".join("a" * 300), "nested too deeply", id="names"),
     ],
 )
 def test_what_is_no_jmespath_is_refused_with_its_place(expression, complaint):
