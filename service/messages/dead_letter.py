@@ -5,6 +5,7 @@ A dead letter always fits its topic: whole, compressed if need be, or else cut a
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from hashlib import sha256
@@ -30,6 +31,8 @@ HEADERS: Final = frozenset({*ORIGIN_HEADERS, TRUNCATED, SIZE, _SHA256, _KEY_SIZE
 REPLAYED_FROM: Final = "replayed.from"
 """In a record that a replay has brought back: where its dead letter lies."""
 
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+"""One of 64 bits, whoever has written it."""
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
 # Attributes of a Kafka record, and a varint of at most 5 or 10 bytes each for its length, time, offset, key,
@@ -83,11 +86,11 @@ class DeadLetter(NamedTuple):
         """Read a record of the dead-letters topic; missing fields are empty or None."""
         fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
         topic, *numbers = (fields.get(name, "") for name in SOURCE)
-        partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
-        size = fields.get(SIZE, "") if fields.get(TRUNCATED) == "true" else ""
-        full_size = int(size) if size.isdecimal() else None
+        partition, offset = (_count(text) for text in numbers)
+        full_size = (_count(fields.get(SIZE, "")) or 0) if fields.get(TRUNCATED) == "true" else None
         reason, message = fields.get(REASON, ""), fields.get(MESSAGE, "")
-        time_ms = _whole_number(fields.get(EVENT_TIME, ""), record.timestamp_ms)
+        time = fields.get(EVENT_TIME, "")
+        time_ms = int(time) if _WHOLE_NUMBER.fullmatch(time) else record.timestamp_ms
         return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
 
     @property
@@ -105,8 +108,9 @@ class DeadLetter(NamedTuple):
         return without_replayed(split_headers(self.record.headers)[0])
 
 
-def _whole_number(text: str, default: int) -> int:
-    return int(text) if text.removeprefix("-").isdecimal() else default
+def _count(text: str) -> int | None:
+    """Return a number from 0 on; None of any other text."""
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) and text[0] != "-" else None
 
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:

@@ -87,6 +87,8 @@ TAMPERINGS = {
     "another reason": (D, told("error.reason", b"empty"), ("wrong", D, 0, None)),
     "a dead letter's source": (D, told("source.offset", b"1"), ("missing", E, 2, None)),
     "a dead letter's topic": (D, told("source.topic", b"other"), ("unexpected", D, 0, None)),
+    "a partition beyond 64 bits": (D, told("source.partition", b"9" * 20), ("unexpected", D, 0, None)),
+    "a time of 5,000 digits": (D, told("source.timestamp", b"9" * 5000), ("wrong", D, 0, None)),
     "no source": (D, told("source.offset", b""), ("unexpected", D, 0, None)),
     "a dead letter's time": (D, told("source.timestamp", b"5"), ("wrong", D, 0, None)),
     "a dead letter's value": (D, replaced(0, value=b"other"), ("wrong", D, 0, None)),

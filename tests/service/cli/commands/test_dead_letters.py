@@ -83,6 +83,20 @@ def test_list_for_people_shows_no_values_and_counts_by_reason(dead_letters, stre
     assert "outstanding: 3 dead letters (invalid_json 2, unknown_label 1)" in result.stderr
 
 
+@pytest.mark.parametrize("digits", [19, 5000])
+@pytest.mark.parametrize("name", ["source.partition", "source.offset", "source.timestamp", "source.size"])
+def test_numbers_that_no_record_has_stop_no_command(dead_letters, stream, name, digits):
+    refuse(stream, UNKNOWN)
+    (letter,) = stream.read("dead-letters", 0)
+    cut = (("error.truncated", b"true"), ("source.size", b"9")) if name == "source.size" else ()
+    headers = tuple((n, b"9" * digits if n == name else value) for n, value in (*letter.headers, *cut))
+    stream.produce([Output("dead-letters", b"k", letter.value, headers)])
+    assert len(listed(dead_letters)) == 2
+    first, second = dead_letters("replay", *FIXED).stdout.splitlines()
+    assert "replayed" in first
+    assert ("it was cut to fit" in second) == bool(cut)
+
+
 @pytest.mark.parametrize("command", ["list", "replay"])
 def test_without_the_topic_it_says_so(dead_letters, stream, command):
     result = dead_letters(command)
