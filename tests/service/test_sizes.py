@@ -1,9 +1,12 @@
-"""Records, settings and model files: twice as much of whatever comes costs about twice as much."""
+"""Records, files, schemas, settings, models and snapshots: twice as much costs about twice as much."""
 
 import contextlib
 import json
 
+import pyarrow as pa
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from pyarrow import parquet
 
 from perceptron_core import (
     AutoClassifier,
@@ -13,9 +16,16 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
+from service.checkpoints.log import read_log
+from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
+from service.errors import ServiceError
+from service.formats.schema import Schema, Schemas
+from service.formats.topics import KINDS, WireReader
 from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
+from service.stream.protocol import Record
 from tests.service.building import settings
+from tests.service.files.opened import opened
 from tests.support.growth import assert_grows_linearly
 
 HALF = 450_000
@@ -100,3 +110,85 @@ def test_settings_cost_as_much_as_they_are_long():
         return [(f"d{k}", " + ".join([f"f{k}"] * 50)) for k in range(size)]
 
     assert_grows_linearly(lambda given: make_decoder(settings(events={"derive": given})), derive, 128)
+
+
+def parquet_file(n_columns):
+    file = pa.BufferOutputStream()
+    parquet.write_table(pa.table({f"c{k}": [1.5] for k in range(n_columns)}), file)
+    return file.getvalue().to_pybytes()
+
+
+FILES = {
+    "columns.csv": lambda n: ",".join(f"c{k}" for k in range(n // 7)).encode() + b"\n1\n2\n",
+    "quotes.csv": lambda n: b'a,b\n1,"' + b'""' * (n // 2) + b'"\n',
+    "no-end-of-a-quote.csv": lambda n: b'a,b\n1,"' + b"x,\n" * (n // 3),
+    "empty-lines.ndjson": lambda n: b"\n" * n,
+    "indices.libsvm": lambda n: b"1 " + b" ".join(b"%d:1" % k for k in range(n // 9)),
+    "tabs.tsv": lambda n: b"ham" + b"\t" * n,
+    "almost-mails.mbox": lambda n: b"From a\nSubject: b\n\n" + b"\nFrom \n" * (n // 7),
+    "columns.parquet": lambda n: parquet_file(n // 800),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_costs_as_much_as_it_is_long(tmp_path, name):
+    def read(content):
+        (tmp_path / name).write_bytes(content)
+        with contextlib.suppress(ServiceError), opened(tmp_path / name) as source:
+            for _ in source:
+                pass
+
+    assert_grows_linearly(read, FILES[name], HALF // 4)
+
+
+def avro(n, kind):
+    fields = [{"name": f"f{k}", "type": kind(k)} for k in range(n)]
+    return json.dumps({"type": "record", "name": "Event", "fields": fields}).encode()
+
+
+def linked_messages(n):
+    file = FileDescriptorProto(name="a.proto", syntax="proto3")
+    for k in range(n):
+        field = file.message_type.add(name=f"M{k}").field.add(name="f", number=1, type=11, label=1)
+        field.type_name = f".M{max(k - 1, 0)}"
+    return file.SerializeToString()
+
+
+KEY = b"\0\0\0\0\1"
+SCHEMAS = {
+    "avro: fields": lambda n: avro(n // 32, lambda _: "int"),
+    "avro: records": lambda n: avro(n // 99, lambda k: {"type": "record", "name": f"r{k}", "fields": []}),
+    "avro: one record": lambda n: avro(n // 32, lambda _: "Event"),
+    "avro: lists": lambda n: b"[" * (n // 2) + b"]" * (n // 2),
+    "protobuf: links": lambda n: linked_messages(n // 30),
+    "json-schema: lists": lambda n: b"[" * (n // 2) + b"]" * (n // 2),
+}
+
+
+@pytest.mark.parametrize("shape", SCHEMAS)
+def test_a_schema_costs_as_much_as_it_is_long(shape):
+    kind = shape.split(":")[0]
+
+    def read(schema):
+        known = Schemas({"events"})
+        known.add({KEY: Schema(KINDS[kind], (schema,))})
+        with contextlib.suppress(Rejection):
+            WireReader(kind, known)(KEY + b"{}")
+
+    assert_grows_linearly(read, SCHEMAS[shape], HALF // 4)
+
+
+def test_progress_and_snapshots_cost_as_much_as_they_are_long():
+    def progress(size):
+        return b'{"version":1%b}' % b"".join(b',"f%d":1' % k for k in range(size // 10))
+
+    def read(value):
+        with pytest.raises(ServiceError):
+            read_log([Record("checkpoints", 0, 0, 0, b"g", value, (("kind", b"progress"),))], "g")
+
+    def chunks(size):
+        places = {(f"topic-{k}", k): k for k in range(size // 20)}
+        return to_chunks(Snapshot(1, places, {}, {"parts": {str(k): () for k in range(size // 9)}}, {}))
+
+    assert_grows_linearly(read, progress, HALF)
+    assert_grows_linearly(from_chunks, chunks, HALF)
