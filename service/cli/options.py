@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
-from service.settings.declaration import Decides, declaration
+from service.settings.declaration import Decides, declaration, split_named
 from service.settings.fields import FIELDS, MAPPING, OWN_FEATURES, SECRETS, TOPIC_SETTINGS, names_that_decide
 from service.settings.load import DEFAULT, Loaded, load_settings, parse_scalar
 from service.stream.protocol import Transport
@@ -245,11 +245,21 @@ def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) 
     return found or None
 
 
+def _merge_named(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
+    """Turn ``a=,`` and ``b=.`` into ``{"a": ",", "b": "."}``."""
+    try:
+        return {name: text for each in given for name, text in split_named(each)} or None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 _TYPE_FORMS: Final[Mapping[Any, str]] = {int: "INTEGER", float: "NUMBER"}
 _FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "FILE": {"multiple": True, "callback": lambda _, __, files: files or None},
     "KEY=VALUE": {"multiple": True, "callback": _parse_parameters},
     "NAME=NUMBER": {"multiple": True, "callback": _parse_parameters},
     "NAME=EXPRESSION": {"multiple": True, "callback": _parse_pairs},
+    "[NAME=]SIGN": {"multiple": True, "callback": _merge_named},
+    "[NAME=]FORMAT": {"multiple": True, "callback": _merge_named},
 }
 """What else is to be known of an option whose value has a form."""

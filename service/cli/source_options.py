@@ -58,7 +58,7 @@ class Inputs:
             delimiter=self.delimiter,
             warn=report_warning,
             time=self.timestamp,
-            notation=Notation.of(settings.events),
+            notation=Notation.of(table),
             are_labels=are_labels,
         )
         file = self.labels if are_labels and self.labels else self.file

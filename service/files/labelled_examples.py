@@ -163,7 +163,7 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
         return "what stands above was raised by the model of --model"
     if events.maps_fields:
         return (
-            "the settings of the table events say where things are: --events-id, --events-features, …; "
+            "the tables events and labels specify where things are: --events-id, --labels-id, …; "
             "`perceptron check-input` shows what they make of each record"
         )
     how = next((hint for reason, hint in _OWN_HINTS.items() if reason in reasons), _FORMAT_HINT)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from service.formats.topics import Reader
 from service.mapping.feature_step import NOTHING, Skip, skipping
 from service.messages.paths import parse_path
-from service.settings.mapping import EVERYTHING, EventSettings, is_of_record
+from service.settings.mapping import EVERYTHING, EventSettings, LabelSettings, is_of_record
 from service.stream.protocol import Headers
 
 _NUMBERS: Final = {
@@ -42,17 +42,21 @@ class Notation:
 
     """
 
-    def __init__(self, settings: EventSettings) -> None:
-        self._decimals, self._formats = dict(settings.decimal), dict(settings.time_format)
-        places = [settings.label or "label", *(settings.text or ("text",)), *filter(None, [settings.tenant])]
+    def __init__(self, settings: LabelSettings) -> None:
+        self._decimals, self._formats = dict[str, str](), dict(settings.time_format)
+        places = [settings.label or "label"]
+        if isinstance(settings, EventSettings):
+            self._decimals = dict(settings.decimal)
+            places += [*(settings.text or ("text",)), *filter(None, [settings.tenant])]
         if not is_of_record(settings.id):
             places.append(settings.id or "id")
         self._skip = skipping(use for place in places for use in parse_path(place).uses if use)
 
     @classmethod
-    def of(cls, settings: EventSettings) -> Notation | None:
+    def of(cls, settings: LabelSettings) -> Notation | None:
         """Return what reads texts as the settings say; None if they say nothing of it."""
-        return cls(settings) if settings.decimal or settings.time_format else None
+        decimal = isinstance(settings, EventSettings) and settings.decimal
+        return cls(settings) if decimal or settings.time_format else None
 
     def reading(self, read: Reader) -> Reader:
         """Return a reader of records whose documents have numbers in the place of texts."""

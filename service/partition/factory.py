@@ -76,6 +76,8 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
         events = _event_mapper(settings, vocabulary, read, asks_only=asks_only)
     if settings.labels.is_mapped:
         read = reader_of(settings.labels, schemas)
+        if (notation := Notation.of(settings.labels)) is not None:
+            read = notation.reading(read)
         kind = OwnMapper if settings.labels.has_own_fields else LabelMapper
         labels = kind(settings.labels, vocabulary, read)
     return Decoder(vocabulary, most, events, labels, settings.labels_topic)

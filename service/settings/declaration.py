@@ -188,13 +188,13 @@ def split_paths(value: object) -> object:
     return [piece for piece in (*pieces, value[start:].strip()) if piece]
 
 
-def split_pairs(value: object) -> object:
+def split_pairs(value: object) -> Any:  # noqa: ANN401 - what is not a table stays as it is
     """Turn a table, which may be written as JSON, into pairs of names and texts."""
     found = parse_object(value)
     return tuple(found.items()) if isinstance(found, Mapping) else found or ()
 
 
-def split_named(value: object) -> object:
+def split_named(value: object) -> Any:  # noqa: ANN401 - as of `split_pairs`
     """Turn ``","`` and ``"amount=,"`` into pairs of a name (* for all) and a text; a table as `split_pairs`.
 
     >>> split_named(","), split_named("amount=,"), split_named({"a": ".", "b": ","})

@@ -5,6 +5,7 @@ The paths of `EventSettings` and `LabelSettings` are checked to be JMESPaths.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
@@ -78,7 +79,7 @@ def _check_time_formats(formats: Pairs) -> Pairs:
     for _, form in formats:
         try:
             datetime.strptime(datetime(2001, 12, 31, tzinfo=UTC).strftime(form), form)  # noqa: DTZ007 - a check
-        except ValueError:
+        except (ValueError, re.error):  # strptime makes a regular expression of the format
             raise ValueError(f"{form!r} is not a format of strptime, such as %d.%m.%Y %H:%M") from None
         if "%" not in form:
             raise ValueError(f"{form!r} has no directive, such as %Y")
@@ -123,6 +124,11 @@ class LabelSettings(Table):
     timestamp: _OnePath = setting("", Decides.RECORDS)
     """Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or ISO
     8601."""
+    time_format: Pairs = setting(
+        (), Decides.RECORDS, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
+    )
+    """Format of times that are neither numbers nor ISO 8601, as Python's strptime has it, such as
+    %d.%m.%Y %H:%M:%S: of all fields, or NAME=FORMAT of one; may be given several times."""
     where: _OnePath = setting("", Decides.RECORDS)
     """Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped:
     counted, no dead letter."""
@@ -185,12 +191,12 @@ class EventSettings(LabelSettings):
     """Values that mean that there is none, such as -9999,NaN: they make no feature."""
     decimal: _Decimals = setting((), Decides.FEATURES, form="[NAME=]SIGN", parse=forms.split_named)
     """Sign before the fraction in texts that are numbers, such as 9,91 or 1,234.50: of all fields, or
-    NAME=SIGN of one; a table of several. Thousands may be set apart."""
+    NAME=SIGN of one; may be given several times. Thousands may be set apart."""
     time_format: Pairs = setting(
         (), Decides.FEATURES, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
     )
     """Format of texts that are times, as Python's strptime has it, such as %d.%m.%Y %H:%M:%S: of all fields,
-    or NAME=FORMAT of one; a table of several. They become seconds since 1970."""
+    or NAME=FORMAT of one; may be given several times. They become seconds since 1970."""
     text_format: Literal["plain", "html"] = setting("plain", Decides.FEATURES)
     """How texts are written; of html, the text that a reader sees."""
     derive: Pairs = setting(

@@ -11,6 +11,7 @@ from service.files.sources import open_source
 from service.mapping.notation import Notation
 from service.partition.factory import make_decoder, make_question_decoder
 from service.settings.load import load_settings
+from service.stream.protocol import Record
 from tests.service.building import settings
 
 GERMAN = {"decimal": ",", "time_format": "at=%d.%m.%Y %H:%M:%S"}
@@ -57,6 +58,13 @@ def test_event_times_and_derived_features_read_the_same():
     found = make_decoder(settings(events=given)).decode(json.dumps(value).encode())
     assert found.timestamp_ms == int(AT * 1000)
     assert found.features == {"n": 1.5, "h": 0, "m": 3.0}
+
+
+def test_labels_have_times_in_a_format_of_their_own():
+    given = {"id": "payment", "timestamp": "at", "time_format": "%d.%m.%Y %H:%M:%S"}
+    record = Record("labels", 0, 0, 0, None, b'{"payment": "1,5", "at": "01.02.2026 00:01:43", "label": 1}')
+    found = make_decoder(settings(labels=given)).decode(record.value, record)
+    assert (found.id, found.label, found.timestamp_ms) == ("1,5", True, int(AT * 1000))
 
 
 def test_an_event_that_is_asked_about_reads_as_one_of_the_topic():
@@ -115,6 +123,7 @@ def test_a_column_that_is_no_feature_is_not_warned_of(tmp_path, events):
         ("decimal", ";", "events.decimal"),
         ("time_format", "at=soon", "no directive"),
         ("time_format", "%Q", "not a format of strptime"),
+        ("time_format", "%m.%m.%Y", "not a format of strptime"),
     ],
 )
 def test_another_notation_is_refused(name, value, why):

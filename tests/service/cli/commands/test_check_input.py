@@ -35,6 +35,13 @@ def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):
     ]
 
 
+def test_repeated_notations_apply_to_each_field(perceptron):
+    given = ("--events-features", "*", "--events-decimal", "a=,", "--events-decimal", "b=.")
+    row = b'{"id":"a","a":"9,91","b":"1,234.50"}\n'
+    (found,) = lines(perceptron("check-input", "-", "--format", "json", *given, stdin=row))
+    assert found["features"] == {"a": 9.91, "b": 1234.5}
+
+
 def test_shows_the_reason_of_a_dead_letter(perceptron):
     rows = b'{"id":"a","text":"x"}\n{"id":"b","text":"x","label":"spm"}\n'
     result = perceptron("check-input", "-", "--format", "json", stdin=rows)
