@@ -247,7 +247,8 @@ def _add_labels(
     others = [each for each in theirs if each is not label_id]
     label = _named(others, given.label, file, documents) or _find_label(found, others, is_table=True)
     if label is None:
-        raise InputFileError(f"{file}: no field looks like the label", hint="--labels-label names it")
+        hint = "--labels-label names it; if each row has the same class: --labels-label '`true`'"
+        raise InputFileError(f"{file}: no field looks like the label", hint=hint)
     found.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
     truths = _add_label(found, label, file, "labels")
     if (time := find_time([each for each in others if each is not label])) is not None:
@@ -277,7 +278,9 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
         if not (isinstance(value, str) and value.lower() in WORDS["undecided"])
     }
     counts = Counter(_class_name(value) for value in truths.values())
-    if len(counts) < _BINARY:
+    if len(counts) == 1 and (table == "labels" or len(label.known) < label.n_records):
+        _add_other_class(found, counts, truths.values())
+    elif len(counts) < _BINARY:
         what = f"is {next(iter(counts))} wherever it is known" if counts else "is never known"
         raise InputFileError(
             f"{name}: {label.path}, which looks like the label, {what}: there is nothing to tell apart",
@@ -285,7 +288,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
         )
     values = {*truths.values()}
     needs_names = not values <= {0, 1} and not values <= {-1, 1}
-    if needs_names:
+    if needs_names and "classes" not in found.settings:
         classes = classes_of(counts, counts.__getitem__)
         order = "the negative one first" if len(classes) == _BINARY else f"{len(classes)} of them"
         found.settings["classes"] = (classes, order)
@@ -302,7 +305,23 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
         _label_path(label, others, needs_text=needs_names and len(counts) > _BINARY),
         why,
     )
-    return truths
+    return truths if len(counts) > 1 else {}
+
+
+def _add_other_class(found: Proposal, counts: Collection[str], values: Collection[object]) -> None:
+    """Propose what events without a label are, where only one class is ever labelled."""
+    (name,) = counts
+    if {*values} <= {0, 1}:
+        other = "false" if True in values else "true"
+    else:
+        other = "none" if name == "other" else "other"
+        found.settings["classes"] = ([other, name], "the negative one first")
+    found.settings["label_timeout_seconds"] = (2_592_000, "30 days: set it longer than most labels take")
+    found.settings["events.label_on_timeout"] = (other, f"labels are of {name} only")
+    found.warnings.append(
+        f"only {name} is ever labelled: an event without a label is {other} after label_timeout_seconds; "
+        "set it longer than most labels take"
+    )
 
 
 def _class_name(value: object) -> str:
@@ -334,8 +353,9 @@ def _add_place(
     """Add the id and the event time."""
     others = [each for each in fields if each.path not in {row.field for row in found.rows}]
     is_row = root[-1:] == ("after",)
+    may_repeat = is_row or "events.label_on_timeout" in found.settings  # the row comes again with its label
     within = [each for each in others if not is_row or each.keys[: len(root)] == root]
-    each = _named(fields, place, name) or find_id(within, may_repeat=is_row)
+    each = _named(fields, place, name) or find_id(within, may_repeat=may_repeat)
     if each is not None:
         absent = each.n_records - len(each.known)
         where = f"missing in {absent} records" if absent else "in each record"

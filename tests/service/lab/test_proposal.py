@@ -105,6 +105,21 @@ ROLES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("value", "classes", "on_timeout"),
+    [(True, None, "false"), ("CHARGEBACK", ["other", "CHARGEBACK"], "other")],
+)
+def test_labels_of_one_class_are_completed_by_the_timeout(value, classes, on_timeout):
+    labelled = rows(
+        id=lambda n: n - (n == 8), x=lambda n: n % 7, chargeback=lambda n: value if n == 8 else None
+    )
+    found = proposed(labelled)
+    events = written(found)["events"]
+    assert (events["id"], events["label"], events["label_on_timeout"]) == ("id", "chargeback", on_timeout)
+    assert (written(found).get("classes"), written(found)["label_timeout_seconds"]) == (classes, 2_592_000)
+    assert any("is ever labelled" in each for each in found.warnings)
+
+
 @pytest.mark.parametrize("case", ROLES)
 def test_each_field_has_its_role(case):
     fields, expected = ROLES[case]
