@@ -160,7 +160,8 @@ class Case:
 
     def _check_prediction(self, event: Event, found: Found) -> None:
         answer, known = found.answer, self._known
-        is_first, has_truth = event.first == event.number, answer.truth is not None
+        first = event.first if known.is_exact else self._events[0].number
+        is_first, has_truth = first == event.number, answer.truth is not None
         self._ledger.pair(found, event, is_compared=is_first and has_truth)
         known.n_ambiguous += has_truth and not is_first
         if answer.contradiction:
@@ -172,7 +173,9 @@ class Case:
         if not known.is_exact:
             if not known.is_complete and (event.truth is None or len(self._events) > 1):
                 return
-            truths |= {label.truth for label in self._labels} | ({None} if event.truth is None else set())
+            truths |= {each.truth for each in (*self._labels, *self._events)}
+            if event.truth is not None:
+                truths.discard(None)
         if answer.truth not in truths:
             names = " or ".join(sorted(map(str, truths)))
             message = f"its truth is {answer.truth}, that of the event {event.place} was {names}"

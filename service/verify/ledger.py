@@ -159,7 +159,8 @@ class Ledger:
             for side in ("prediction", "outcome")
         )
         tasks = {event.task for event in events}
-        if len(tasks) == 1:
+        sources = {self._source(event.place, event.task, event.batch) for event in events} - {""}
+        if len(tasks) == 1 and len(sources) <= 1:
             Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
             for found in (*predictions, *outcomes):

@@ -235,14 +235,24 @@ def test_records_of_an_earlier_time_that_came_later_are_no_contradiction(open_st
     assert ("out of order", "dead-letters[0]@2", None) in swapped.findings()
 
 
+def test_a_truth_inside_an_earlier_event_is_no_contradiction_if_the_order_is_unknown(open_stream):
+    stream = open_stream(labels_topic="labels", snapshots_kept=1, label_timeout_seconds=50)
+    stream.produce(event("e", "win", True)).produce(event("k"), at_ms=10**13)
+    stream.produce(event("e"), at_ms=1_010_000).run()
+    stream.produce(label("x", True), topic="labels", at_ms=1_100_000).run()
+    report = stream.produce(event("z"), at_ms=1_200_000).run().verify()
+    assert (report.findings.kept, report.predictions) == ([], 3)
+
+
 def test_partitions_that_share_a_model_may_be_read_late(open_stream):
     stream = open_stream(labels_topic="", share_model=True, partitions=2, snapshots_kept=1)
     stream.transport.ensure_topics({"events": 2})
     for n in range(4):
         stream.produce(event(f"a{n}"), partition=0, at_ms=1_100_000 + n).run()
-        stream.produce(event(f"b{n}"), partition=1, at_ms=1_000_000 + n).run()
+        stream.produce(event(f"b{n}"), event("a0"), partition=1, at_ms=1_000_000 + n).run()
     report = stream.verify()
-    assert (report.findings.kept, report.predictions) == ([], 8)
+    assert (report.findings.kept, report.predictions) == ([], 7)
+    assert "1 event ids in several partitions" in report.notes
 
 
 @pytest.mark.parametrize("max_pending_bytes", [1500, 1900])
