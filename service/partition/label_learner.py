@@ -124,13 +124,14 @@ class LabelLearner:
         learner = self.learner
         for example, share in self.join.due(timestamp_ms):
             self.join.note_change(example)
-            x, weight = example.x, 1.0
+            x, memo, weight = example.x, example.step or b"", 1.0
             try:
                 if self.takes_weights and learner.has_log_odds and share < 1.0:
                     p = learner.probability_of_others(x, truth)
                     weight = (1.0 - p) / (1.0 - p * share)
                 w = self.weigh(truth, weight * example.weight)
-                example.step = learner.learn(x, truth, example.step or b"", w)
+                step = learner.learn(x, truth, memo, w)
+                example.step = memo or step  # a learner with prediction contexts cannot undo
                 example.early_weight = weight
             except _REFUSALS:  # it is learned at the time-out, if that can be
                 continue
@@ -211,6 +212,7 @@ class LabelLearner:
         What was learned early counts on, so the label counts as much more as makes up for it.
         """
         x, learner, w = example.x, self.learner, self.weigh(truth, weight)
+        memo = example.step if isinstance(example.step, bytes) else b""
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
             return (learner.learn(x, truth, b"", w),)
@@ -222,7 +224,7 @@ class LabelLearner:
             p = learner.probability_of_others(x, before)
             beside = self.weigh(before, example.weight * example.early_weight) * p
             w = min(_MOST_TIMES * w, w + beside / max(1.0 - p, _LEAST_PROBABILITY))
-        return (learner.learn(x, truth, b"", w),)
+        return (learner.learn(x, truth, memo, w),)
 
 
 def own_weight(given: float | None, of_event: float) -> float:

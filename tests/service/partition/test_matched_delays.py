@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from perceptron_core import NormalizedAdaGrad
 from perceptron_core.elementary import logistic
 from perceptron_core.formats.packed import pack, unpack
+from service.models.core import AutoLearner
 from service.partition.examples import Example
 from service.partition.matched_delays import MatchedDelays
 from service.partition.parts.kinds import with_changes
@@ -83,6 +84,21 @@ def test_a_model_that_can_undo_is_left_as_if_the_event_had_not_been_learned_earl
         feed(label("n", True), at_seconds=50)
     assert early.model.weights == late.model.weights
     assert early.counters.labels == late.counters.labels == {"matched": 2}
+
+
+def test_a_label_after_early_learning_is_learned_with_its_prediction_context(monkeypatch):
+    contexts, learn = [], AutoLearner.learn
+
+    def noting(self, x, truth, memo=b"", w=1.0):
+        contexts.append(memo)
+        return learn(self, x, truth, memo, w)
+
+    monkeypatch.setattr(AutoLearner, "learn", noting)
+    feed = fed("auto")
+    tick(feed, 40)
+    feed(label("n", True), at_seconds=50)
+    _, early, corrected = contexts
+    assert early == corrected != b""
 
 
 def test_a_label_that_agrees_with_what_was_learned_early_is_not_learned_again():
