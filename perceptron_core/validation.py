@@ -83,7 +83,7 @@ def sign_of(label: Any) -> int:
     try:
         return _SIGNS[label]
     except (KeyError, TypeError):
-        raise LabelError(f"label {label!r} denotes no class; use True/False, 1/0 or 1/-1") from None
+        raise LabelError(f"expected the label True/False, 1/0 or 1/-1, got {label!r}") from None
 
 
 def hinge(signed_score: float) -> float:
@@ -141,7 +141,7 @@ def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
                 f"feature {name!r} is {found}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
             )
     # Every value could be read and is in range now: it was not when the caller read it.
-    return FeatureError("the features add up to no finite score")
+    return FeatureError("the score of the features is not finite")
 
 
 def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
@@ -151,7 +151,7 @@ def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
     try:
         named: Iterable[tuple[Any, Any]] = x.items()
     except AttributeError:
-        raise FeatureError(f"an event is a dictionary or a text, not {type(x).__name__}") from None
+        raise FeatureError(f"expected a dictionary or text, got {type(x).__name__}") from None
     return named
 
 

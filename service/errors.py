@@ -1,4 +1,4 @@
-"""Every error the service raises on purpose, in one tree, and the exit codes of the command line.
+"""Every error the service raises on purpose, in one tree, the exit codes, and what is said of other errors.
 
     ServiceError                  exit code 1, as every class below but two
      ├─ ConfigurationError        a setting is wrong; exit code 2
@@ -35,6 +35,10 @@ at one boundary (``service/stream``); nothing foreign passes it.
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, Self
 
 FAILURE: Final = 1
@@ -108,11 +112,7 @@ class NewerRelease(CheckpointError):
     @classmethod
     def wrote(cls, what: str) -> NewerRelease:
         """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
-        hint = (
-            "run the release that wrote it, or a newer one; the model is whole, so reset nothing. To go "
-            "back, save it by `perceptron checkpoint export` of that release; `checkpoint reset --from "
-            "committed` and `checkpoint import` of this one continue with it"
-        )
+        hint = "start that release or a newer one; to downgrade, export there, then reset and import here"
         return cls(f"{what}: a newer release wrote it", hint=hint)
 
 
@@ -212,3 +212,43 @@ class StorageFull(TransportError):
 
 class RegistryUnavailable(TransportError):
     """The Schema Registry does not answer, or not as one; the same question may be answered later."""
+
+
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
+_FOUND: Final = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
+_FOUND_NUMBERS: Final = {int: "a number", float: "a number"}
+
+
+def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
+    """Return why Pydantic refused a value: what was expected, and of a wrong type what was found.
+
+    The value itself is not in it, as it may be a secret.
+
+    Parameters
+    ----------
+    error
+        An entry of `ValidationError.errors`.
+    what
+        What a name that is not known was to be.
+
+    """
+    kind = error.get("type", "value_error")
+    if kind in {"value_error", "settings_disagree"}:
+        return str(error["msg"]).removeprefix("Value error, ")
+    if kind == "missing":
+        return "missing"
+    if kind == "extra_forbidden":
+        return f"unknown {what}"
+    context = error.get("ctx", {}).items()
+    bounds = {name: f"{each:g}" if isinstance(each, float) else each for name, each in context}
+    expected = f"expected {_TABLES['expected'].get(kind, 'another value').format_map(bounds)}"
+    found = (_FOUND | _FOUND_NUMBERS).get(type(error.get("input", ...))) if kind.endswith("_type") else None
+    return f"{expected}, got {found}" if found else expected
+
+
+def click_sentence(message: str) -> str:
+    """Return what click says, in the words of the project."""
+    for pattern, ours in _TABLES["click"].items():
+        if found := re.fullmatch(pattern, message, re.DOTALL):
+            message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
+    return message[:1].lower() + message[1:]

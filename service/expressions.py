@@ -94,7 +94,7 @@ def _day_of_month(days: int) -> int:
 
 def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
     if isinstance(value, str) and not isinstance(part, str):
-        raise TypeError("contains: a text holds texts alone")
+        raise TypeError("contains: a text can only contain text")
     return part in value
 
 
@@ -129,7 +129,7 @@ def _domain(text: str) -> str:
 def _check_edges(_value: float | None, *edges: float | None) -> None:
     known = [edge for edge in edges if edge is not None]
     if known != sorted(known):
-        raise ValueError("bucket: its edges do not ascend")
+        raise ValueError("bucket: edges must ascend")
 
 
 @lru_cache(maxsize=256)
@@ -268,7 +268,7 @@ def compile_expression(
         part = compiler.part(tree.body)
     except SyntaxError as error:
         at = error.offset - 1 if error.offset and error.offset > 1 else len(text)
-        what = "no expression (a name that is not a plain word is written field('name'))"
+        what = "not an expression (write an unusual name as field('name'))"
         raise ExpressionError(f"{what} at character {at + 1}: {text[:at]}»{text[at:]}") from None
     except (MemoryError, RecursionError):
         raise ExpressionError("nested too deeply") from None
@@ -295,7 +295,7 @@ class _Compiler:
         if wanted not in {NUMBER, TEXT} or kind == wanted or (kind, wanted) == (TRUTH, NUMBER):
             return None
         if kind != ANY:
-            hint = ": number(…) reads one" if wanted == NUMBER else ""
+            hint = ": convert it with number(…)" if wanted == NUMBER else ""
             self._refuse(node, f"expected a {wanted}{hint}")
         return partial(_as_number, name=_dotted(node) or "it") if wanted == NUMBER else _as_text
 
@@ -368,10 +368,10 @@ class _Compiler:
             return _Part(_defaulting(*(self.part(arg).evaluate for arg in args)), ANY)
         function = FUNCTIONS.get(name)
         if function is None:
-            self._refuse(node, f"there is no function {name}; there are {', '.join(sorted(FUNCTIONS))}")
+            self._refuse(node, f"unknown function {name}; the functions are {', '.join(sorted(FUNCTIONS))}")
         count = len(function.takes)
         if len(args) != count and not (function.more and len(args) > count):
-            self._refuse(node, f"{name} takes {count} arguments{' or more' if function.more else ''}")
+            self._refuse(node, f"{name} expects {count} arguments{' or more' if function.more else ''}")
         kinds = [*function.takes, *function.takes[-1:] * (len(args) - count)]
         parts = [self.part(arg, kind).evaluate for arg, kind in zip(args, kinds, strict=True)]
         known = [part({}, None) if _is_constant(arg) else None for arg, part in zip(args, parts, strict=True)]
@@ -436,13 +436,13 @@ def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401
     if isinstance(value, int):
         return value if -_MOST_INTEGER <= value < _MOST_INTEGER else float(value)
     if not isinstance(value, float):
-        raise TypeError(f"{name} is not a number: number(…) reads one")
+        raise TypeError(f"{name} is not a number: convert it with number(…)")
     return value
 
 
 def _as_text(value: Any) -> str:  # noqa: ANN401
     if not isinstance(value, str):
-        raise TypeError("expected a text")
+        raise TypeError("expected text")
     return value
 
 

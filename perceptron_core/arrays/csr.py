@@ -56,7 +56,9 @@ def batch_of(rows: CSR, table: WeightTable) -> tuple[SparseBatch, int]:
     if not (indptr.ndim == indices.ndim == values.ndim == 1 and len(indptr)):
         raise ValueError("indptr, indices and values must have one dimension, and indptr an entry")
     if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not indptr[-1] == len(indices) == len(values):
-        raise ValueError("indptr must rise from 0 to the number of indices, which is that of values")
+        raise ValueError(
+            "indptr must rise from 0 to the number of indices, and values must have as many entries"
+        )
     row = first_refused(indptr, indices, values, n_slots)
     if row < len(indptr) - 1:
         entries = slice(indptr[row], indptr[row + 1])
@@ -130,7 +132,7 @@ def _signs(labels: Any) -> Signs:
 def _refusal(row: int, indices: list[int], values: list[float], n_slots: int) -> FeatureError:
     for index, value in zip(indices, values, strict=True):
         if not 0 <= index < n_slots:
-            return FeatureError(f"row {row}: feature {index} is not an integer from 0 to {n_slots - 1}")
+            return FeatureError(f"row {row}: expected a feature from 0 to {n_slots - 1}, got {index}")
         if not abs(value) <= MAX_MAGNITUDE:
             return FeatureError(f"row {row}: {refuse_features({index: value})}")
     twice = next(index for index in indices if indices.count(index) > 1)

@@ -101,7 +101,8 @@ class HashedClassifier(BinaryClassifier):
         self.classifier = Perceptron() if classifier is None else classifier
         if not isinstance(self.classifier, LinearRule):
             raise TypeError(
-                f"{type(classifier).__name__} keeps no weight for each feature, so none is hashed"
+                f"{type(classifier).__name__} has no weight for each feature, so its features cannot be "
+                "hashed"
             )
         if not 1 <= bits <= _MAX_BITS:
             raise ValueError(f"bits must be from 1 to {_MAX_BITS}, not {bits!r}")

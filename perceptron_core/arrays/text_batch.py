@@ -22,7 +22,7 @@ class TextBatch(Batch):
 
     def __init__(self, table: WeightTable, hasher: TextHasher, texts: Iterable[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be several texts, not one")
+            raise TypeError("expected several texts, got one")
         if 1 << hasher.bits > table.n_slots:
             raise ValueError(f"the hasher's {hasher.bits} bits are more than the model has")
         self.table = table
@@ -64,4 +64,4 @@ def _plain(text: str | bytes) -> str | bytes:
         return str.__str__(text)
     if isinstance(text, bytes):
         return bytes(text)
-    raise TypeError(f"a text is a str or bytes, not {type(text).__name__}")
+    raise TypeError(f"expected text as str or bytes, got {type(text).__name__}")

@@ -254,7 +254,7 @@ class Characters:
                 if counts[at * n + k] > 0:
                     self._mark(before)
             if not self._is_known(before):
-                raise ValueError(f"gram {before} is counted for no class")
+                raise ValueError(f"gram {before} has no class counts")
 
 
 class CharacterVote(ClassVote):

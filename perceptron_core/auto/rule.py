@@ -71,7 +71,7 @@ def context_numbers(context: bytes) -> memoryview[float]:
         if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):
-        raise ValueError(f"{len(found)} numbers are not a prediction context")
+        raise ValueError(f"expected a prediction context, got {len(found)} numbers")
     return found
 
 
@@ -204,7 +204,7 @@ class AutoRule:
         Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for no class's number.
         """
         if number not in range(len(self.labels)):
-            known = f"of {len(self.labels)}" if self.labels else "as none is known yet"
+            known = f"of {len(self.labels)}" if self.labels else "as no class is known yet"
             raise ValueError(f"{number!r:.50} is not the number of a class, {known}")
         number = int(number)
         self._score(x)

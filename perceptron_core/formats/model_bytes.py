@@ -135,7 +135,7 @@ def _integers_checked(cls: type[Any]) -> Iterator[None]:
         yield
     except OverflowError:
         raise TypeError(
-            f"this {cls.__name__} has an integer of more than 64 bits, and cannot be written"
+            f"this {cls.__name__} has an integer of more than 64 bits and cannot be saved"
         ) from None
 
 
@@ -169,7 +169,8 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
         raise
     except Exception as error:
         raise DamagedError(
-            f"this perceptron-model is sealed but holds no valid model: {type(error).__name__}: {error}"
+            f"this perceptron-model has a valid checksum but not a valid model: {type(error).__name__}: "
+            f"{error}"
         ) from error
 
 
@@ -184,7 +185,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
     except DamagedError:
         raise
     except Exception as error:
-        raise DamagedError(f"this perceptron-model holds no valid settings: {error}") from error
+        raise DamagedError(f"invalid settings in this perceptron-model: {error}") from error
 
 
 def unsealed(data: bytes) -> tuple[int, bytes]:
@@ -206,7 +207,7 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
         n_rows = sum(len(table["keys"]) + 1 for table in tables)
         _refuse_above(limit, 2 * 8 * n_rows * len(state["tags"]))
         if any(table["columns"] != len(state["tags"]) for table in tables):
-            raise DamagedError("this perceptron-model has other tags than columns")
+            raise DamagedError("tags and columns of this perceptron-model differ")
     _refuse_above(limit, _state_bytes(name, state))
     model = _made(name, params, limit)
     model._set_state(state)  # noqa: SLF001
@@ -235,7 +236,7 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = class_of(name)
     if cls is None:
-        raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
+        raise DamagedError(f"unknown kind of perceptron-model: {name}")
     _refuse_above(limit, _table_bytes(name, params))
     return cls(**{parameter: _read(value, limit) for parameter, value in params.items()})
 
@@ -293,7 +294,7 @@ def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
 def _written(what: str, value: Any) -> Any:
     """Write a parameter as plain values; what River gives as (class, parameters), by name."""
     if callable(value):
-        raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
+        raise TypeError(f"{what} is a function and cannot be saved: use a built-in name")
     if isinstance(value, tuple) and any(isinstance(each, base.Base) for each in value):
         return [_written_model(what, each) for each in value]
     if isinstance(value, tuple) and value and isinstance(value[0], type):
@@ -303,7 +304,7 @@ def _written(what: str, value: Any) -> Any:
             return {"model": cls.__name__, "parameters": _parameters(cls, params)}
         if cls not in _schedulers().values():
             raise TypeError(
-                f"{what} is a {cls.__name__}; of those only {', '.join(_schedulers())} can be written"
+                f"{what} is a {cls.__name__}and cannot be saved: expected {', '.join(_schedulers())}"
             )
         return {"scheduler": cls.__name__, "parameters": params}
     return value
@@ -314,8 +315,8 @@ def _written_model(what: str, model: Any) -> dict[str, Any]:
     cls = type(model)
     if class_of(cls.__name__) is not cls:
         raise TypeError(
-            f"{what}: {name_of(model)} ({cls.__module__}) is not a model of perceptron_core, so it cannot be "
-            "written down; pickle can keep it"
+            f"{what}: {name_of(model)} ({cls.__module__}) is not a model of perceptron_core and cannot be "
+            "saved: use pickle"
         )
     return {"model": cls.__name__, "parameters": _parameters(cls, model._get_params())}  # noqa: SLF001
 

@@ -69,7 +69,7 @@ def with_changes(data: bytes, changes: Sequence[bytes]) -> bytes:
                 raise DamagedError(f"changes of a {of!r:.50} cannot be those of this {name}")
             _apply(state, new, *rows)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DamagedError(f"the changes of this perceptron-model cannot be read: {error}") from error
+        raise DamagedError(f"unreadable changes of this perceptron-model: {error}") from error
     return sealed(version, [name, params, state, *settings])
 
 

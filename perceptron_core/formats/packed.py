@@ -38,11 +38,11 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     """
     name = kind.decode()
     if not data.startswith(kind):
-        raise DamagedError(f"this is not a {name}")
+        raise DamagedError(f"not a {name}")
     start = len(kind) + _VERSION_BYTES
     head, digest, body = data[:start], data[start : start + _DIGEST_BYTES], data[start + _DIGEST_BYTES :]
     if len(digest) < _DIGEST_BYTES:
-        raise DamagedError(f"this {name} is cut off after {len(data)} bytes")
+        raise DamagedError(f"this {name} is truncated after {len(data)} bytes")
     version = int.from_bytes(head[len(kind) :], "big")
     if version not in versions:
         known = f"this release reads {versions.start} to {versions.stop - 1}"
@@ -50,7 +50,7 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
             raise NewerError(f"this {name} has version {version}; {known}: a newer release wrote it")
         raise DamagedError(f"this {name} has version {version}; {known}")
     if digest != _digest(head, body):
-        raise DamagedError(f"this {name} is damaged: its checksum does not fit its {len(body)} bytes")
+        raise DamagedError(f"this {name} is damaged: wrong checksum of {len(body)} bytes")
     return version, body
 
 

@@ -166,9 +166,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         self.classes_ = np.unique(y)
         if len(self.classes_) < _BINARY:
-            raise ValueError(
-                f"one class is not enough to learn from: all labels are {self.classes_.tolist()}"
-            )
+            raise ValueError(f"expected at least two classes, got only {self.classes_.tolist()}")
         examples = self._rows(X)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.trainings_ = [
@@ -200,7 +198,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.models_ = [self._untrained().clone() for _ in range(n_models)]
             self.n_iter_ = 1
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
-            raise ValueError(f"labels {unknown} are none of the classes {self.classes_}")
+            raise ValueError(f"unknown labels {unknown}, expected the classes {self.classes_}")
         examples, weights = self._rows(X), _weights(sample_weight, X).tolist()
         for model, labels in zip(self.models_, self._targets(y), strict=True):
             for lesson in zip(examples, labels, weights, strict=True):

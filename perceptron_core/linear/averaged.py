@@ -213,7 +213,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         if self.decay < 1 and self.n_examples and self._remainder == 1:
-            raise ValueError("examples have been learned, of which nothing has faded")
+            raise ValueError("decay cannot be changed after examples were learned without it")
 
 
 class AveragedMulticlassRule(AdditiveMulticlassRule):

@@ -84,7 +84,7 @@ def _power(base: float, degree: int) -> float:
 
 def _checked(value: float) -> float:
     if not math.isfinite(value):
-        raise FeatureError(f"the kernel gives {value!r}, no finite number")
+        raise FeatureError(f"expected a finite number from the kernel, got {value!r}")
     return _clamped(float(value))
 
 

@@ -88,7 +88,7 @@ class LinearRule:
     def resolve(self, x: Any) -> Example:
         """Look the features of `x` up, as `WeightTable.resolve` does."""
         if self.table is None:  # what was never set, when compiled
-            raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
+            raise AttributeError(f"{type(self).__name__}.__init__ must call super().__init__()")
         return self.table.resolve(x)
 
     def decide(self, score: float) -> bool:

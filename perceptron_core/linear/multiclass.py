@@ -193,9 +193,9 @@ def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label]
     if is_known:
         return plain
     if classes is not None:
-        raise LabelError(f"label {label!r} is none of {classes}")
+        raise LabelError(f"unknown label {label!r}, expected one of {classes}")
     if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
-        raise LabelError(f"label {label!r} denotes no class")
+        raise LabelError(f"unknown label {label!r}")
     return plain
 
 

@@ -175,7 +175,7 @@ class MulticlassRule:
     def resolve(self, x: Any) -> Example:
         """Look the features of `x` up, as `WeightTable.resolve` does."""
         if self.table is None:  # what was never set, when compiled
-            raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
+            raise AttributeError(f"{type(self).__name__}.__init__ must call super().__init__()")
         table = self.table
         example = table.resolve(x)
         if self.table is not table:

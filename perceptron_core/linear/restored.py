@@ -121,7 +121,7 @@ def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
     """Return a square matrix as a dictionary of its rows, each with its diagonal."""
     found = {name: numbers(row) for name, row in _items(rows)}
     if any(name not in row or not row.keys() <= found.keys() for name, row in found.items()):
-        raise ValueError("a row of a matrix lacks its diagonal, or has a column without a row")
+        raise ValueError("a matrix row lacks its diagonal, or has a column without a row")
     return found
 
 

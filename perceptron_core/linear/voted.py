@@ -178,4 +178,4 @@ class VotedPerceptron(BinaryClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         super()._set_state(state)
         if not self.survivors and (self.current_weights or self.current_bias):
-            raise ValueError("there is a current vector, and none that survives")
+            raise ValueError("the current vector has no survivor")

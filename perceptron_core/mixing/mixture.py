@@ -73,10 +73,10 @@ def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
     if not 1 <= len(found) <= _MOST:
         raise ValueError(f"a mixture takes from 1 to {_MOST} experts, not {len(found)}")
     if len({*map(id, found)}) < len(found):
-        raise ValueError("an expert is there twice; it would learn each example twice")
+        raise ValueError("an expert occurs twice; it would learn each example twice")
     for expert in found:
         if not _gives_probabilities(expert):
-            raise TypeError(f"{name_of(expert)} gives no probability: it needs predict_proba_one")
+            raise TypeError(f"{name_of(expert)} needs predict_proba_one")
     return found
 
 

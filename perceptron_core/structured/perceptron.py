@@ -139,7 +139,7 @@ class AveragedTable:
                 f"{len(table)} and {len(late)} weights are at {len(where)} places of {len(rows)} rows"
             )
         if not (np.abs([table, late]) <= MAX_LEARNED).all():
-            raise ValueError("a weight is not a number that learning makes")
+            raise ValueError("a weight is outside the range of learned weights")
         shape = max(_FIRST_CAPACITY, len(rows) + 1), n_columns
         self._row_of, self._n_columns = rows, n_columns
         self._table, self._late = np.zeros(shape), np.zeros(shape)
@@ -391,7 +391,7 @@ class StructuredPerceptron(base.Base):
             raise LabelError(f"{len(tags)} tags for {n_positions} positions")
         unknown = [tag for tag in _distinct(tags) if tag not in self._tag_index]
         if unknown and self.tags is not None:
-            raise LabelError(f"tag {unknown[0]!r} is none of {self.tags}")
+            raise LabelError(f"unknown tag {unknown[0]!r}, expected one of {self.tags}")
         return unknown
 
     def _meet(self, tag: Tag) -> None:
@@ -430,7 +430,7 @@ def _bag(token: Token) -> Bag:
         entries = checked(token)
         return Bag([name for name, _ in entries], [value for _, value in entries])
     if isinstance(token, str):
-        raise FeatureError(f"a position is given by its features, not by the string {token!r}")
+        raise FeatureError(f"expected the features of a position, got the string {token!r}")
     try:
         features = list(token)
         frozenset(features)  # proves that each can be looked up

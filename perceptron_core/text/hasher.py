@@ -214,7 +214,7 @@ class TextHasher:
         learner that reads them at once. Raises as `transform_one` does.
         """
         if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be several texts, not one")
+            raise TypeError("expected several texts, got one")
         texts = [*texts]
         ends = indptr = _zeros("q", len(texts) + 1)
         self.clear()

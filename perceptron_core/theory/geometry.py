@@ -84,7 +84,7 @@ def signed_distances(model: LinearModel, examples: Examples) -> list[float]:
     plane = Hyperplane.of(model)
     norm = plane.norm()
     if not norm:
-        raise ValueError("all weights are 0: there is no hyperplane to be at a distance from")
+        raise ValueError("all weights are 0, so there is no hyperplane")
     return [sign_of(y) * plane.score_one(x) / norm for x, y in examples]
 
 

@@ -90,7 +90,7 @@ def mistake_bound(
         return MistakeBound(math.inf, R, math.nan, "no hyperplane separates the examples")
     plane = Hyperplane.of(plane)
     if plane.bias and not fit_intercept:
-        return MistakeBound(math.inf, R, math.nan, "the separator has a bias, the perceptron has none")
+        return MistakeBound(math.inf, R, math.nan, "the separator has a bias, but the perceptron has none")
     return _bound(R, min(_signed_score(plane, example) for example in data), plane)
 
 
@@ -98,7 +98,7 @@ def _bound(R: float, signed_score: float, plane: Hyperplane) -> MistakeBound:
     """Compute the bound for the smallest y·a of a separator."""
     norm = plane.norm(with_bias=True)
     if not norm:
-        return MistakeBound(math.inf, R, math.nan, "the separator is 0")
+        return MistakeBound(math.inf, R, math.nan, "all weights of the separator are 0")
     gamma = signed_score / norm
     if not gamma > 0:
         return MistakeBound(math.inf, R, gamma, "the separator does not separate the examples")

@@ -278,7 +278,7 @@ def perceptron_train(
     data, unseen = list(examples), list(held_out)
     _check(data, unseen, weights, max_iter, quiet_draws, patience)
     if order not in {"shuffle", "constant", "random"} or start not in {"zero", "random"}:
-        raise ValueError(f"there is no order {order!r} or no start {start!r}")
+        raise ValueError(f"unknown order {order!r} or start {start!r}")
     generator = seeded_generator(seed)
     model = Perceptron() if learner is None else learner.clone()
     if start == "random":
@@ -403,13 +403,13 @@ def _check(
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, not {value!r}")
     if patience is not None and not held_out:
-        raise ValueError("patience asks for held-out examples to look at")
+        raise ValueError("patience needs held-out examples")
 
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
     """Set a random weight for every feature, and for the intercept if there is one."""
     if not {"weights", "bias"} <= set(getattr(model, "STATE", ())) or not isinstance(model.bias, float):
-        raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
+        raise ValueError(f"{type(model).__name__} has no weights and bias to start at random")
     names = dict.fromkeys(name for x, _ in data for name in x)
     drawn: sparse.Vector = dict(zip(names, generator.standard_normal(len(names)).tolist(), strict=True))
     model.weights = drawn

@@ -36,10 +36,10 @@ class IndexedValues(FeatureArray):
         checked = [*indices]
         for index in checked:
             if type(index) is not int or not 0 <= index < _MOST_INDICES:
-                raise ValueError(f"{index!r} is not an index below 2**31")
+                raise ValueError(f"expected an index below 2**31, got {index!r}")
         numbers = one_number_each(checked, values, "indices")
         if getattr(self, "n", 0):
-            raise TypeError("values that were made stay as they are")
+            raise TypeError("existing values cannot be changed")
         self._allocate(len(checked))
         for k in range(self.n):
             self.indices[k], self.numbers[k] = checked[k], numbers[k]
@@ -116,7 +116,7 @@ class NamedValues(FeatureArray):
                 raise TypeError(f"name {name!r} is not a string")
         numbers = one_number_each(checked, values, "names")
         if getattr(self, "n", 0):
-            raise TypeError("values that were made stay as they are")
+            raise TypeError("existing values cannot be changed")
         self._allocate(checked)
         for k in range(self.n):
             self.numbers[k] = numbers[k]

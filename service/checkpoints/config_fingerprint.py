@@ -106,15 +106,13 @@ def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batche
         if made[name] == wanted[name] or (may_change and not n_batches):
             continue
         raise SettingsDiffer(
-            f"{name}: the checkpoint was made with {written(made[name])}, "
-            f"the setting is {written(wanted[name])}",
+            f"{name}: expected {written(made[name])} as in the checkpoint, got {written(wanted[name])}",
             hint="set it back, run `serve --exit-at-end` once (which leaves a snapshot), then change it"
             if may_change
-            else "set it to what the checkpoint was made with; giving the model up, "
-            "`perceptron checkpoint reset` begins again",
+            else "restore the former value; or drop the model: `perceptron checkpoint reset`",
         )
     if n_batches and not _computes_alike(snapshot):
         raise CheckpointError(
-            "batches were committed by a release with another arithmetic, and may not be replayed",
-            hint="run `serve --exit-at-end` of that release once, which leaves a snapshot",
+            "batches were committed by a release with different arithmetic, so their replay may diverge",
+            hint="run `serve --exit-at-end` with that release once: it leaves a snapshot",
         )

@@ -76,10 +76,7 @@ _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
 """What no offset and no count reaches; a foreign record may hold any number."""
 
-RESET_HINT: Final = (
-    "begin again with an untrained model: `perceptron checkpoint reset --from committed` continues at the "
-    "committed offsets, `--from beginning` predicts everything again; `checkpoint import` puts a saved one in"
-)
+RESET_HINT: Final = "drop the model: `perceptron checkpoint reset --from committed` (or `--from beginning`)"
 _FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
 
 
@@ -147,7 +144,7 @@ class CheckpointLog:
             if found.sequence != expected:
                 raise CheckpointError(
                     f"checkpoint: batch {expected} is missing from the log",
-                    hint="`perceptron checkpoint show` lists what is there",
+                    hint="`perceptron checkpoint show` lists the log",
                 )
         return following
 
@@ -228,9 +225,9 @@ def add_record(log: CheckpointLog, record: Record, group: str) -> None:
     kind = headers.get("kind")
     if kind not in KINDS:
         if kind is not None and record.key == group.encode():
-            raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
+            raise NewerRelease.wrote(f"{_place(record)}: unknown record kind {kind!r:.50}")
         raise CheckpointError(
-            f"{_place(record)}: this is not a checkpoint record; another program has written to the topic",
+            f"{_place(record)}: expected a checkpoint record: another program has written to the topic",
             hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
         )
     if record.key != group.encode():
@@ -252,9 +249,9 @@ def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
     try:
         return StoredSchema(int(headers["sequence"]), headers["schema"], from_bytes(record.value or b""))
     except NewerError:
-        raise NewerRelease.wrote(f"{_place(record)}: a schema of another version") from None
+        raise NewerRelease.wrote(f"{_place(record)}: unknown schema version") from None
     except (DamagedError, KeyError, ValueError) as error:
-        raise _unreadable(record, f"a schema that cannot be read: {error}") from error
+        raise _unreadable(record, f"unreadable schema: {error}") from error
 
 
 def _read_progress(record: Record) -> Progress:
@@ -265,9 +262,9 @@ def _read_progress(record: Record) -> Progress:
         del fields["version"]
         progress = Progress(**{**fields, "offsets": flat(fields["offsets"])})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _unreadable(record, "progress that cannot be read") from error
+        raise _unreadable(record, "unreadable progress record") from error
     if not _is_sound(progress):
-        raise _unreadable(record, "progress that cannot be read")
+        raise _unreadable(record, "unreadable progress record")
     return progress
 
 
@@ -278,11 +275,11 @@ def what_is_newer(fields: Mapping[str, Any]) -> str:
     """
     version = fields["version"]
     if type(version) is not int or version < 1:
-        raise ValueError(f"no version: {version!r:.20}")
+        raise ValueError(f"expected a version from 1, got {version!r:.20}")
     if version > LOG_VERSION:
         return f"of version {version!r:.20}; this release reads {LOG_VERSION}"
     unknown = ", ".join(sorted(fields.keys() - {"version", *Progress._fields}))
-    return f"with fields that this release does not know: {unknown!r:.50}" if unknown else ""
+    return f"with unknown fields {unknown!r:.50}" if unknown else ""
 
 
 def _is_sound(progress: Progress) -> bool:
@@ -308,11 +305,11 @@ def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes])
     names = ("sequence", "chunk", "chunks", *(("before",) if is_increment else ()))
     found = [headers.get(name, b"") for name in names]
     if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
-        raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
+        raise _unreadable(record, "a snapshot chunk needs its numbers in the headers")
     sequence, number, count = map(int, found[:3])
     before = int(found[3]) if is_increment else None
     if number >= count:
-        raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
+        raise _unreadable(record, f"snapshot chunk {number} is out of range: the snapshot has {count} chunks")
     snapshots = log.snapshots
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
         # Where the progress of its batch is gone, that of the next is the first there is.

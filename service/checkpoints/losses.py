@@ -21,7 +21,7 @@ from service.stream.protocol import ReadStream, TopicPartition
 
 _log = logging.getLogger(__name__)
 
-_HINT: Final = "`on_data_loss` = continue continues without them"
+_HINT: Final = "`on_data_loss = continue` continues without them"
 
 
 class Loss(NamedTuple):
@@ -69,13 +69,10 @@ def unread_losses(
         first, end = stream.bounds(topic, partition)
         place = f"{topic}[{partition}]"
         if topic in ids and topic in present and ids[topic] != present[topic]:
-            what = f"{place}: the topic was deleted and created again since it was processed up to {offset}"
+            what = f"{place}: the topic was deleted and recreated after it was processed up to {offset}"
             losses.append(Loss((topic, partition), what, 0, first))
         elif offset > end:
-            what = (
-                f"{place}: it was processed up to {offset}, but ends at {end}: the topic was created "
-                "again, or its broker has lost the end of it"
-            )
+            what = f"{place}: it was processed up to {offset}, but ends at {end}: it was recreated or cut off"
             losses.append(Loss((topic, partition), what, 0, first))
         elif offset < first:
             what = f"{place}: the records {offset} to {first - 1} were deleted before they were processed"
@@ -94,7 +91,7 @@ def unlearned_losses(
         if len(places) == 1:
             ranges = f"{start.get(places[0], 0)} to {end[places[0]] - 1}"
         where = f"{topic}[{','.join(str(partition) for _, partition in places)}]"
-        what = f"{where}: {count} of the records {ranges}, which are needed to restore the model, are gone"
+        what = f"{where}: {count} of the records {ranges}, which restoring the model needs, are missing"
         losses.append(Loss(places[0], f"{what}: deleted or compacted away", count))
     return losses
 
@@ -104,9 +101,9 @@ def refuse(losses: Sequence[Loss], settings: Settings) -> None:
     if losses and settings.on_data_loss == "fail":
         loss = losses[0]
         keep = (
-            "keep input for longer than the service may be away"
+            "set the topic's retention above the longest downtime of the service"
             if loss.resume is not None
-            else "keep input for longer than snapshot_interval_seconds, and do not compact it"
+            else "set the topic's retention above snapshot_interval_seconds, without compaction"
         )
         raise InputLost(loss.what, hint=f"{_HINT}; {keep}")
 
@@ -138,9 +135,9 @@ def refuse_emptied(
     """
     place = f"{settings.checkpoints_topic}[{partition}]"
     if any(committed.values()):
-        raise _lost(f"{place}: there is no checkpoint, but {_committed(settings, committed)}")
+        raise _lost(f"{place}: checkpoint missing, but {_committed(settings, committed)}")
     if held > 0:  # the offsets that would tell may be gone as well
-        raise _lost(f"{place}: there is no checkpoint, but the topic has held {held} records")
+        raise _lost(f"{place}: checkpoint missing, but the topic has held {held} records")
 
 
 def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iterable[int]) -> None:
@@ -194,8 +191,7 @@ def refuse_cut_off(
         )
     if any(offset < known[each] for each, offset in both.items()):
         _log.warning(
-            "%s: the offsets of group %r were set back to %s by somebody else; continuing after the newest "
-            "checkpoint, at %s. Hint: `perceptron checkpoint reset` begins again with an untrained model",
+            "%s: another program reset the offsets of group %r to %s; continuing at %s as in the checkpoint",
             place,
             settings.group,
             _places(both),

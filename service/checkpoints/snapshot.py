@@ -102,7 +102,7 @@ def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snap
         raise NewerError(f"this {name} has {len(fields)} fields: a newer release wrote it")
     are_mappings = offsets and all(isinstance(each, Mapping) for each in snapshot[1:])
     if not (are_mappings and isinstance(snapshot.sequence, int) and len(others) == n_others):
-        raise DamagedError(f"this {name} cannot be read: its fields have other types")
+        raise DamagedError(f"this {name} is damaged: its fields have wrong types")
     return snapshot, others
 
 
@@ -144,7 +144,7 @@ class StoredSnapshot:
             snapshot, mark = stored.read_own()
             if mark != mark_of(before.in_order()):
                 raise DamagedError(
-                    f"it continues from another snapshot than that after batch {stored.before}"
+                    f"broken increment chain: its parent is not the snapshot after batch {stored.before}"
                 )
             states.append(snapshot.state)
         if len(states) == 1:
@@ -154,7 +154,7 @@ class StoredSnapshot:
         except DamagedError:
             raise
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DamagedError(f"what it says of the one before it cannot be read: {error!r}") from error
+            raise DamagedError(f"unreadable increment: {error!r}") from error
 
     def _chain(self) -> Sequence[StoredSnapshot]:
         """Return the whole snapshot, and each that continues from the one before; it is the last."""
@@ -162,7 +162,7 @@ class StoredSnapshot:
         while chain[-1].before is not None:
             if chain[-1].previous is None:
                 raise DamagedError(
-                    f"the one that it continues from, after batch {chain[-1].before}, is not there"
+                    f"broken increment chain: its parent, after batch {chain[-1].before}, is missing"
                 )
             chain.append(chain[-1].previous)
         return chain[::-1]
@@ -172,11 +172,11 @@ class StoredSnapshot:
         chunks = self.in_order()
         snapshot, mark = (from_chunks(chunks), b"") if self.before is None else changes_from_chunks(chunks)
         if snapshot.sequence != self.sequence:
-            raise DamagedError(f"it is of batch {snapshot.sequence}, its headers say {self.sequence}")
+            raise DamagedError(f"expected batch {self.sequence} as in the headers, got {snapshot.sequence}")
         return snapshot, mark
 
     def in_order(self) -> Sequence[bytes]:
         """Return its chunks. Raises `DamagedError` if one is missing."""
         if len(self.chunks) != self.n_chunks or max(self.chunks) >= self.n_chunks:
-            raise DamagedError(f"{len(self.chunks)} of its {self.n_chunks} chunks are there")
+            raise DamagedError(f"expected {self.n_chunks} chunks, got {len(self.chunks)}")
         return [self.chunks[number] for number in range(self.n_chunks)]

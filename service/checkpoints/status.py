@@ -58,13 +58,13 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
     try:
         count = transport.partition_count(topic)
     except TopicMissing as error:
-        hint = "`perceptron serve` creates it; --broker and --checkpoints-topic say where to look"
+        hint = "`perceptron serve` creates it; --broker and --checkpoints-topic name another place"
         raise TopicMissing(str(error), hint=hint) from None
     logs = {partition: read_log(transport.read(topic, partition), group) for partition in range(count)}
     if not any(log.snapshots or log.progress for log in logs.values()):
         raise CheckpointError(
-            f"{topic}: the group {group!r} has left no checkpoint here",
-            hint="--group, --checkpoints-topic and --broker say where to look; `perceptron serve` begins one",
+            f"{topic}: the group {group!r} has no checkpoint here",
+            hint="check --group, --checkpoints-topic and --broker; `serve` writes checkpoints",
         )
     return logs
 
@@ -93,9 +93,8 @@ def partition_statuses(
     count = max(counts[checkpoints_topic], counts[topics[0]])
     if not count:
         raise TopicMissing(
-            f"there is neither a topic {topics[0]!r} nor a topic {checkpoints_topic!r}",
-            hint="`perceptron serve` creates them; --broker, --events-topic, --checkpoints-topic say where "
-            "to look",
+            f"neither topic {topics[0]!r} nor topic {checkpoints_topic!r} exists",
+            hint="`perceptron serve` creates them; check --broker, --events-topic and --checkpoints-topic",
         )
     there = [topic for topic in topics if counts[topic]]
     found = []

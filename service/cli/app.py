@@ -17,33 +17,41 @@ import click
 from click.shell_completion import CompletionItem
 
 from service.cli.output import echo, report_error
-from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, SettingsDiffer
+from service.errors import (
+    FAILURE,
+    INTERRUPTED,
+    USAGE,
+    ConfigurationError,
+    ServiceError,
+    SettingsDiffer,
+    click_sentence,
+)
 from service.logs import end_log
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 COMMANDS = {
-    "demo": ("demo", "Run the whole thing on this machine, with a real data set."),
+    "demo": ("demo", "Run the whole service on this machine, with a real data set."),
     "serve": ("serve", "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP."),
-    "replay": ("replay", "Predict and learn over a file, one event after the other, and count the mistakes."),
-    "compare": ("replay", "Run several models over a file, side by side, and count the mistakes of each."),
+    "replay": ("replay", "Predict and learn over a file, event by event, and count the mistakes."),
+    "compare": ("replay", "Run several models over a file, and count the mistakes of each."),
     "train": ("training", "Train a model over a file in several epochs; show the learning curve."),
     "test": ("training", "Predict a file with a trained model, and count the mistakes."),
     "init": ("check_input", "Propose settings for records of any shape, and write them."),
-    "check-input": ("check_input", "Show what the settings make of records: events, labels, dead letters."),
+    "check-input": ("check_input", "Show how the settings read records: as events, labels or dead letters."),
     "predict": ("training", "Predict the rows of a file with a trained model; print the predictions."),
     "produce": ("produce", "Send the events of a file to a topic."),
     "consume": ("records", "Print the records of a topic."),
     "relay": ("serve", "Post alerts about predictions and outcomes to webhooks."),
-    "status": ("status", "Show how each partition stands: lag, mistakes, pending labels, snapshots."),
-    "verify": ("status", "Prove from the topics alone that everything was done exactly once."),
-    "checkpoint": ("checkpoint", "Look at what is committed of the models; take one out, put one in."),
-    "dead-letters": ("records", "Show the messages that were refused; replay them."),
+    "status": ("status", "Show each partition's lag, mistakes, pending labels and snapshots."),
+    "verify": ("status", "Prove from the topics alone that processing was exactly once."),
+    "checkpoint": ("checkpoint", "Inspect, export, import or reset committed models."),
+    "dead-letters": ("records", "List rejected messages; replay them."),
     "inspect": ("models", "Show the weights and counts of a model file."),
-    "export": ("models", "Write a linear model as JSON, for scikit-learn or for ONNX."),
-    "plot": ("plot", "Draw boundary, learning curve, mistakes, ROC, precision, recall, calibration."),
+    "export": ("models", "Export a linear model as JSON, for scikit-learn or as ONNX."),
+    "plot": ("plot", "Plot boundary, learning curve, mistakes, ROC, precision, recall or calibration."),
     "schema": ("models", "Print the JSON Schema of a message."),
-    "config": ("models", "Show the settings and where each value comes from."),
+    "config": ("models", "Show the settings and the source of each value."),
 }
 """Of each command `NAME`: the module of `service.cli.commands` with `NAME_command`, and its help."""
 
@@ -113,7 +121,7 @@ class LazyGroup(click.Group):
                 raise
             _let_go_of_stdout()
             reason = f"{error.filename or 'the output'}: {error.strerror}"
-            report_error(reason, hint="free some space where it is written to")
+            report_error(reason, hint="free space on its file system")
             code = FAILURE
         finally:
             end_log()
@@ -135,12 +143,12 @@ def _report_click_error(error: click.ClickException) -> None:
     from service.settings.load import instead_of  # noqa: PLC0415 - takes long, and most calls are right
 
     ctx = getattr(error, "ctx", None)
-    hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
+    hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""
     if isinstance(error, click.NoSuchOption):
         hint = instead_of(error.option_name) or hint
     elif isinstance(error, click.NoSuchCommand):
         hint = instead_of(error.command_name) or hint
-    report_error(message[:1].lower() + message[1:], hint=hint)
+    report_error(click_sentence(message), hint=hint)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
+from service.cli.help import HELP_ALL, MOST_SHOWN, PREFIX
 from service.cli.output import report_progress, report_warning, stdout_for_results
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
@@ -99,7 +100,8 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
             with stdout_for_results() if loaded.settings.events.hook else nullcontext():
                 return command(*args, loaded=loaded, **given)
 
-        return with_options(run, *map(_option, names), _CONFIG)
+        more = [HELP_ALL] * (len(names) > MOST_SHOWN)
+        return with_options(run, *map(_option, names), _CONFIG, *more)
 
     return decorate
 
@@ -109,7 +111,7 @@ _CONFIG = click.option(
     "config_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="TOML file with settings; the environment and the command line override it.",
+    help="TOML file with settings; environment and command line override it.",
 )
 
 
@@ -124,7 +126,7 @@ def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str 
     try:
         (value or "").encode()
     except UnicodeEncodeError:
-        raise click.BadParameter(f"{value!a} is not a text") from None
+        raise click.BadParameter(f"expected text, got {value!a}") from None
     return value
 
 
@@ -137,7 +139,7 @@ def broker_url(loaded: Loaded) -> str:
     """Return the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
-        report_progress(f"note: no --broker given; the stream is {settings.broker_url}")
+        report_progress(f"note: without --broker, the stream is {settings.broker_url}")
     return settings.broker_url
 
 
@@ -151,7 +153,9 @@ def opened_stream(loaded: Loaded) -> AbstractContextManager[Transport]:
 def check_partition(partition: int | None, count: int) -> int:
     """Return a partition, or the only one where none is given. Raises `ConfigurationError`."""
     if partition is None and count > 1:
-        raise ConfigurationError(f"there are {count} partitions", hint="--partition says which")
+        raise ConfigurationError(
+            f"expected --partition: there are {count} partitions", hint="choose one with --partition"
+        )
     partition = partition or 0
     if partition >= count:
         raise ConfigurationError(
@@ -166,7 +170,7 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
     if logs:
         log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
     for variable, hint in loaded.unknown_variables.items():
-        report_warning(f"the environment variable {variable} is not a setting and is ignored", hint=hint)
+        report_warning(f"unknown environment variable {variable} is ignored", hint=hint)
     warn_of_ignored_settings(loaded, loaded.settings.model)
     return loaded
 
@@ -177,13 +181,13 @@ def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
     has_bits = "hash_bits" in loaded.settings.model_params and loaded.origins["hash_bits"] != DEFAULT
     if has_bits and loaded.settings.model in OWN_FEATURES:
-        report_warning("model_params has hash_bits, which counts instead of the setting hash_bits")
+        report_warning("model_params.hash_bits overrides the setting hash_bits")
     for model in OWN_FEATURES.intersection(models if given else ()):
         report_warning(f"the model {model} makes its own features and ignores {', '.join(given)}")
 
 
 def _parameter(name: str) -> str:
-    return "setting_" + name.replace(".", "__")
+    return PREFIX + name.replace(".", "__")
 
 
 def _option(name: str) -> Decorator:
@@ -240,7 +244,7 @@ def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) 
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not key or not equals:
-            raise click.BadParameter(f"{pair!r} is not of the form key=value")
+            raise click.BadParameter(f"expected key=value, got {pair!r}")
         found[key.strip()] = text
     return found or None
 

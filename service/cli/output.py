@@ -25,7 +25,7 @@ def open_stdout() -> TextIO:
     """Return stdout. Raises `ServiceError` if it was closed when the program began."""
     stdout = _kept[-1] if _kept else sys.stdout
     if stdout is None:
-        raise ServiceError("stdout is closed", hint="> /dev/null discards what is printed")
+        raise ServiceError("stdout is closed", hint="discard the output with > /dev/null")
     return stdout
 
 
@@ -113,4 +113,4 @@ class Rejections:
         if self._count <= self._SHOWN:
             report("rejected", "yellow", complaint)
         elif self._count == self._SHOWN + 1:
-            report("rejected", "yellow", "more; the summary counts them by reason")
+            report("rejected", "yellow", "more warnings; the summary counts them by reason")

@@ -36,7 +36,7 @@ class Inputs:
     def __post_init__(self) -> None:
         """Refuse to read stdin twice, and outputs of the command that would overwrite its inputs."""
         if self.labels == self.file == STDIN:
-            raise click.UsageError("--labels: FILE is stdin already")
+            raise click.UsageError("--labels: stdin is already FILE")
         check_outputs(click.get_current_context(), self.file, self.labels)
 
     def open(self, settings: Settings, *, are_labels: bool = False) -> Source:
@@ -48,8 +48,7 @@ class Inputs:
         mapping = mapping_of(table)
         if mapping and self.label_column is not None:
             raise click.UsageError(
-                f"--label-column: columns are mapped by the settings of the table {table.table()} here; "
-                f"--{table.table()}-label names the column"
+                f"--label-column: {table.table()}.* maps the columns: use --{table.table()}-label"
             )
         columns = Columns(
             self.label_column,
@@ -95,10 +94,10 @@ class Inputs:
         """Refuse options that the format of a file gives no meaning to."""
         form = source.format
         if self.delimiter != "," and not columns.are_labels and form is not CSV:
-            raise click.UsageError(f"{source.name}: --delimiter is for CSV, and the file is {form}")
+            raise click.UsageError(f"{source.name}: --delimiter needs a CSV file, got {form}")
         if (columns.are_labels or self.timestamp) and not form.has_fields:
-            what = "labels need ids" if columns.are_labels else "there is no --timestamp"
-            raise click.UsageError(f"{source.name}: rows of a {form} file have no columns: {what}")
+            what = "labels need ids" if columns.are_labels else "--timestamp names one"
+            raise click.UsageError(f"{source.name}: rows of a {form} file have no columns, but {what}")
 
 
 def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
@@ -107,7 +106,7 @@ def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
         tables = [table for table in (settings.events, settings.labels) if not table.timestamp]
         missing = " and ".join(f"--{table.table()}-timestamp" for table in tables)
         raise click.UsageError(
-            f"--labels: files are merged by event time: --timestamp names its column in both, or {missing}"
+            f"--labels: files are merged by event time: name its column with --timestamp, or with {missing}"
         )
 
 
@@ -115,7 +114,7 @@ def _delimiter(_: click.Context, __: click.Parameter, text: str) -> str:
     """Return a character; a tab may be written."""
     text = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1 or text in '\r\n"' or not text.isascii():
-        raise click.BadParameter(f"the delimiter must be one character, not {text!r}")
+        raise click.BadParameter(f"expected one character, got {text!r}")
     return text
 
 
@@ -124,14 +123,12 @@ _LABELS = click.option(
     "--labels",
     metavar="FILE",
     type=_PATH,
-    help="A file of labels, each with the id of its event; merged with FILE by event time, as `serve` merges "
-    "their topics.",
+    help="File of labels, each with the id of its event; merged with FILE by event time.",
 )
 _TIMESTAMP = click.option(
     "--timestamp",
     metavar="COLUMN|PATH",
-    help="Where rows have the time that their records get: seconds, milliseconds or ISO 8601.  "
-    "[default: none]",
+    help="Column or path of each record's time: seconds, milliseconds or ISO 8601.  [default: none]",
 )
 _HOW = (
     click.option(
@@ -145,7 +142,7 @@ _HOW = (
         metavar="CHAR",
         default=",",
         callback=_delimiter,
-        help="Between the cells of a CSV file; \\t or tab.  [default: ,]",
+        help="Separator of the cells of a CSV file; \\t or tab.  [default: ,]",
     ),
 )
 
@@ -195,13 +192,13 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
         folder = path.resolve().parent
         if not folder.is_dir():
             raise ServiceError(
-                f"{path}: cannot be written: there is no folder {folder}",
-                hint="make the folder, or name another",
+                f"{path}: cannot be written: folder {folder} does not exist",
+                hint="create the folder, or choose another",
             )
         if any(_is_same(path, name) for name in inputs if name):
             raise ServiceError(
-                f"{path}: is read by this command, and would be overwritten",
-                hint=f"{parameter.opts[-1]} names another file",
+                f"{path}: is an input of this command and would be overwritten",
+                hint=f"choose another file with {parameter.opts[-1]}",
             )
 
 

@@ -78,7 +78,7 @@ class Redelivery:
         with TemporaryMember(
             self._transport, self._group, [self._topic], self._settings.session_timeout_seconds
         ) as visitor:
-            visitor.wait_for(ends, hint="wait until the other `perceptron dead-letters replay` is done")
+            visitor.wait_for(ends, hint="wait until the other `perceptron dead-letters replay` ends")
             for partition, end in ends.items():
                 yield from self._replay_partition(visitor, partition, end)
 
@@ -118,9 +118,9 @@ class Redelivery:
         if letter.is_truncated:
             why = f"it was cut to fit: {len(letter.record.value or b'')} of {letter.full_size} bytes are here"
         elif not letter.source_topic:
-            why = "it does not say which topic it came from"
+            why = "its headers do not name a source topic"
         elif letter.source_topic not in self._partitions:
-            why = f"it came from {letter.source_topic!r}, which is not read under the present settings"
+            why = f"it came from {letter.source_topic!r}, which the present settings do not read"
         else:
             try:
                 self._check(letter, value)

@@ -69,7 +69,7 @@ class TemporaryMember:
             if monotonic() >= deadline:
                 places = ", ".join(f"{self._topics[0]}[{partition}]" for partition in sorted(missing))
                 raise OwnershipLost(
-                    f"{places}: kept by another member of the group {self._group!r}", hint=hint
+                    f"{places}: owned by another member of the group {self._group!r}", hint=hint
                 )
             self.consumer.poll(_POLL_SECONDS, 1)
 

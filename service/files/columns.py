@@ -84,7 +84,10 @@ class Columns:
         """Refuse rows that say no label, or not of which event."""
         for name, column, setting in (("ids", row_id, "--labels-id"), ("labels", label, "--labels-label")):
             if column is None:
-                raise HeaderError(f"no column of {name}", f"{setting} may name: {', '.join(header)}.")
+                raise HeaderError(
+                    f"{name}: no column found",
+                    f"name one of these columns with {setting}: {', '.join(header)}",
+                )
 
     def _warn_of_labels(self, label: str | None, features: Sequence[str]) -> None:
         """Warn of features with usual names of labels: they may tell it. Beside x, y is a coordinate."""
@@ -92,7 +95,7 @@ class Columns:
         for name in features if label is not None else ():
             if name.strip().lower() in suspect:
                 option = "" if label == "label" else f" --events-label {shlex.quote(label or '')}"
-                hint = f"if it tells the label: {leaving_out(name)}{option}"
+                hint = f"if it determines the label, exclude it: {leaving_out(name)}{option}"
                 self.warn(f"the column {name!r} becomes a feature alongside the label {label!r}", hint)
 
     def _find(
@@ -100,13 +103,15 @@ class Columns:
     ) -> str | None:
         """Find a column by the name given, else by a usual one; warn of one that is nearly so named."""
         if wanted is not None and wanted not in header:
-            raise HeaderError(f"no column {wanted!r}", f"{option} may name: {', '.join(header)}.")
+            raise HeaderError(
+                f"unknown column {wanted!r}", f"name one of these columns with {option}: {', '.join(header)}"
+            )
         names = (wanted,) if wanted is not None else usual
         if found := next((name for name in names if name in header), None):
             return found
         near = next((name for name in header if name.strip().lower() in usual and name != self.label), None)
         if near is not None:
-            self.warn(f"the column {near!r} becomes a feature", f"if it is not one: {option} {near!r}")
+            self.warn(f"the column {near!r} becomes a feature", f"if it is not a feature: {option} {near!r}")
         return None
 
     def mapped_as_text(self) -> frozenset[str]:

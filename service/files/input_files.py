@@ -55,13 +55,13 @@ def time_of(message: bytes, timestamp: str, notation: Notation | None = None) ->
     if notation is not None and isinstance(found, str):
         found = notation.value(timestamp.rpartition(".")[2], found, timestamp)
     if found is None or found == "":
-        raise ValueError(f"{timestamp}: there is no time")
+        raise ValueError(f"{timestamp}: missing")
     try:
         time_ms = event_time_ms(found)
     except ValueError as error:
         raise ValueError(f"{timestamp}: {error}") from None
     if time_ms < 0:
-        raise ValueError(f"{timestamp}: it is before 1970")
+        raise ValueError(f"{timestamp}: expected a time from 1970")
     return time_ms
 
 
@@ -101,7 +101,7 @@ class TopicFile:
             latest_ms = max(latest_ms, record.timestamp_ms)
             yield record
         if record is None:
-            raise InputFileError(f"{source.name}: there is no record")
+            raise InputFileError(f"{source.name}: empty")
 
     def _record(self, message: bytes, line: int, latest_ms: int) -> Record:
         """Return a row as a record; one that is not an example has the time of a row before."""
@@ -198,9 +198,8 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
     if is_text or (table.maps_fields and not source.format.has_fields):
         source.close()
         raise ConfigurationError(
-            f"{source.name}: the rows of a {source.format} file become events of the native schema, "
-            f"and {table.table()}.* says that they have another one",
-            hint="leave the mapping out, or name another format with --input-format ndjson",
+            f"{source.name}: {table.table()}.* cannot map {source.format}, whose rows are native events",
+            hint="omit the mapping, or set --input-format ndjson",
         )
 
 
@@ -211,14 +210,14 @@ def check_joinable(settings: Settings) -> None:
     """
     if settings.labels_topic in {"", settings.events_topic}:
         raise ConfigurationError(
-            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no topic of their own",
-            hint="leave --labels out: the rows of FILE have the labels; or name a labels_topic",
+            f"--labels: labels_topic is {settings.labels_topic!r}: labels have no separate topic",
+            hint="omit --labels, as the rows of FILE have the labels; or set labels_topic",
         )
     for table in (settings.events, settings.labels):
         if is_of_record(table.id):
             raise ConfigurationError(
-                f"{table.table()}.id is {table.id}: rows of files have no keys, headers and common offsets",
-                hint=f"name the column of the ids: --{table.table()}-id",
+                f"{table.table()}.id is {table.id}: rows of files have no keys, headers or offsets",
+                hint=f"name the id column with --{table.table()}-id",
             )
 
 

@@ -26,13 +26,13 @@ Example = tuple[X, TrueLabel]
 WeightedExample = tuple[Example, float]
 
 _NO_LABEL_HINT: Final = (
-    "a CSV's column of labels is named by --label-column; its first line names the columns"
+    "name the label column of a CSV file with --label-column; its first line must name the columns"
 )
-_EXPECTED: Final = "`perceptron schema event` shows what is expected"
-_FORMAT_HINT: Final = "--input-format says how to read the file"
+_EXPECTED: Final = "`perceptron schema event` shows the expected fields"
+_FORMAT_HINT: Final = "set the file's format with --input-format"
 _OWN_HINTS: Final = {
-    Reason.INVALID_TYPE: "objects and lists are mapped: --events-features '*'",
-    Reason.UNKNOWN_FIELD: "other fields are left out by --events-unknown-fields ignore, or --labels-…",
+    Reason.INVALID_TYPE: "map objects and lists with --events-features '*'",
+    Reason.UNKNOWN_FIELD: "ignore other fields with --events-unknown-fields ignore, or --labels-…",
 }
 """Of records of the native schema."""
 
@@ -128,7 +128,7 @@ def read_examples(
         raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
     if not found.examples:
         raise InputFileError(
-            f"{found.name}: no labelled example in it; {_why(found)}",
+            f"{found.name}: no labelled example;  {_why(found)}",
             hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
         )
     return found
@@ -136,18 +136,18 @@ def read_examples(
 
 def nothing_used(rejected: int, skipped: int) -> str:
     """Say why no record is an event."""
-    return f"none of {rejected} messages could be used" if rejected else nothing_left(skipped)
+    return f"all {rejected} messages were rejected" if rejected else nothing_left(skipped)
 
 
 def nothing_left(skipped: int) -> str:
     """Say that there is no record, or that a filter has left all out."""
-    return f"events.where skips all of {skipped} records" if skipped else "there is no record"
+    return f"events.where skips all of {skipped} records" if skipped else "the file is empty"
 
 
 def no_label_hint(events: EventSettings) -> str:
     """Return a hint for messages without labels."""
     if events.maps_fields:
-        return "--events-label says where labels are; `perceptron check-input` shows what is found"
+        return "name the label field with --events-label; `perceptron check-input` shows the labels found"
     return f"{_EXPECTED}; {_NO_LABEL_HINT}"
 
 
@@ -158,14 +158,11 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
     if Reason.UNKNOWN_LABEL in reasons:
         return "name the classes, the negative one first: --classes ham,spam"
     if Reason.HOOK_ERROR in reasons:
-        return "what stands above was raised by the function of events.hook (--features)"
+        return "fix the function of events.hook (--features), which raised the error above"
     if Reason.MODEL_ERROR in reasons:
-        return "what stands above was raised by the model of --model"
+        return "fix the model of --model, which raised the error above"
     if events.maps_fields:
-        return (
-            "the tables events and labels specify where things are: --events-id, --labels-id, …; "
-            "`perceptron check-input` shows what they make of each record"
-        )
+        return "map the fields with --events-id, --labels-id, …; `check-input` shows the result"
     how = next((hint for reason, hint in _OWN_HINTS.items() if reason in reasons), _FORMAT_HINT)
     return f"{_EXPECTED}; {how}"
 

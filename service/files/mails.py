@@ -52,9 +52,7 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
         if is_behind_blank and line.startswith(_SEPARATOR):
             waiting = line
         elif not begins and (mail or line.strip()):
-            raise DamagedFile(
-                "the file is not a mailbox: it does not begin with a line 'From …' and a header"
-            )
+            raise DamagedFile("not a mailbox: expected a first line 'From …' and a header")
         elif begins and len(mail) <= MOST_MAIL_BYTES:
             mail += line
         is_behind_blank = line.isspace()

@@ -250,8 +250,8 @@ class Doubts:
         found, hint = self._doubt(name, text)
         if found:
             self._looks[name] = _MOST_LOOKED_AT
-            what = f"the column {name!r} has {found}, such as {text!r:.50}: each becomes a category"
-            self._columns.warn(what, f"{hint}; without it: {leaving_out(name)}")
+            what = f"the column {name!r} has {found}, such as {text!r:.50}: each text becomes a category"
+            self._columns.warn(what, f"{hint}; to exclude it: {leaving_out(name)}")
 
     def _doubt(self, name: str, text: str) -> tuple[str, str]:
         """Return what a text is that it should not be, and what to do; two empty texts if it is none."""
@@ -266,9 +266,12 @@ class Doubts:
             )
         if text[:1].isdigit() or text[:1] in "+-":
             if sign := guess_decimal([text]):
-                return "numbers as text", f"--events-decimal {option}={sign} reads them"
+                return "numbers as text", f"read them as numbers: --events-decimal {option}={sign}"
             if form := guess_time_format([text]):
-                return "times as text", f"--events-time-format {option}={shlex.quote(form)} reads them"
+                return (
+                    "times as text",
+                    f"read them as times: --events-time-format {option}={shlex.quote(form)}",
+                )
         return "", ""
 
 
@@ -307,7 +310,7 @@ class _Cells:
         if name not in self._unread:
             self._unread.add(name)
             self._columns.warn(
-                f"the column {name!r} is left out where it has {error}", f"always: {leaving_out(name)}"
+                f"the column {name!r} is omitted where it has {error}", f"to exclude it: {leaving_out(name)}"
             )
 
     def text(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file

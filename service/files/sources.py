@@ -36,10 +36,10 @@ FORMATS: Final = {each.name: each for each in (*TEXT_FORMATS, *TABLES, *MAIL_FOR
 """By their names."""
 _BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
 _MAGIC: Final = {
-    b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
-    b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
-    b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Convert it: iconv -f utf-16 -t utf-8 FILE.")),
+    b"\x1f\x8b\x08": ("gzip", "rename a gzipped file to .gz; unpack a pipe with gunzip -c"),
+    b"PAR1\x15": ("Parquet", "set --input-format parquet"),
+    b"ARROW1\0\0": ("Arrow", "set --input-format arrow"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE")),
 }
 """First bytes of files that are not text in UTF-8, with what they are, and hints."""
 
@@ -72,12 +72,7 @@ class Source:
     """The messages of one file, to be iterated over once; a context manager."""
 
     def __init__(
-        self,
-        name: str,
-        raw: io.RawIOBase,
-        form: FileFormat,
-        columns: Columns,
-        max_message_bytes: int = 0,
+        self, name: str, raw: io.RawIOBase, form: FileFormat, columns: Columns, max_message_bytes: int = 0
     ) -> None:
         self.name = name
         self._watched = _Watched(raw)
@@ -119,7 +114,7 @@ class Source:
                 self._refuse_other_content()
             yield from self.format.events(self._lines, self.columns)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            hint = "The file is damaged or incomplete; `gzip --test` tells."
+            hint = "check the file with `gzip --test`: it is damaged or incomplete"
             raise InputFileError(
                 f"{self.name}: bad gzip data after line {self.line}: {error}", hint=hint
             ) from None
@@ -135,7 +130,7 @@ class Source:
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
         for magic, (found, hint) in _MAGIC.items():
             if beginning.startswith(magic):
-                raise InputFileError(f"{self.name}: the content is {found}, not {self.format}", hint=hint)
+                raise InputFileError(f"{self.name}: expected {self.format}, got {found}", hint=hint)
 
     def close(self) -> None:
         """Close the file; stdin stays open. Idempotent."""
@@ -152,11 +147,7 @@ class Source:
 
 
 def open_source(
-    path: str,
-    form: str | None = None,
-    columns: Columns = ANY_COLUMNS,
-    *,
-    max_message_bytes: int = 0,
+    path: str, form: str | None = None, columns: Columns = ANY_COLUMNS, *, max_message_bytes: int = 0
 ) -> Source:
     """Open a file of examples.
 
@@ -182,7 +173,7 @@ def open_source(
     named = replace(columns, warn=lambda oddity, hint: columns.warn(f"{path}: {oddity}", hint))
     if path == STDIN:
         if sys.stdin is None:  # Python's name for a stream that is closed from the start
-            raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
+            raise InputFileError("stdin is closed", hint="name a file, or connect a pipe")
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
         return Source(_STDIN_NAME, raw, FORMATS[form or NDJSON.name], named, max_message_bytes)
@@ -199,8 +190,8 @@ def _format_of(path: str) -> FileFormat:
     if (found := format_of(path)) is None:
         _open(path).close()  # a missing file is the better complaint
         extension = Path(path.removesuffix(".gz")).suffix.lower()
-        hint = f"Name the format with --input-format {'|'.join(FORMATS)}."
-        raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
+        hint = f"set the format with --input-format {'|'.join(FORMATS)}"
+        raise InputFileError(f"{path}: unknown extension {extension or '(none)'}", hint=hint)
     return found
 
 
@@ -211,11 +202,11 @@ def _open(path: str) -> io.FileIO:
         if Path(path).is_symlink():
             target = Path(path).readlink()
             raise InputFileError(
-                f"{path}: a link to {target}, which is not there", hint="Mend the link."
+                f"{path}: a link to {target}, which does not exist", hint="fix the link"
             ) from None
         raise InputFileError(f"{path}: no such file", hint=_similar(path)) from None
     except IsADirectoryError:
-        raise InputFileError(f"{path}: is a directory", hint="Name a file in it.") from None
+        raise InputFileError(f"{path}: is a directory", hint="name a file in it") from None
     except OSError as error:
         raise InputFileError(f"{path}: cannot be opened: {error.strerror}") from None
 
@@ -224,8 +215,8 @@ def _similar(path: str) -> str:
     with contextlib.suppress(OSError):
         wanted = Path(path)
         if match := difflib.get_close_matches(wanted.name, [p.name for p in wanted.parent.iterdir()], n=1):
-            return f"Did you mean {wanted.parent / match[0]}?"
-    return "Check the path; - stands for stdin."
+            return f"did you mean {wanted.parent / match[0]}?"
+    return "check the path; - stands for stdin"
 
 
 def _is_regular(raw: io.RawIOBase) -> bool:

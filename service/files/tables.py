@@ -35,7 +35,7 @@ def table_events(
     try:
         header, batches = open_table(lines.stream)
         if (twice := first_repeated(header)) is not None:
-            raise HeaderError(f"two columns are named {twice!r}", "Rename one of them, or leave it out.")
+            raise HeaderError(f"two columns are named {twice!r}", "rename one of them, or remove it")
         write = frame_writer(header, columns)
         for batch in batches:
             plain = pa.schema([(field.name, _plain_type(field.type)) for field in batch.schema])
@@ -44,7 +44,7 @@ def table_events(
                     lines.number += 1
                     yield write(row, lines.number)
     except pa.ArrowException as error:
-        raise DamagedFile(f"the file is damaged, or of another format: {error}") from None
+        raise DamagedFile(f"damaged file, or another format: {error}") from None
 
 
 def frame_writer(header: Sequence[str], columns: Columns) -> Callable[[Fields, int], bytes]:
@@ -81,7 +81,7 @@ def arrow_table(stream: io.BufferedReader) -> Table:
         batches = ipc.open_stream(stream)
         return batches.schema.names, batches
     if not stream.seekable():
-        raise DamagedFile("an Arrow file cannot be read from a pipe, a stream can: name the file")
+        raise DamagedFile("an Arrow file cannot be read from a pipe: name the file, or send an Arrow stream")
     file = ipc.open_file(stream)
     return file.schema.names, map(file.get_batch, range(file.num_record_batches))
 
@@ -133,7 +133,7 @@ def _plain_type(kind: Any) -> Any:  # noqa: ANN401 - as above
         return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
     if types.is_nested(kind):
         if not hasattr(kind, "value_type"):
-            raise DamagedFile(f"values of type {kind} are not read")
+            raise DamagedFile(f"unsupported type {kind}")
         inner = _plain_type(kind.value_type)
         return pa.list_(inner, kind.list_size) if types.is_fixed_size_list(kind) else pa.large_list(inner)
     if getattr(kind, "unit", "") != "ns":

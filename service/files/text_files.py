@@ -29,7 +29,7 @@ from service.files.rows import (
 from service.settings.declaration import first_repeated
 
 HEADER_HINT: Final = (
-    "The first line of a CSV file names its columns; if it is data, put a line before it: x1,x2,label"
+    "the first line of a CSV file must name its columns; if it is data, insert a line before it: x1,x2,label"
 )
 _DELIMITERS: Final = ";\t|,"
 _MOST_CELL_BYTES: Final = (1 << 31) - 1
@@ -68,7 +68,7 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
 def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
     """Return the cells by column, None for an empty one. Raises ValueError if there are more or fewer."""
     if len(cells) != len(header):
-        raise ValueError(f"{len(cells)} cells under {len(header)} columns")
+        raise ValueError(f"expected {len(header)} cells, got {len(cells)}")
     return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
 
@@ -77,22 +77,20 @@ def _check_header(header: list[str], columns: Columns) -> None:
     if not header:
         raise HeaderError("no header row", HEADER_HINT)
     if not all(map(_is_text, header)):
-        hint = "Convert the file: iconv -f cp1252 -t utf-8 FILE, or whatever it is written in."
+        hint = "convert the file from its encoding: iconv -f cp1252 -t utf-8 FILE"
         raise HeaderError("the header row is not UTF-8", hint)
     if "" in header:
-        raise HeaderError(
-            f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
-        )
+        raise HeaderError(f"column {header.index('') + 1} has no name", "name it, or remove an index column")
     is_data = _looks_like_data(header)
     if twice := first_repeated(header):
-        hint = HEADER_HINT if is_data else "Rename one of them, or leave it out."
+        hint = HEADER_HINT if is_data else "rename one of them, or remove it"
         raise HeaderError(f"two columns are named {twice!r}", hint)
     other = next((each for each in _DELIMITERS if len(header) == 1 and each in header[0]), None)
     if other is not None:
         option = "tab" if other == "\t" else f"'{other}'"
-        columns.warn("the first line has one column only", f"if it has several: --delimiter {option}")
+        columns.warn("the first line has one column only", f"if it has several columns: --delimiter {option}")
     if is_data and not columns.mapping and columns.label is None and {*USUAL_NAMES}.isdisjoint(header):
-        columns.warn("most names of columns, in the first line, are numbers", HEADER_HINT)
+        columns.warn("most column names in the first line are numbers", HEADER_HINT)
 
 
 def _looks_like_data(header: list[str]) -> bool:
@@ -171,7 +169,7 @@ class _CsvReader:
         whole, n = b"".join(self._lines).removesuffix(b"\n"), len(self._lines)
         if isinstance(self._lines[-1], CutLine):
             return CutLine(whole)
-        return BadRow(whole, complaint + f" in a row of {n} lines: a quote may not be closed" * (n > 1))
+        return BadRow(whole, complaint + f" in a row of {n} lines: check for an unclosed quote" * (n > 1))
 
     def _complaint(self, cells: list[str]) -> str:
         """Return what is wrong with a row, if it is too long or has an open quote."""
@@ -219,7 +217,7 @@ def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
     """Read ``label<TAB>text``; nothing is quoted, further tabs belong to the text."""
     label, tab, text = line.partition("\t")
     if not tab:
-        raise ValueError("no tab between label and text")
+        raise ValueError("expected a tab between label and text")
     return {"text": text, "label": label_value(label, classes)}
 
 
@@ -230,7 +228,7 @@ def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
     pairs = [field.partition(":") for field in fields]
     features = {index: _number(index, value) for index, _, value in pairs}
     if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
-        raise ValueError("an index is not a number or occurs twice")
+        raise ValueError("expected different numbers as indices")
     return {"features": features, "label": label_value(label, classes)}
 
 
@@ -248,7 +246,7 @@ def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:
         start = line[:2].rstrip()
         if start[:1] == b"[" or start == b"{" == line.rstrip():
             way = ".[]" if start[:1] == b"[" else "."
-            complaint = f"one object per line is expected: `jq -c '{way}' FILE > FILE.ndjson` writes it so"
+            complaint = f"expected one object per line: convert it with `jq -c '{way}' FILE > FILE.ndjson`"
             yield BadRow(line, complaint)
         else:
             yield line

@@ -62,21 +62,21 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
         parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
         return _tried(AvroDecoder(_Planner(named).plan(parsed[-1])))
     except UnknownType as error:
-        raise UnusableSchema(f"it names a type that is not known: {error}") from None
+        raise UnusableSchema(f"unknown type: {error}") from None
     except SchemaParseException as error:
-        raise UnusableSchema(f"this is not an Avro schema: {error}") from None
+        raise UnusableSchema(f"not an Avro schema: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UnusableSchema(f"this is not an Avro schema: {_reason(error)}") from None
+        raise UnusableSchema(f"not an Avro schema: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:
     """Say in words why a text is not a schema."""
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return f"it is not JSON: {error}"
+        return f"not JSON: {error}"
     if isinstance(error, KeyError):
         return f"{error.args[0]} is missing"
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return "nested too deeply"
     return str(error)
 
 
@@ -151,9 +151,11 @@ def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
     names: list[str] = []
     for name in found:
         if type(name) is not str or not is_utf8(name):
-            raise UnusableSchema(f"{name!r:.80} is not a name")
+            raise UnusableSchema(f"invalid name {name!r:.80}")
         if longest is not None and len(name) > longest:
-            raise UnusableSchema(f"a symbol has {len(name)} characters, more than {longest}: {name!r:.80}")
+            raise UnusableSchema(
+                f"a symbol has {len(name)} characters, expected at most {longest}: {name!r:.80}"
+            )
         names.append(name)
     return names
 
@@ -164,5 +166,5 @@ def _size(schema: Mapping[str, Any]) -> int:
 
 def _number(found: object, what: str, least: int) -> int:
     if type(found) is not int or not least <= found < _MOST_SCALE:
-        raise UnusableSchema(f"{what} {found!r:.80} is not a number of 32 bits, or too small")
+        raise UnusableSchema(f"{what}: expected a large enough number of 32 bits, got {found!r:.80}")
     return found

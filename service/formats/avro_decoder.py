@@ -101,7 +101,7 @@ class AvroDecoder:
         if instead is not None:
             data, start = instead, 0
         if not 0 <= start <= len(data):
-            raise ValueError(f"{start} lies outside the data")
+            raise ValueError(f"position {start} is outside the data")
         self._data, self._at, self._end = data, start, len(data)
         self._left, self._is_free = _FREE, True
         value = self._read(self._plan, _DEEPEST)
@@ -111,7 +111,7 @@ class AvroDecoder:
 
     def _read(self, plan: Plan, depth: int) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - whatever there is
         if not depth:
-            raise RecursionError(f"values are nested more than {_DEEPEST} deep")
+            raise RecursionError(f"values are nested more than {_DEEPEST} levels deep")
         op = plan.op
         if op == _DOUBLE:
             return double_at(self._data, self._take(8))
@@ -176,7 +176,7 @@ class AvroDecoder:
     def _boolean(self) -> bool:
         byte = self._data[self._take(1)]
         if byte > 1:
-            raise ValueError(f"{byte} is not a boolean")
+            raise ValueError(f"expected a boolean, got byte {byte}")
         return byte == 1
 
     def _text(self) -> str:
@@ -199,7 +199,7 @@ class AvroDecoder:
         """Return where the next bytes begin, and continue after them."""
         start = self._at
         if n_bytes < 0 or n_bytes > self._end - start:
-            raise ValueError(f"{n_bytes} bytes are wanted at byte {start}, {self._end - start} are there")
+            raise ValueError(f"expected {n_bytes} bytes at byte {start}, got {self._end - start}")
         self._at = start + n_bytes
         return start
 
@@ -217,7 +217,7 @@ class AvroDecoder:
     def _index(self, count: int) -> int:
         index = self._long()
         if not 0 <= index < count:
-            raise ValueError(f"{index} is none of {count} branches or symbols")
+            raise ValueError(f"expected one of {count} branches or symbols, got number {index}")
         return index
 
     def _count(self) -> int:

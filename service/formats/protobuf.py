@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _MAIN: Final = "online_perceptron_schema.proto"
-_AS_TEXT: Final = "comes as text: the Schema Registry must answer format=serialized with a descriptor"
+_AS_TEXT: Final = "is text: the Schema Registry must answer format=serialized with a descriptor"
 
 
 class UnusableSchema(Exception):
@@ -199,7 +199,7 @@ class ProtobufFile:
         try:
             names = [_add(self._pool, part) for part in parts]
         except TypeError as error:
-            raise UnusableSchema(f"its descriptors do not fit together: {error}") from None
+            raise UnusableSchema(f"its descriptors contradict each other: {error}") from None
         self._file = FileDescriptorProto()
         self._pool.FindFileByName(names[-1]).CopyToProto(self._file)
 

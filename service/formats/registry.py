@@ -33,7 +33,7 @@ _MOST_BYTES: Final = 16 << 20
 _MOST_REFERENCES: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
-_NO_REGISTRY: Final = "the answer is not that of a Schema Registry"
+_NO_REGISTRY: Final = "expected the answer of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """No such subject, version, schema. Any other 404 is of something that is not a registry."""
@@ -154,7 +154,7 @@ class SchemaRegistry:
             except SchemaMissing:
                 named = f"{reference.name!r:.150}, version {reference.version} of the subject"
                 raise ReferenceMissing(
-                    f"it refers to {named} {reference.subject!r:.150}: the Schema Registry has none"
+                    f"it refers to {named} {reference.subject!r:.150}: the Schema Registry does not have it"
                 ) from None
             self._referred_before[reference] = known
         return known
@@ -187,7 +187,7 @@ class SchemaRegistry:
         except HTTPError as error:
             raise _explain(error, url) from None
         except InvalidURL:  # which shows it
-            raise _unavailable(url, "this is not a URL") from None
+            raise _unavailable(url, "not a URL") from None
         except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise _unavailable(url, reason) from None
@@ -206,7 +206,7 @@ def _explain(error: HTTPError, url: str) -> Exception:
     return _unavailable(url, f"HTTP {error.code} {message or error.reason}", hint)
 
 
-_HINT: Final = "check schema_registry.url, and whether the registry runs"
+_HINT: Final = "check schema_registry.url and that the registry is running"
 
 
 def _unavailable(url: str, reason: object, hint: str = _HINT) -> RegistryUnavailable:

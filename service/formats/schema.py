@@ -65,8 +65,7 @@ def _key(prefix: bytes) -> tuple[bytes, bytes, int]:
     if end is None:
         shown = f"byte {prefix[0]}" if prefix else "nothing"
         raise Rejection(
-            Reason.NO_SCHEMA,
-            f"the value begins with {shown}, not with the magic byte 0 of a Schema Registry's wire format",
+            Reason.NO_SCHEMA, f"expected the magic byte 0 of the Schema Registry wire format, got {shown}"
         )
     if len(prefix) < end:
         raise Rejection(Reason.NO_SCHEMA, f"the value ends within the schema's id: {len(prefix)} bytes")
@@ -165,7 +164,7 @@ def from_bytes(data: bytes) -> Schema:
         kind, parts = unpack(zlib.decompress(body))
         return Schema(kind, tuple(parts))
     except (ValueError, TypeError, zlib.error) as error:
-        raise DamagedError(f"this schema cannot be read: {error}") from error
+        raise DamagedError(f"unreadable schema: {error}") from error
 
 
 MOST_KEPT: Final = 100

@@ -130,7 +130,7 @@ class Sources:
         except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
             self._note_defect()
             why = f"{type(error).__name__}: {error}"
-            _log.exception("schema %s cannot be used: please report this", name_of(key))
+            _log.exception("unusable schema %s: please report this", name_of(key))
             schema = Schema(
                 SchemaKind.UNUSABLE, (why[:_LONGEST_COMPLAINT].encode(errors="backslashreplace"),)
             )

@@ -18,15 +18,7 @@ from service.errors import ServiceError
 from service.formats.avro import avro_reader
 from service.formats.plain_values import TooManyValues
 from service.formats.protobuf import ProtobufFile, UnusableSchema
-from service.formats.schema import (
-    ID_END,
-    Schema,
-    SchemaKind,
-    Schemas,
-    frame,
-    message_indexes,
-    name_of,
-)
+from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, frame, message_indexes, name_of
 from service.messages.incoming import rejection_of_syntax
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
@@ -44,7 +36,7 @@ def read_json(value: bytes, _headers: Headers = ()) -> object:
     except ValueError as error:
         raise rejection_of_syntax(value, str(error)) from None
     if not isinstance(document, dict):
-        raise Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
+        raise Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
     return document
 
 
@@ -106,7 +98,7 @@ class WireReader:
         except Exception as error:  # noqa: BLE001 - whatever a value may bring about
             raise self._refusal(error) from None
         if type(document) is not dict:
-            raise Rejection(Reason.NOT_AN_OBJECT, "the value is not a record")
+            raise Rejection(Reason.NOT_AN_OBJECT, "expected a record as value")
         return document
 
     def _reader(self, key: bytes) -> _Read:
@@ -116,7 +108,7 @@ class WireReader:
             return read
         schema, what = self._schemas[key], f"schema {name_of(key)}"
         if schema is None:  # as yet: it may be found later
-            why = self._schemas.complaints.get(key, "the Schema Registry has none of this id")
+            why = self._schemas.complaints.get(key, "unknown to the Schema Registry")
             raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {why}")
         try:
             read = self._make(schema, what)
@@ -146,7 +138,7 @@ class WireReader:
         if isinstance(error, RecursionError):
             return Rejection(Reason.TOO_DEEP, str(error))
         if isinstance(error, ValueError):
-            return Rejection(Reason.INVALID_DATA, f"not written with its schema: {error}")
+            return Rejection(Reason.INVALID_DATA, f"it does not match its schema: {error}")
         if isinstance(error, (Rejection, MemoryError)):  # which is not a property of the value
             return error
         return self._defect(error, "the value cannot be read")

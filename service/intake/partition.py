@@ -102,8 +102,8 @@ class PartitionIntake:
         if waiting < max_open:
             return None
         return TooFarBehind(
-            f"partition {self.partition}: {waiting} records wait to be processed",
-            hint="send it again later; http_max_lag is the limit",
+            f"partition {self.partition}: {waiting} records are waiting to be processed",
+            hint="send it again later, or raise http_max_lag",
         )
 
     def _take(self, ticket: Ticket) -> None:
@@ -162,7 +162,7 @@ class PartitionIntake:
         output = ticket.submission.output
         n_bytes, limit = record_bytes(output), self._limits[output.topic]
         if n_bytes > limit:
-            raise MessageTooLarge(f"{n_bytes} bytes; topic {output.topic!r} takes {limit} at most")
+            raise MessageTooLarge(f"{n_bytes} bytes, but topic {output.topic!r} takes at most {limit}")
         self._latest[ticket.submission.name] = ticket
         self._by_record.setdefault(_name_of(output), []).append(ticket)
         self._n_appending += 1
@@ -268,14 +268,14 @@ class PartitionIntake:
 
         What else waits there waits for a new writer.
         """
-        _log.warning("partition %d: an append by HTTP failed: %s", self.partition, error)
+        _log.warning("partition %d: HTTP append failed: %s", self.partition, error)
         with self._changed:
             for ticket in (*batch, *self._queue):
                 self._forget(ticket)
             batch = [*batch, *(each for each in self._queue if each.is_line)]
             self._undecided += (each for each in self._queue if not each.is_line)
             self._queue, self._is_ready, self._writer = [], False, None
-        what = f"the stream has not confirmed that it was appended: {error}"
+        what = f"the stream did not confirm the append: {error}"
         unsure = AppendUnsure(what, hint=SEND_AGAIN)
         for ticket in batch:
             ticket.note_appended(unsure)
@@ -318,8 +318,8 @@ def _name_of(record: Output | Record) -> _RecordName:
 
 def _conflict(submission: Submission) -> IdTaken:
     return IdTaken(
-        f"event {submission.id!r} came before, with other features, text or label",
-        hint="send another event under an id of its own; a label that came later to POST /labels",
+        f"event {submission.id!r} exists with other features, text or label",
+        hint="give another event a new id; send a later label to POST /labels",
     )
 
 

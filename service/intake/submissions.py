@@ -20,7 +20,7 @@ from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET
 from service.stream.protocol import Output, Record
 
-SEND_AGAIN: Final = "send it again: the id keeps it from being appended twice"
+SEND_AGAIN: Final = "send it again: the id prevents a duplicate"
 
 
 class Submission(NamedTuple):
@@ -47,8 +47,8 @@ class Submission(NamedTuple):
 
 
 _MISPLACED: Final = {
-    False: (Reason.MISSING_FIELD, "an event needs features or text; POST /labels takes labels"),
-    True: (Reason.UNKNOWN_FIELD, "a label has no features and no text; POST /events takes them"),
+    False: (Reason.MISSING_FIELD, "an event needs features or text; send labels to POST /labels"),
+    True: (Reason.UNKNOWN_FIELD, "a label has neither features nor text; send events to POST /events"),
 }
 """Why a message is refused that is not the label, or not the event, that it should be."""
 
@@ -100,7 +100,9 @@ class SubmissionReader:
     def _read(self, topic: str, value: bytes, key: bytes | None, *, is_label: bool) -> Submission:
         """Read a message as the loop will, but for what only the topic knows."""
         if (place := self._ids[topic]).startswith((OFFSET, HEADER)):
-            raise Rejection(Reason.INVALID_ID, f"{place}: a request has no such id; write to the topic")
+            raise Rejection(
+                Reason.INVALID_ID, f"{place}: a request has no keys, headers or offsets; write to the topic"
+            )
         record = Record(topic, 0, 0, 0, key, value)
         message = self._decoder.decode(value, record)
         if message.is_label != is_label:

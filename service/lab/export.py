@@ -84,7 +84,7 @@ class LinearModel:
     def refuse(self, target: str, reason: str) -> ConfigurationError:
         """Return the error that says what a format cannot say, and names formats that can."""
         return ConfigurationError(
-            f"--format {target}: {reason}", hint="--format json says all of a linear model"
+            f"--format {target}: {reason}", hint="--format json exports every linear model"
         )
 
 
@@ -128,7 +128,7 @@ def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401
 def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's models
     """Refuse a model whose score is no such function."""
     name = type(rule).__name__
-    other = "`perceptron predict` and `service.load` take any model file"
+    other = "use `perceptron predict` or `service.load`, which take every model"
     if not isinstance(rule, (LinearRule, MulticlassClassifier)):
         raise ConfigurationError(
             f"{name} is not a linear model: its score is not a sum over features", hint=other
@@ -145,15 +145,13 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
 def _check_names(names: Sequence[Any], settings: Settings) -> None:
     """Refuse features that events do not have, and a model without any."""
     if not names:
-        raise ConfigurationError(
-            "the model has learned nothing yet: it has no weights", hint="train it first"
-        )
+        raise ConfigurationError("the model has no weights, as it has not learned yet", hint="train it first")
     kind = int if settings.hash_bits else str
     for name in names:
         if type(name) is not kind:
             raise ConfigurationError(
-                f"the feature {name!r} is no {'index of a hashed name' if kind is int else 'name'}",
-                hint="--hash-bits must be what the model was made with",
+                f"expected {'the index of a hashed name' if kind is int else 'a name'}, got feature {name!r}",
+                hint="set --hash-bits as when the model was trained",
             )
 
 

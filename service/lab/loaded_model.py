@@ -139,7 +139,7 @@ class LoadedModel:
         if not self._learner.has_log_odds:
             raise ConfigurationError(
                 f"model: {type(self.model).__name__} has no probabilities",
-                hint="`score` orders records; `auto` and `normalized-adagrad` have probabilities",
+                hint="rank records by `score`, or choose `auto` or `normalized-adagrad`",
             )
         found = self._each(records, self._probabilities)
         if not _is_frame(records):
@@ -163,8 +163,8 @@ class LoadedModel:
         """
         if self._decisions is None:
             raise ConfigurationError(
-                "decisions: the model file has none",
-                hint="`checkpoint export` and `replay --save` keep those of [[decisions]] and [costs]",
+                "decisions: missing from the model file",
+                hint="set [[decisions]] or [costs] before `checkpoint export` or `replay --save`",
             )
         return self._field(records, "decision")
 
@@ -281,4 +281,4 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
     """Return a scalar of NumPy as one of Python. Raises TypeError."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is not a value of JSON")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

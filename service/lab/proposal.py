@@ -41,7 +41,7 @@ _LISTS: Final = {"text": ("text",), "features": ("feature", _LEAK), "vectors": (
 OWN: Final = frozenset({"id", "features", "text", "label"})
 _ENVELOPES: Final = (("payload", "after"), ("after",))
 """Where Debezium has a row."""
-_OUTCOME: Final = "an outcome, known only afterwards: it would tell the label"
+_OUTCOME: Final = "an outcome, known only after the label"
 _LONGEST_VECTOR: Final = 1024
 _SHOWN: Final = 3
 _BINARY: Final = 2
@@ -167,12 +167,14 @@ def _settle(found: Proposal, name: str) -> None:
     has_others = bool(found.of("text", "feature", "vector"))
     for row in found.of(_LEAK):
         what = "is left out: it" if has_others else "is all there is, and"
-        found.warnings.append(f"{row.entry} {what} tells the label by itself, so it may come after it")
+        found.warnings.append(f"{row.entry} {what} determines the label, so it may be known only after it")
     if not has_others:
         found.rows = [row._replace(role="feature") if row.role == _LEAK else row for row in found.rows]
     if not found.of("text", "feature", "vector"):
         hint = "; ".join(f"{row.field}: {row.why}" for row in found.of(LEFT_OUT))
-        raise InputFileError(f"{name}: there is no field to learn from", hint=hint or "all is id and label")
+        raise InputFileError(
+            f"{name}: no field to learn from", hint=hint or "add fields other than id and label"
+        )
 
 
 def _are_own(documents: Collection[Mapping[str, Any]]) -> bool:
@@ -210,8 +212,7 @@ def _named(
     if values := {number: value for number, value in made.items() if value is not None}:
         return Field((path,), len(documents), values, path)
     raise InputFileError(
-        f"{name}: no record has the field {path}",
-        hint="name one of " + ", ".join(each.path for each in fields),
+        f"{name}: unknown field {path}", hint="name one of " + ", ".join(each.path for each in fields)
     )
 
 
@@ -219,15 +220,15 @@ def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> 
     """Return the likeliest label, and warn of what else it may be."""
     likely = find_labels(fields, is_table=is_table)
     if not likely:
-        found.warnings.append("no field looks like the label: labels are expected on the labels topic")
+        found.warnings.append("no field looks like a label, so labels are expected in the labels topic")
         return None
     label, *alternatives = likely
     if is_guess(label):
         found.warnings.append(
-            f"{label.path} is taken for the label as the last field: --events-label names another"
+            f"{label.path} is assumed to be the label, as the last field: choose another with --events-label"
         )
     found.warnings += [
-        f"{each.path} may be the label too, or tell it: --events-label {each.path} takes it"
+        f"{each.path} may be the label, or determine it: choose it with --events-label {each.path}"
         for each in alternatives
     ]
     return label
@@ -241,14 +242,14 @@ def _add_labels(
     theirs = fields_of(documents)
     shared = _shared_ids(fields, theirs, place, given.id)
     if shared is None:
-        hint = "--events-id and --labels-id name the ids; -n looks at more records"
-        raise InputFileError(f"{file}: no field has values of a field of the events, as ids would", hint=hint)
+        hint = "name the id fields with --events-id and --labels-id, or read more records with -n"
+        raise InputFileError(f"{file}: no field matches the ids of the events", hint=hint)
     event_id, label_id = shared
     others = [each for each in theirs if each is not label_id]
     label = _named(others, given.label, file, documents) or _find_label(found, others, is_table=True)
     if label is None:
-        hint = "--labels-label names it; if each row has the same class: --labels-label '`true`'"
-        raise InputFileError(f"{file}: no field looks like the label", hint=hint)
+        hint = "name it with --labels-label; if each row has the same class: --labels-label '`true`'"
+        raise InputFileError(f"{file}: no field looks like a label", hint=hint)
     found.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
     truths = _add_label(found, label, file, "labels")
     if (time := find_time([each for each in others if each is not label])) is not None:
@@ -283,8 +284,8 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     elif len(counts) < _BINARY:
         what = f"is {next(iter(counts))} wherever it is known" if counts else "is never known"
         raise InputFileError(
-            f"{name}: {label.path}, which looks like the label, {what}: there is nothing to tell apart",
-            hint="take more records with -n, or name another field with --events-label",
+            f"{name}: {label.path}, which looks like the label, {what}: expected two classes",
+            hint="read more records with -n, or name another field with --events-label",
         )
     values = {*truths.values()}
     needs_names = not values <= {0, 1} and not values <= {-1, 1}
@@ -368,7 +369,7 @@ def _add_place(
         found.settings["events.id"] = (KEY, "no field names each record; each has a key of its own")
     else:
         found.settings["events.id"] = (OFFSET, "no field names each record: its place does")
-        found.warnings.append("no field is an id: labels can only come with their events")
+        found.warnings.append("no field is an id, so labels must come with their events")
     time = find_time([each for each in others if each.path != found.settings["events.id"][0]])
     if time is not None:
         form = time_form(time)
@@ -396,7 +397,7 @@ def _add_feature(
         signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
         found.settings["events.decimal"] = (signs, "the sign before the fraction")
     if role != "text" and truths and tells(each, truths):
-        role, why = _LEAK, f"{why}; tells the label by itself"
+        role, why = _LEAK, f"{why}; determines the label"
     found.add(path, role, why, entry)
 
 

@@ -84,11 +84,10 @@ class Bootstrap:
     def _check(self, restored: Restored) -> None:
         before = restored.began.get(FILES, ())
         if [*before] != self._names:
-            began = f"began with {', '.join(before)}" if before else "did not begin with a bootstrap"
+            began = f"was trained on {', '.join(before)}" if before else "was not bootstrapped"
             raise ConfigurationError(
-                f"bootstrap: partition {restored.partition} has a model already, which {began}; "
-                f"the settings name {', '.join(self._settings.bootstrap)}",
-                hint="leave the setting as it was; `checkpoint reset --bootstrap FILE` begins again",
+                f"bootstrap: partition {restored.partition} already has a model, which {began}",
+                hint="restore the former setting; or start again with `checkpoint reset --bootstrap FILE`",
             )
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
@@ -104,7 +103,7 @@ class Bootstrap:
         processor = make_processor(settings)
         _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
         if not self._settings.start_from:
-            _log.warning("bootstrap: events that are in the topic as well are learned twice; set start_from")
+            _log.warning("bootstrap: events that are also in the topic are learned twice; set start_from")
         began = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
@@ -127,7 +126,7 @@ class Bootstrap:
                 told_at = SYSTEM_CLOCK.monotonic()
                 _log.info("bootstrap: %d events so far", processor.counters.predictions)
         for name, n_early in files.unsorted():
-            _log.warning("bootstrap: %s: %d rows are earlier than one before them", name, n_early)
+            _log.warning("bootstrap: %s: %d rows are out of time order", name, n_early)
 
     def _report(self, processor: Processor, seconds: float) -> None:
         """Log what was learned; refuse to begin with nothing."""
@@ -165,8 +164,8 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
     table = settings.events
     if Path(path).exists() and format_of(path) is None:
         raise ConfigurationError(
-            f"bootstrap: {path}: the extension says no format",
-            hint="name it .ndjson, .csv, .tsv, .parquet, .arrow, …, perhaps with .gz behind",
+            f"bootstrap: {path}: unknown extension",
+            hint="rename it to .ndjson, .csv, .tsv, .parquet, .arrow, …, optionally followed by .gz",
         )
     columns = Columns(
         classes=frozenset(settings.classes),
@@ -194,13 +193,13 @@ def from_start(stream: Transport, settings: Settings, restored: Restored) -> Res
     if restored.snapshot_offsets:
         if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
             began = "at another time" if START in restored.began else "without it"
-            what = "start_from has no effect: partition %d had begun %s, and continues"
+            what = "start_from has no effect: partition %d started %s, and continues from its checkpoint"
             _log.warning(what, restored.partition, began)
         return restored
     offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
     for place, (low, high) in stream.bounds_of(offsets).items():
         level = logging.WARNING if low < offsets[place] == high else logging.INFO
-        what = "start_from: %s[%d] begins at offset %d; it has %d to %d"
+        what = "start_from: %s[%d] starts at offset %d; the topic has offsets %d to %d"
         _log.log(level, what, *place, offsets[place], low, high - 1)
     restored.processor.start_ms = time_ms
     beginning = {**restored.began, START: nested(offsets), START_MS: time_ms}

@@ -71,7 +71,7 @@ class Availability:
         """Report the topics and partitions whose records others wait for; return whether there are any."""
         names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
         if names and names != self._waits_for:
-            _log.warning("waiting for %s: records there may be earlier than those that are here", names)
+            _log.warning("waiting for %s: its records may be earlier than the records already read", names)
         self._waits_for = names
         if names:
             self._health.become(State.UNAVAILABLE, f"waiting for {names}")

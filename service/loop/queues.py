@@ -219,7 +219,7 @@ class TopicEnds:
             left: Mapping[TopicPartition, int | None] = ask(places)
             good_until = now + _FRESH_SECONDS
         except TransportUnavailable as error:
-            _log.debug("the ends of topics are not known: %s", error)
+            _log.debug("the topics' ends are unknown: %s", error)
             left, good_until = {}, now + _ASK_AGAIN_SECONDS
         self._answers |= {place: _Answer(good_until, lag.get(place, 0), left.get(place)) for place in places}
 

@@ -50,7 +50,7 @@ def start_offsets(
         if not first <= known.get(place, first) <= end:
             raise CheckpointError(
                 f"{place[0]}[{place[1]}]: the group {settings.group!r} has committed offset {known[place]}, "
-                f"but the topic holds the offsets {first} to {end}",
+                f"but the topic has offsets {first} to {end}",
                 hint=_FROM_BEGINNING,
             )
     return offsets | {place: known[place] for place in offsets if place in known}
@@ -66,8 +66,7 @@ def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapp
     _, snapshot = newest_sound(log)
     if snapshot is None and log.snapshots and not log.progress:
         raise CheckpointError(
-            f"{topic}[{task}]: no checkpoint can be read, and the group {settings.group!r} has no "
-            "committed offsets",
+            f"{topic}[{task}]: unreadable checkpoint, and no committed offsets of {settings.group!r}",
             hint=_FROM_BEGINNING,
         )
     return last_commit(log, snapshot)[0]

@@ -51,8 +51,7 @@ from service.stream.records import Pieces
 _log = logging.getLogger(__name__)
 
 _RELEARNING: Final = (
-    "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
-    "its process did not leave in order, or a commit of it failed"
+    "partition %d: replaying %d committed batches after a kill or failed commit; snapshot of batch %d"
 )
 
 
@@ -190,14 +189,14 @@ def _resume(
 def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[TopicPartition, int]) -> None:
     known = {topic: None for topic, _ in offsets}
     if unread := [topic for topic in input_topics(settings) if topic not in known]:
-        what = "partition %d: the model has read nothing of %s, and continues there; it has read %s"
+        what = "partition %d: the checkpoint has no offset for %s: starting to read it; its offsets are in %s"
         _log.warning(what, partition, ", ".join(unread), ", ".join(known))
 
 
 def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
     """Make a processor with a snapshot's state."""
     if unknown := unknown_parts(snapshot.state):
-        what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
+        what = f"a snapshot with unknown parts: {', '.join(unknown)!r:.50}"
         raise NewerRelease.wrote(f"{place}: {what}")
     processor = make_processor(settings)
     processor.start_ms = snapshot.config_fingerprint.get(ORIGIN, {}).get(START_MS, processor.start_ms)
@@ -210,8 +209,8 @@ def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processo
         raise CheckpointError(f"{place}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{place}: its snapshot has another form: {error!r}",
-            hint=f"run the release that wrote it; or {RESET_HINT}",
+            f"{place}: unexpected form of the snapshot: {error!r}",
+            hint=f"start the release that wrote it; or {RESET_HINT}",
         ) from error
     return processor
 
@@ -226,7 +225,7 @@ def _begin(
     """Start from nothing, at the first record there is; what was committed before says if any is gone."""
     if log.progress:
         raise CheckpointError(
-            f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
+            f"{settings.checkpoints_topic}[{partition}]: missing snapshot before the progress records",
             hint=RESET_HINT,
         )
     places = input_places(settings, task_partitions(settings, stream, partition))
@@ -243,17 +242,14 @@ def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snaps
     refused: list[tuple[StoredSnapshot, DamagedError]] = []
     stored, snapshot = newest_sound(log, refused)
     for each, error in refused:
-        _log.error("%s@%d: snapshot refused: %s; trying the one before", place, each.first_offset, error)
+        _log.error(
+            "%s@%d: snapshot rejected: %s; trying the preceding snapshot", place, each.first_offset, error
+        )
     if stored is not None and snapshot is not None:
         return stored, snapshot
     if any(isinstance(error, NewerError) for _, error in refused):
-        raise NewerRelease.wrote(
-            f"{place}: none of {len(log.snapshots)} snapshots can be read by this release"
-        )
-    raise CheckpointError(
-        f"{place}: none of {len(log.snapshots)} snapshots can be used",
-        hint=RESET_HINT,
-    )
+        raise NewerRelease.wrote(f"{place}: this release cannot read any of {len(log.snapshots)} snapshots")
+    raise CheckpointError(f"{place}: all {len(log.snapshots)} snapshots are unusable", hint=RESET_HINT)
 
 
 def _replay(
@@ -293,14 +289,13 @@ def _check_counts(processor: Processor, last: Progress, where: str) -> None:
     """Check that the counts are those committed."""
     counts, committed = processor.counts(), dict(last.counts)
     if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
-        what = f"progress with counts that this release does not know: {unknown!r:.50}"
+        what = f"progress with unknown counts {unknown!r:.50}"
         raise NewerRelease.wrote(f"{where}: {what}")
     found = {name: counts[name] for name in committed}  # a release before may lack a part
     if found != committed:
         raise CheckpointError(
-            f"{where}: replay gave {found}, but {committed} was committed: "
-            "the model does not learn the same twice from the same data",
-            hint="a custom model must be deterministic: seed it",
+            f"{where}: replay diverged: expected {committed} as committed, got {found}",
+            hint="make a custom model deterministic: seed its random numbers",
         )
 
 

@@ -134,7 +134,7 @@ class Runner:
         batch = self._gather()
         self._process(batch)
         if self._growth.is_due:
-            with self._health.asking("a look at the topics"):
+            with self._health.asking("the look-up of topics"):
                 self._growth.check()
         with self._health.asking("the opening of partitions"):
             self._tasks.open_waiting()
@@ -273,4 +273,4 @@ class Runner:
         if self._tasks.running:
             self._health.become(State.READY)
         elif self._consumer.has_joined():
-            self._health.become(State.READY, "standing by: other members have all the partitions")
+            self._health.become(State.READY, "standing by: other members own all partitions")

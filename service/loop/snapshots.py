@@ -318,7 +318,7 @@ class Snapshots:
         try:
             self._stream.delete_before(self._address.topic, self._address.partition, self._offsets[0])
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
-            _log.warning("partition %d: old checkpoints stay: %s", self._address.partition, error)
+            _log.warning("partition %d: old checkpoints were not deleted: %s", self._address.partition, error)
 
 
 def _age_seconds(restored: Restored, now: float) -> float:

@@ -82,9 +82,9 @@ class StopRequest:
             with suppress(KeyboardInterrupt):  # a second request
                 wait([running], _LOOK_SECONDS)
             if len(self._numbers) > 1:
-                self._leave(running, "a second signal came")
+                self._leave(running, "after a second signal")
             elif self._numbers and self._is_stuck(asking_since()):
-                self._leave(running, "the stream has not answered")
+                self._leave(running, "as the stream does not answer")
         return running.result()
 
     def _is_stuck(self, since: float | None) -> bool:
@@ -95,8 +95,8 @@ class StopRequest:
     def _leave(self, running: Future[Result], reason: str) -> None:
         if running.done():
             return
-        what = "the last batch is undecided and will be settled at the next start"
-        _log.warning("leaving at once, %s: %s", reason, what)
+        what = "the next start completes or repeats the last batch"
+        _log.warning("exiting at once %s: %s", reason, what)
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -353,8 +353,7 @@ class Task:
         chunks = self.snapshots.next_chunks()
         if not chunks:
             _log.info(
-                "partition %d: left without a snapshot, which would take long: batches %d to %d will be "
-                "learned again",
+                "partition %d: no snapshot at exit, as it is large: batches %d to %d will be replayed",
                 *(self.partition, self.snapshots.sequence + 1, self._sequence),
             )
             return 0

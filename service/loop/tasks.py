@@ -427,7 +427,7 @@ class Tasks:
         try:
             return 0 if self._availability.is_away else act() or 0
         except TransportError as error:
-            _log.info("no snapshot on hand-over: %s", error)
+            _log.info("snapshot skipped at hand-over: %s", error)
             self._availability.note(error)
             return 0
 

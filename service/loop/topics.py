@@ -74,8 +74,8 @@ class Growth:
                 self._is_missing = True
                 return
             raise TopicMissing(
-                f"{error}: it was deleted while the service ran",
-                hint="restore the topic; or create it, empty, and start again",
+                f"{error}: the topic was deleted while the service ran",
+                hint="restore the topic; or create it empty, and restart",
             ) from error
         self._is_missing = False
 
@@ -85,17 +85,16 @@ class Growth:
             self._follow()
         if partition >= self.n_partitions:
             topic = self._settings.events_topic
-            raise TransportUnavailable(f"{topic}[{partition}] is not known yet to all of the cluster")
+            raise TransportUnavailable(f"{topic}[{partition}] is not yet known to every broker")
 
     def _follow(self) -> None:
         before, self.n_partitions = self.n_partitions, ensure_topics(self._stream, self._settings)
         if self.n_partitions <= before:
             return
         moved = (
-            "which the one model learns as well"
+            "and the shared model learns their records"
             if self._settings.share_model
-            else "keys move to other partitions, and a label that goes to another one than its event is "
-            "counted as an orphan"
+            else ("keys move, and a label in another partition than its event is an orphan")
         )
         _log.warning(
             "%s has %d partitions now, %d before: %s",

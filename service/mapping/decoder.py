@@ -86,10 +86,10 @@ class Decoder:
 
         """
         if not value:
-            raise Rejection(Reason.EMPTY, "the record has no value")
+            raise Rejection(Reason.EMPTY, "expected a value, got a record without one")
         if len(value) > self.max_message_bytes:
             limit = self.max_message_bytes
-            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes are more than max_message_bytes = {limit}")
         mapper = self._mapper_of(record)
         if mapper is not None:
             return mapper.decode(value, record)

@@ -173,24 +173,24 @@ class Features:
             return
         known = self.found.setdefault(name, value)
         if known is not value and known != value:
-            raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields of this name have different values")
+            raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields have this name and different values")
         self._count_chars(len(name), name)
 
     def _count_chars(self, count: int, name: str) -> None:
         self.name_chars += count
         if self.name_chars > self._max_name_chars:
             limit = f"more than {self._max_name_chars} characters"
-            raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the names of all features have {limit}")
+            raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the feature names of one event have {limit}")
 
 
 @lru_cache(maxsize=64)
 def _warn_of_numbers(name: str, among: str) -> None:
     """Warn, once, of numbers in a list, or in the objects of one, that become categories."""
-    what = f"the numbers of a list become categories, as {name}=7"
-    instead = f"events.vectors = [{name!r}] makes numbers of them"
+    what = f"numbers of a list become categories such as {name}=7"
+    instead = f"events.vectors = [{name!r}] keeps them as numbers"
     if among:
         added_up = f"sum({among}[]{name.removeprefix(among)})"
-        instead = f"events.exclude = [{name!r}] leaves them out, a feature {added_up} adds them up"
+        instead = f"events.exclude = [{name!r}] excludes them, the feature {added_up} sums them"
     _log.warning("%s: %s; %s", name, what, instead)
 
 
@@ -460,7 +460,7 @@ class Vectors:
         if length is None:
             self._new[path] = length = count
         if count != length:
-            message = f"{path} (events.vectors): {count} numbers, the first list had {length}"
+            message = f"{path} (events.vectors): expected {length} numbers as in the first list, got {count}"
             raise Rejection(Reason.INVALID_TYPE, message)
         names = self._names.get(path)
         if names is None or len(names.names) != count:
@@ -581,12 +581,12 @@ class Hook:
             raise self._rejection(f"{_RESULT}, not {type(found).__name__}")
         for name, value in made.items():
             if not isinstance(name, str):
-                raise self._rejection(f"a feature's name is not a text: {name!r:.50}")
+                raise self._rejection(f"expected text as feature name, got {name!r:.50}")
             features.found.pop(name, None)
             try:
                 features.add(value, name, f"{name}.", NOTHING)
             except RecursionError:
-                raise self._rejection("what it returned is nested too deeply") from None
+                raise self._rejection("the result is nested too deeply") from None
         return text
 
     def _rejection(self, what: str) -> Rejection:

@@ -88,7 +88,7 @@ def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
 @lru_cache(maxsize=256)
 def _warn(named: str, n_events: int) -> None:
     """Warn, once for all partitions."""
-    _log.warning("%s: no value in any of %s records; is it spelled so?", named, f"{n_events:,}")
+    _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
@@ -97,11 +97,7 @@ def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
         if (path := feature_path(entry)[0]) is not None:
             yield f"events.features: {entry}", _in_document(path.expression)
     counted = {name for each in settings.windows for name in (each.by, *each.numbers(), *each.hashed())}
-    paths = {
-        "text": settings.text,
-        "vectors": settings.vectors,
-        "windows": sorted(counted - derived.keys()),
-    }
+    paths = {"text": settings.text, "vectors": settings.vectors, "windows": sorted(counted - derived.keys())}
     for setting, expressions in paths.items():
         for expression in expressions:
             yield f"events.{setting}: {expression}", _in_document(expression)
@@ -234,7 +230,7 @@ class Mapper:
         except PathError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: {error}") from None
         if found is None or found is False:
-            raise Skipped(f"{name}: it is false or null for this record")
+            raise Skipped(f"{name}: false or null for this record")
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read a message that a value of so many bytes holds. Raises `Rejection`."""
@@ -246,7 +242,7 @@ class Mapper:
             return None
         found = self._time.find(document)
         if found is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time()}: there is none")
+            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time()}: missing")
         try:
             return event_time_ms(found)
         except ValueError as error:
@@ -256,9 +252,9 @@ class Mapper:
         """Return the refusal of a document in which no message was found."""
         if isinstance(error, PathError):
             return Rejection(Reason.INVALID_TYPE, str(error))
-        found = error.errors(include_url=False, include_context=False)
+        found = error.errors(include_url=False)
         if any(each["loc"] == ("id",) and each["input"] is None for each in found):
-            return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
+            return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: missing")
         return rejection_of_fields(found, lambda location: self._place_of(location, document))
 
     def _truth(self, label: LabelValue) -> TrueLabel:
@@ -277,7 +273,7 @@ class Mapper:
 
     def _refuse_others(self, document: object, known: Mapping[str, Any]) -> None:
         if other := first_other(document, known):
-            message = f"{other}: no setting uses this field, and {self._table}.unknown_fields is refuse"
+            message = f"{other}: unknown field, and {self._table}.unknown_fields is refuse"
             raise Rejection(Reason.UNKNOWN_FIELD, message)
 
 
@@ -321,7 +317,7 @@ class LabelMapper(Mapper):
             raise self._refusal(error, document) from None
         label = checked["label"]
         if label is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: there is none")
+            raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: missing")
         if self._is_text:
             label = self._vocabulary.value_of_text(label)
         made = Incoming(checked["id"], None, None, label, self._truth(label), message_bytes)
@@ -440,7 +436,9 @@ class EventMapper(Mapper):
 
     def _nothing_to_go_by(self) -> Rejection:
         paths = ", ".join((*(path.expression for path in self._texts), *self._step.entries))
-        message = f"{paths} (events.text, events.features): none is there; bare labels have their own topic"
+        message = (
+            f"{paths} (events.text, events.features): all are missing; send labels alone to the labels topic"
+        )
         return Rejection(Reason.MISSING_FIELD, message)
 
 
@@ -451,7 +449,7 @@ def _tenant_of(path: Path, document: object) -> str | None:
         return None
     where = f"{path.expression} (events.tenant)"
     if isinstance(found, (dict, list, bool)) or found == "":
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a text, not an empty one, or a number")
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected non-empty text or a number")
     tenant = written(found, where)
     if isinstance(found, float) and found.is_integer():
         tenant = str(int(found))  # in JSON, 5 and 5.0 are the same number

@@ -154,8 +154,8 @@ class WindowedFields:
 
 @lru_cache(maxsize=64)
 def _warn_of_keys(by: str) -> None:
-    what = "a record's key is another, so a key's events may lie in several partitions"
-    _log.warning(f"events.windows: by = %r: {what}: each partition counts those that it has", by)
+    what = "records have another key, so the events of one value may be in several partitions"
+    _log.warning(f"events.windows: by = %r: {what}: each partition counts only its own events", by)
 
 
 def written(value: object, place: str) -> str:
@@ -188,7 +188,7 @@ def key_text(value: object, name: str) -> str:
         return value
     where = f"{name} (events.windows)"
     if not isinstance(value, (bool, int, float)):
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a text or a number")
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a number")
     text = written(value, where)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else text
 

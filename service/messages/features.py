@@ -394,7 +394,7 @@ class RawFeatures:
         if text is not None:
             if not x and not self._takes_text:
                 raise Rejection(
-                    Reason.MODEL_ERROR, "the model takes numbers and categories, not a text alone"
+                    Reason.MODEL_ERROR, "the model needs numbers or categories, and got only text"
                 )
             name = _TEXT_NAME
             while name in x:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.values import NamedValues
-from service.messages.labels import MAX_WEIGHT, LabelValue, TrueLabel, UnknownLabelError, Vocabulary
+from service.errors import pydantic_sentence
+from service.messages.labels import LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
 
@@ -85,7 +85,7 @@ def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> I
         except UnknownLabelError as error:
             raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
     elif features is None and text is None:
-        raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
+        raise Rejection(Reason.MISSING_FIELD, "expected features or text in an event, label in a label")
     made = Incoming(event_id, features, text, label, truth, message_bytes)
     made.weight = weight
     return made
@@ -109,7 +109,7 @@ def check_fields(document: object) -> Fields:
     except ValidationError as error:
         if (without := _without_nulls(document)) is not None:
             return check_fields(without)
-        found = error.errors(include_url=False, include_input=False, include_context=False)
+        found = error.errors(include_url=False)
         raise rejection_of_fields(found, _place) from None
 
 
@@ -146,12 +146,12 @@ _UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
 
 def _rejection(value: bytes, error: ValidationError) -> Rejection:
     """Name the reason behind Pydantic's error; where there are several, the most telling one."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
+    found = error.errors(include_url=False)
     first = found[0]
     if first["type"] == "json_invalid":
         return rejection_of_syntax(value, first["msg"])
     if not first["loc"]:
-        return Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
+        return Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
     return rejection_of_fields(found, _place)
 
 
@@ -191,8 +191,5 @@ def _place(location: Iterable[int | str]) -> str:
 
 def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
     if telling["type"] == "float_type" and len(found) > 1:
-        return "must be a number, a boolean or a string"
-    if telling["type"] in {"less_than_equal", "greater_than_equal"}:  # Pydantic writes all 101 digits
-        least, most = (0, MAX_WEIGHT) if telling["loc"] == ("weight",) else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
-        return f"must be from {least:g} to {most:g}"
-    return str(telling["msg"])
+        return "expected a number, a boolean or text"
+    return pydantic_sentence(telling)

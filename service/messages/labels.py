@@ -93,7 +93,7 @@ class Vocabulary:
             return self._truths[label]
         except KeyError:
             raise UnknownLabelError(
-                f"label {label!r} is none of {self._known()}{self._meant(label)}"
+                f"unknown label {label!r}, expected {self._known()}{self._meant(label)}"
             ) from None
 
     def truth_of_text(self, text: str) -> TrueLabel:

@@ -204,7 +204,7 @@ def _of_text(text: str) -> int:
     try:
         time = datetime.fromisoformat(f"{text[:-1]}Z" if text.endswith("z") else text)
     except ValueError:
-        what = "cannot be read as ISO 8601 (hours 00 to 23, seconds 00 to 59); time_format reads other times"
+        what = "is not ISO 8601 (hours 00 to 23, seconds 00 to 59); time_format reads other times"
         raise ValueError(f"{text[:40]!r} {what}") from None
     if time.tzinfo is None:
         raise ValueError(f"{text[:40]!r} has no time zone, such as Z or +01:00")

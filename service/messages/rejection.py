@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 SKIPPED: Final = "skipped"
 """What commands and answers call the reason of `Skipped`; no dead letter has it."""
-BEFORE_START: Final = "start_from: the record is earlier"
+BEFORE_START: Final = "the record is earlier than start_from"
 _LONGEST_MESSAGE: Final = 500
 _LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
 

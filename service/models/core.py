@@ -267,8 +267,8 @@ def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any
         return model.clone({"classes": labels})
     if set(model.classes) != set(labels):
         raise ConfigurationError(
-            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
-            hint="leave `classes` to the setting: --classes a,b,c",
+            f"classes: the model has {list(model.classes)}, the settings have {list(labels)}",
+            hint="set the classes with --classes a,b,c",
         )
     return model
 
@@ -285,10 +285,10 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
     found = from_bytes(data)
     kind, wanted_kind = kind_of(found), kind_of(model)
     if kind is not wanted_kind:
-        raise DamagedError(f"this perceptron-model is a {kind.__name__}, not a {wanted_kind.__name__}")
+        raise DamagedError(f"expected a {wanted_kind.__name__}, got a {kind.__name__}")
     made_for, wanted = (getattr(each, "classes", None) for each in (found, model))
     if made_for != wanted:
-        raise DamagedError(f"this perceptron-model has the classes {made_for}, not {wanted}")
+        raise DamagedError(f"expected a model of the classes {wanted}, got {made_for}")
     return found
 
 

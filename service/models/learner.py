@@ -199,15 +199,15 @@ def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
 def check_weight(weight: float | None, *, takes_weights: bool) -> None:
     """Raise `Rejection` if a message has another weight than 1, and its model takes none."""
     if weight is not None and weight != 1.0 and not takes_weights:
-        raise Rejection(Reason.MODEL_ERROR, "weight: the model takes no weights of examples")
+        raise Rejection(Reason.MODEL_ERROR, "weight: the model does not support example weights")
 
 
 def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `Settings`, which have these
     """Let a learner know the weights of classes. Raises `ConfigurationError` if it takes none."""
     if settings.class_weights and not learner.takes_weights:
         raise ConfigurationError(
-            f"class_weights: the model {settings.model} takes no weights of examples",
-            hint="the built-in models do, and others whose learn_one has a parameter w",
+            f"class_weights: the model {settings.model} does not support example weights",
+            hint="choose a built-in model, or a model whose learn_one has a parameter w",
         )
     learner.class_weights = weights_of(settings.class_weights, settings.classes)
 

@@ -66,9 +66,8 @@ def refuse_pickle(learner: Learner) -> None:
     """Refuse a learner whose model has no file format. Raises `ConfigurationError`."""
     if not learner.has_files:
         raise ConfigurationError(
-            "model: a River model can only be written down as a pickle, and reading a pickle runs whatever "
-            "code somebody put into it: there are no model files for it",
-            hint="use a built-in model; a River model stays, signed, in the checkpoints of its own service",
+            "model: River models cannot be saved to files, which would be pickles: unsafe to read",
+            hint="choose a built-in model; River models are saved only in signed checkpoints",
         )
 
 
@@ -90,7 +89,7 @@ def read_model_file(path: Path) -> ModelFile:
         There is no such file, or no valid model in it.
 
     """
-    hint = "`perceptron checkpoint export`, `replay --save` and `train --save` write model files"
+    hint = "choose a file written by `perceptron checkpoint export`, `replay --save` or `train --save`"
     try:
         content = path.read_bytes()
         file = ModelFile(path, from_bytes(content), settings_of(content))
@@ -107,7 +106,7 @@ def _refuse_other(file: ModelFile) -> None:
     settings, found = file.settings or {}, kind_of(file.model)
     if built_in(settings.get("model"), settings.get("classes")) not in {None, found}:
         name = settings["model"]
-        raise DamagedError(f"this perceptron-model is a {found.__name__}, and its settings name {name}")
+        raise DamagedError(f"expected {name} as in its settings, got a {found.__name__}")
 
 
 def write_model_file(path: Path, learner: Learner, made_with: Mapping[str, Any]) -> int:
@@ -137,7 +136,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     path = path.resolve()  # so that a link stays one
     if path.exists() and not path.is_file():
-        raise ServiceError(f"{path}: cannot be written: it is not a regular file", hint="name a file")
+        raise ServiceError(
+            f"{path}: cannot be written: it is not a regular file", hint="choose a regular file"
+        )
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # alongside it: a rename crosses no disks
     try:
         try:
@@ -152,7 +153,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         _sync_directory(path.parent)
     except OSError as error:
         raise ServiceError(
-            f"{path}: cannot be written: {error.strerror}", hint="check the folder, its rights and its space"
+            f"{path}: cannot be written: {error.strerror}",
+            hint="check the folder, its permissions and its free space",
         ) from None
 
 
@@ -206,8 +208,8 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
         if name == "classes" and not value:
             continue  # classes that had no names get those given
         raise ConfigurationError(
-            f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
-            hint="leave it out: the file knows what its model was made with",
+            f"{name}: expected {written(value)} as in {file.path}, got {written(given[name])} ({origin})",
+            hint="omit it: the file has this setting",
         )
     found = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
     _check_key(file.path, file.settings.get(HASH_KEY, ""), found)
@@ -218,9 +220,9 @@ def _check_key(path: Path, fingerprint: str, loaded: Loaded) -> None:
     given = made_with(loaded.settings).get(HASH_KEY, "")
     if given != fingerprint:
         raise ConfigurationError(
-            f"{HASH_KEY}: {path} was made with {fingerprint or 'none'}, "
-            f"the {loaded.origins[HASH_KEY]} says {given or 'none'}",
-            hint="set PERCEPTRON_HASH_KEY to the secret that the model was made with, if there was one",
+            f"{HASH_KEY}: expected {fingerprint or 'none'} as in {path}, got "
+            f"{given or 'none'} ({loaded.origins[HASH_KEY]})",
+            hint="set PERCEPTRON_HASH_KEY to the secret that the model was made with, or unset it",
         )
 
 
@@ -250,11 +252,10 @@ def in_place_of_defaults(
         settings = Settings(**values)
     except ValidationError as error:
         why = "; ".join(reasons(error))
-        raise InputFileError(f"{source}: its settings are not this release's: {why}") from None
+        raise InputFileError(f"{source}: this release does not accept its settings: {why}") from None
     if makes_model and "model" in unset and settings.model not in BUILT_IN:
         raise ConfigurationError(
-            f"model: {source} was made with {settings.model}, which is code, not a built-in model, and "
-            "code runs only if you name it",
+            f"model: {source} was made with {settings.model}, which is code: code runs only if you name it",
             hint=f"--model {shlex.quote(settings.model)}, if you trust it",
         )
     if unset.get("events.hook"):
@@ -279,7 +280,7 @@ def refuse_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None
     if not _fits(model, classes):
         raise ConfigurationError(
             f"classes: {', '.join(classes) or 'two'}; the model of {path}: {type(model).__name__}",
-            hint="more than two names in --classes go with a multiclass model, two or none with the others",
+            hint="give a multiclass model more than two names in --classes, other models two or none",
         )
 
 

@@ -37,17 +37,13 @@ _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
 
 _NUMBERS: Final = frozenset({"float", "int", "Rate"})
 _FACTORY_HINT: Final = (
-    "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
-    "the --model-param values, gives a River classifier or a pipeline that ends in one"
+    "--model package.module:factory or path/to/file.py:factory must return a River classifier, or a "
+    "pipeline that ends in one, when called with the --model-param values"
 )
 
 
 def make_learner(
-    model: str,
-    params: Mapping[str, Any],
-    classes: Sequence[str] = (),
-    key: bytes = b"",
-    hash_bits: int = 0,
+    model: str, params: Mapping[str, Any], classes: Sequence[str] = (), key: bytes = b"", hash_bits: int = 0
 ) -> Learner:
     """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
 
@@ -75,14 +71,14 @@ def make_learner(
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
         raise ConfigurationError(
-            f"classes: {len(classes)} class names, but the model {model!r} knows two classes",
-            hint=f"models of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
+            f"classes: {len(classes)} class names, but the model {model!r} has two classes",
+            hint=f"choose a model of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
         return BinaryLearner(_in_arrays(made, hash_bits))
     if not _classifies(made):
         raise ConfigurationError(
-            f"model: {model} made {type(made).__name__}, which is not a River classifier", hint=_FACTORY_HINT
+            f"model: {model}: expected a River classifier, got {type(made).__name__}", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
 
@@ -114,16 +110,16 @@ def _check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None
     declared = inspect.signature(factory).parameters
     for name, value in params.items():
         if name not in declared:
-            raise TypeError(f"it has no parameter {name!r}")
+            raise TypeError(f"unknown parameter {name!r}")
         kind, or_none, _ = str(declared[name].annotation).partition(" | None")
         if or_none and value is None:
             continue
         if kind in _NUMBERS and not isinstance(value, (int, float)):
-            raise TypeError(f"{name} must be a number, not {value!r}")
+            raise TypeError(f"{name}: expected a number, got {value!r}")
         if kind == "bool" and not isinstance(value, int):
-            raise TypeError(f"{name} must be true or false, not {value!r}")
+            raise TypeError(f"{name}: expected true or false, got {value!r}")
         if kind.startswith("Sequence") and not isinstance(value, (list, tuple)):
-            raise TypeError(f"{name} must be a list, not {value!r}")
+            raise TypeError(f"{name}: expected a list, got {value!r}")
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
@@ -140,7 +136,7 @@ def _cannot_be_made(
     if params:
         return ConfigurationError(
             f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
-            hint=f"--model-param key=value, one by one; the keys are {_parameters(factory)}",
+            hint=f"set --model-param key=value with one of the keys {_parameters(factory)}",
         )
     reason = f"{type(error).__name__}: {error}"
     return ConfigurationError(f"model: {model} could not make a model: {reason}", hint=_FACTORY_HINT)
@@ -164,14 +160,14 @@ def _import_factory(model: str) -> Callable[..., Any]:
     if ":" not in model:
         if model.endswith(".py"):
             raise ConfigurationError(
-                f"model: {model!r} is a file, without the name of what in it makes the model",
+                f"model: {model!r} is a file: expected the name of a function or class in it as well",
                 hint=f"--model {model}:factory, where factory is a function or class of that file",
             )
         known = ", ".join(BUILT_IN)
         meant = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(model, BUILT_IN, n=1))
         raise ConfigurationError(
-            f"model: {model!r} is not a built-in model; there is {known}",
-            hint=f"{meant}your own: --model package.module:factory or --model path/to/file.py:factory",
+            f"model: unknown model {model!r}; built-in models: {known}",
+            hint=f"{meant}name your own: --model package.module:factory or path/to/file.py:factory",
         )
     factory: Callable[..., Any] = import_code("model", model, _FACTORY_HINT)
     return factory

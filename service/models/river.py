@@ -120,7 +120,7 @@ class RiverLearner(Learner):
         except Exception as error:
             raise ConfigurationError(
                 f"model: a checkpoint of it cannot be made: {type(error).__name__}: {error}",
-                hint="use no lambda, open file or inner class in a model that `serve` is to run",
+                hint="remove lambdas, open files and inner classes from the model",
             ) from error
         return Packed([self._signature(body), body])
 
@@ -129,18 +129,18 @@ class RiverLearner(Learner):
         signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(body)):
             raise DamagedError(
-                "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
+                "invalid signature of the pickled model: checkpoint_key differs, or the model was changed"
             )
         try:
             self.model, self.updates = pickle.loads(body)  # noqa: S301 - signed with the key, as just verified
         except Exception as error:  # a class has moved, or its package has another version
             reason = f"{type(error).__name__}: {error}"
-            raise DamagedError(f"the pickled model cannot be read: {reason}") from error
+            raise DamagedError(f"unreadable pickled model: {reason}") from error
 
     def _signature(self, body: bytes) -> bytes:
         if not self._key:
             raise ConfigurationError(
-                "checkpoint_key: not set, and the checkpoint of a River model must be signed",
+                "checkpoint_key: not set, but the checkpoint of a River model must be signed",
                 hint="set the environment variable PERCEPTRON_CHECKPOINT_KEY to a long random secret",
             )
         return hmac.digest(self._key, body, "sha256")

@@ -131,9 +131,7 @@ class QuestionReader:
         """
         event = (self._own_decoder if is_native else self._decoder).decode(message)
         if event.label is not None:
-            raise Rejection(
-                Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
-            )
+            raise Rejection(Reason.UNKNOWN_FIELD, "label: not learned here; write labels to the stream")
         x = self._extractor.extract(event.features, event.text, event.tenant)
         time_ms = event.timestamp_ms
         return Question(event.id, x, event, int(SYSTEM_CLOCK.time() * 1000) if time_ms is None else time_ms)
@@ -321,7 +319,7 @@ class LiveModel:
         if not self.learning.acquire(timeout=patience_seconds):
             raise ModelBusy(
                 f"partition {self.partition}: still learning one batch after {patience_seconds:g} s",
-                hint="ask again; a smaller max_batch_records makes the waits shorter",
+                hint="try again; lower max_batch_records for shorter waits",
             )
         try:
             yield self.processor.learner
@@ -412,7 +410,7 @@ class LiveModels:
             what = "no partition" if partition is None else f"partition {partition}: not"
             raise NoSuchModel(
                 f"{what} served by this process; served here: {here}",
-                hint="another member of the group may have it; /readyz shows the state of this one",
+                hint="ask the other processes of the group; /readyz shows the state of this process",
             )
         return models[partition]
 

@@ -23,19 +23,10 @@ from service.partition.parts.part import PartMetric
 from service.partition.parts.quality import MOST_CLASSES, OTHERS, first_classes
 from service.partition.processor import Processor
 
-_LABELLED: Final = (
-    "Labels by class and by what was predicted, a corrected label as one more; classes beyond the first "
-    f"{MOST_CLASSES} are one."
-)
+_LABELLED: Final = f"Labels by class and predicted class; classes after the first {MOST_CLASSES} are one."
 _REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
-_EVENTS_LOST: Final = (
-    "Records that were gone before they were processed, or learned again by recovery, as far as is known; "
-    "only with on_data_loss=continue."
-)
-_FORMAT_DEFECTS: Final = (
-    "Records and schemas on which reading has failed as no one foresaw, which made dead letters: the log has "
-    "the traceback."
-)
+_EVENTS_LOST: Final = "Records lost before they were processed or replayed; only with on_data_loss=continue."
+_FORMAT_DEFECTS: Final = "Records and schemas whose reading failed unexpectedly: the log has the traceback."
 _STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
 _SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
 _BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
@@ -115,8 +106,7 @@ def _weights(state: Published) -> Iterator[PartMetric]:
     yield PartMetric("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
     yield PartMetric(
         "mistake_bound",
-        "(R/margin) squared over the labelled events since the last update, which the model separates; "
-        "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
+        "(R/margin) squared over the events since the last update; absent while fewer than 100.",
         bound if math.isfinite(bound) else None,
         is_gauge=True,
     )

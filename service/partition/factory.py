@@ -117,8 +117,8 @@ def refuse_windows(settings: Settings) -> None:
     """Raise `ConfigurationError` if there are windows by key: examples that are not stream have none."""
     if settings.events.windows:
         raise ConfigurationError(
-            "events.windows: they are over earlier events, and here is not a stream of events",
-            hint="`perceptron replay` and `compare` process a file as a stream",
+            "events.windows: windows need a stream of earlier events",
+            hint="process the file as a stream: `perceptron replay` or `compare`",
         )
 
 
@@ -126,7 +126,7 @@ def check_times(settings: Settings) -> None:
     """Raise `ConfigurationError` if there are windows by key and a file's records have no times."""
     if settings.events.windows and not settings.events.timestamp:
         raise ConfigurationError(
-            "events.windows: a file has no event times", hint="events.timestamp says where records have them"
+            "events.windows: expected event times in the file", hint="name their field with events.timestamp"
         )
 
 
@@ -141,9 +141,8 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
     """
     if settings.model in OWN_FEATURES and settings.events.tenant:
         raise ConfigurationError(
-            f"events.tenant: {settings.model} makes its features itself, and makes none for each tenant",
-            hint="--model normalized-adagrad --hash-bits 22 takes them; or name the tenant in "
-            "events.features, as a category like others",
+            f"events.tenant: {settings.model} makes its own features, without tenants",
+            hint="choose --model normalized-adagrad --hash-bits 22, or add the tenant to events.features",
         )
     if settings.model in OWN_FEATURES:
         return RawFeatures(takes_text=settings.model not in WITHOUT_TEXT)

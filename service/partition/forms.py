@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
+from service.errors import pydantic_sentence
 
 Text = InstanceOf[str]
 """Also one that no encoding has; a copy of it would be refused."""
@@ -193,4 +194,4 @@ def check_form(state: Any) -> None:  # noqa: ANN401
     except ValidationError as error:
         found = error.errors()[0]
         kind = NewerError if found["type"] == "extra_forbidden" else DamagedError
-        raise kind(f"{'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        raise kind(f"{'.'.join(map(str, found['loc']))}: {pydantic_sentence(found)}") from None

@@ -293,7 +293,7 @@ class LabelJoin(Part):
             self.size_bytes += example.compact()
             self.n_pending += example.truth is None
         if len(self.examples) < len(self._in_order):
-            raise DamagedError("two pending events of one id")
+            raise DamagedError("two pending events have one id")
         self._waiting = deque(self._in_order if self._times_out else ())
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])

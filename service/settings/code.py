@@ -43,7 +43,7 @@ def with_version(hook: str) -> str:
     module = sys.modules.get(getattr(found, "__module__", ""))
     version = getattr(found, "__version__", "") or getattr(module, "__version__", "")
     if wanted and wanted != str(version):
-        raise ConfigurationError(f"events.hook: {place} has version {version or 'none'}, not {wanted}")
+        raise ConfigurationError(f"events.hook: {place}: expected version {wanted}, got {version or 'none'}")
     return f"{place} {version}".strip()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from math import isfinite
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
@@ -31,6 +31,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from service.errors import pydantic_sentence
 from service.messages.paths import parse_path
 
 MAX_NGRAM: Final = 10
@@ -64,6 +65,18 @@ class Decides(Enum):
     """The same, through drifts."""
 
 
+class Section(StrEnum):
+    """A section of a command's help, in their order."""
+
+    STREAM = "Stream"
+    INPUT = "Input"
+    MODEL = "Model"
+    LABELS = "Labels"
+    DECISIONS = "Decisions"
+    OPERATION = "Operation"
+    HTTP = "HTTP"
+
+
 class Declaration(NamedTuple):
     """What a setting declares alongside its type, default, description and bounds."""
 
@@ -76,6 +89,10 @@ class Declaration(NamedTuple):
     """Returns what may be shown of a value that may have a secret in it."""
     kept: Callable[[Any], object] | None = None
     """Makes of all settings what a fingerprint keeps, if that is not the value."""
+    section: Section | None = None
+    """The section of a command's help that starts with it; None: the section of the setting before it."""
+    common: bool = False
+    """Whether a help of many options shows its option without ``--help-all``."""
 
 
 def setting(
@@ -135,7 +152,7 @@ class Table(BaseModel):
         if {int, float}.isdisjoint((kind, *get_args(kind))):
             return value
         if any(isinstance(each, bool) for each in (value if isinstance(value, list) else [value])):
-            raise ValueError("expected a number, not a boolean")
+            raise ValueError("expected a number, got a boolean")
         return value
 
 
@@ -273,11 +290,8 @@ def reason(error: ErrorDetails, n_known: int = 0) -> str:
 
     The first `n_known` names of the place are left out.
     """
-    found = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    found = found.replace("Extra inputs are not permitted", "there is no such setting")
-    found = found.replace(" after validation", "")
     place = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
-    return ": ".join([*place, found[:1].lower() + found[1:]])
+    return ": ".join([*place, pydantic_sentence(error, "setting")])
 
 
 def lower(value: object) -> object:
@@ -322,7 +336,7 @@ def check_path(path: str) -> str:
 def check_topic_name(name: str) -> str:
     """Return the name of a topic, which may be empty."""
     if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
-        raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
+        raise ValueError("expected 1 to 249 of the characters a-z A-Z 0-9 . _ -")
     return name
 
 

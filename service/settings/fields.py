@@ -17,7 +17,7 @@ from service.messages.paths import event_time_ms
 from service.redaction import redacted_url
 from service.settings import declaration as forms
 from service.settings import parts
-from service.settings.declaration import Decides, Names, Table, Topic, disagreement, setting
+from service.settings.declaration import Decides, Names, Section, Table, Topic, disagreement, setting
 from service.settings.kafka import KafkaSettings, RegistrySettings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.stream.protocol import KafkaClient
@@ -36,18 +36,20 @@ def _check_time(text: str) -> str:
 class Settings(Table):
     """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
 
-    broker: str = setting("", form="URL", shown=redacted_url, check=forms.check_broker)
+    broker: str = setting(
+        "", form="URL", shown=redacted_url, check=forms.check_broker, section=Section.STREAM, common=True
+    )
     """URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// (empty: a SQLite file in
     the user's data directory)."""
     kafka_client: KafkaClient = setting("kafka-python")
     """Client for kafka:// streams; confluent is faster, and an extra to be installed."""
-    group: str = setting("online-perceptron", min_length=1, max_length=249)
+    group: str = setting("online-perceptron", min_length=1, max_length=249, common=True)
     """Name of the consumer group."""
     topic_prefix: Topic = setting("")
     """Beginning of the names of all topics that are not named one by one."""
-    events_topic: Topic = setting("events", Decides.RECORDS, form=_TOPIC)
+    events_topic: Topic = setting("events", Decides.RECORDS, form=_TOPIC, common=True)
     """Topic that events are read from."""
-    labels_topic: Topic = setting("labels", Decides.RECORDS, form=_TOPIC)
+    labels_topic: Topic = setting("labels", Decides.RECORDS, form=_TOPIC, common=True)
     """Topic that late labels are read from (empty: none)."""
     predictions_topic: Topic = setting("predictions", form=_TOPIC)
     """Topic that predictions and outcomes are written to."""
@@ -57,19 +59,21 @@ class Settings(Table):
     """Topic that the model's checkpoints are written to."""
     signals_topic: Topic = setting("signals", form=_TOPIC)
     """Topic that drifts are written to."""
-    partitions: int = setting(1, ge=1, le=10_000)
+    partitions: int = setting(1, ge=1, le=10_000, common=True)
     """Number of partitions of the topics that are created."""
     create_topics: Literal["outputs", "all", "none"] = setting("outputs")
     """Which topics are created if they do not exist: those that are written, those that are read as well
     (all), or none."""
 
-    model: str = setting("perceptron", Decides.MODEL, form="MODEL", min_length=1)
+    model: str = setting(
+        "perceptron", Decides.MODEL, form="MODEL", min_length=1, section=Section.MODEL, common=True
+    )
     """Model that learns: a built-in name, package.module:factory or path/to/file.py:factory."""
     model_params: dict[str, Any] = setting(
-        {}, Decides.MODEL, form="KEY=VALUE", option="--model-param", parse=forms.parse_object
+        {}, Decides.MODEL, form="KEY=VALUE", option="--model-param", parse=forms.parse_object, common=True
     )
     """Parameter of the model; may be given several times."""
-    classes: Names = setting((), Decides.MODEL, form="NAME,NAME[,…]", check=forms.check_classes)
+    classes: Names = setting((), Decides.MODEL, form="NAME,NAME[,…]", check=forms.check_classes, common=True)
     """Names of the classes, separated by commas, the negative one first."""
     class_weights: dict[str, parts.ClassWeight] = setting(
         {}, Decides.MODEL, form="NAME=NUMBER", option="--class-weight", parse=forms.parse_object
@@ -96,13 +100,15 @@ class Settings(Table):
     share_model: bool = setting(False, Decides.RECORDS)
     """Whether all partitions of the group learn one model."""
 
-    bootstrap: Names = setting((), form="FILE")
+    bootstrap: Names = setting((), form="FILE", section=Section.OPERATION, common=True)
     """File that a model is trained on before its first record, once; several are merged by event time.
     start_from leaves out what the topic still holds of it."""
     start_from: str = setting("", check=_check_time)
     """Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are
     skipped (empty: all there are)."""
-    label_timeout_seconds: float = setting(86_400.0, Decides.JOIN, gt=0, le=1e9)
+    label_timeout_seconds: float = setting(
+        86_400.0, Decides.JOIN, gt=0, le=1e9, section=Section.LABELS, common=True
+    )
     """Event time in seconds for which an event waits for its label."""
     label_correction_seconds: float = setting(0.0, Decides.JOIN, ge=0, le=1e9)
     """Event time in seconds after label_timeout_seconds for which a label still corrects
@@ -113,7 +119,7 @@ class Settings(Table):
     """Events per partition kept for their labels at most."""
     max_pending_bytes: int = setting(256 << 20, Decides.JOIN, ge=1 << 20, le=1 << 40)
     """Memory in bytes per partition for events kept for their labels, at most."""
-    max_message_bytes: int = setting(1_048_576, Decides.RECORDS, ge=64, le=1 << 30)
+    max_message_bytes: int = setting(1_048_576, Decides.RECORDS, ge=64, le=1 << 30, section=Section.OPERATION)
     """Size in bytes above which a message is refused."""
     max_batch_records: int | None = setting(None, form="N|auto", ge=1, le=1_000_000, parse=forms.parse_batch)
     """Number of records in a batch at most (auto: as many as commit_interval_seconds and 16 MiB allow)."""
@@ -121,7 +127,7 @@ class Settings(Table):
     """Seconds from a record to its committed answer, while the service keeps up."""
     session_timeout_seconds: float = setting(10.0, ge=1, le=1800)
     """Seconds without a sign of life after which others take over."""
-    standby: bool = setting(False)
+    standby: bool = setting(False, common=True)
     """Whether each process keeps the models of the others' partitions, to take over at once."""
     snapshot_interval_seconds: float = setting(60.0, gt=0, le=86_400)
     """Seconds between two snapshots of a model that learns."""
@@ -134,7 +140,9 @@ class Settings(Table):
     restore a model."""
     checkpoint_key: SecretStr = setting(SecretStr(""))
     """Secret that signs the snapshots of River models, which are pickles."""
-    http: str = setting("127.0.0.1:8000", form="HOST:PORT", check=forms.check_http)
+    http: str = setting(
+        "127.0.0.1:8000", form="HOST:PORT", check=forms.check_http, section=Section.HTTP, common=True
+    )
     """Address host:port of the HTTP server (empty: none)."""
     http_hosts: Names = setting((), check=forms.check_hosts)
     """Names in the header Host that HTTP requests are answered under, separated by commas (empty: those of
@@ -147,22 +155,30 @@ class Settings(Table):
     """Waiting records of a partition at which POSTs are answered 429."""
     ready_timeout_seconds: float = setting(3.0, gt=0, le=3600)
     """Seconds a batch or a poll may take before /readyz says no."""
-    log_level: Literal["debug", "info", "warning", "error"] = setting("info", parse=forms.lower)
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", parse=forms.lower, section=Section.OPERATION, common=True
+    )
     """Least severity of what is logged."""
     log_format: LogFormat = setting("auto")
     """Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
-    kafka: KafkaSettings = setting(KafkaSettings())
+    kafka: KafkaSettings = setting(KafkaSettings(), section=Section.STREAM)
     """Settings for kafka:// streams."""
 
-    allow_hook: bool = setting(True)
+    allow_hook: bool = setting(True, section=Section.INPUT)
     """Whether events.hook may name code; the image has no here."""
     events: EventSettings = setting(EventSettings())
     """Where the records of the events topic have what is needed."""
-    labels: LabelSettings = setting(LabelSettings())
+    labels: LabelSettings = setting(LabelSettings(), section=Section.LABELS)
     """Where the records of the labels topic have what is needed."""
 
     decisions: tuple[parts.DecisionSettings, ...] = setting(
-        (), Decides.DECISIONS, form="JSON", shown=forms.as_tables, max_length=32, parse=forms.parse_tables
+        (),
+        Decides.DECISIONS,
+        section=Section.DECISIONS,
+        form="JSON",
+        shown=forms.as_tables,
+        max_length=32,
+        parse=forms.parse_tables,
     )
     """Which events are acted on: tables [[decisions]] with a name and a goal, or JSON."""
     decisions_half_life: int = setting(100_000, Decides.DECISIONS, ge=100, le=1_000_000_000)
@@ -180,7 +196,7 @@ class Settings(Table):
     )
     """Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template,
     timeout_seconds and concurrency, or JSON."""
-    schema_registry: RegistrySettings = setting(RegistrySettings())
+    schema_registry: RegistrySettings = setting(RegistrySettings(), section=Section.INPUT)
     """Settings of the Schema Registry."""
 
     @model_validator(mode="before")
@@ -249,7 +265,7 @@ def _check_topics_differ(settings: Settings) -> None:
     for name in TOPIC_SETTINGS:
         topic = getattr(settings, name)
         if not topic and name != "labels_topic":
-            raise disagreement((name,), "must not be empty")
+            raise disagreement((name,), "expected a topic name, got an empty one")
         if topic and topic in used:
             raise disagreement((name, used[topic]), f"{used[topic]} and {name} must differ")
         used[topic] = name
@@ -257,13 +273,13 @@ def _check_topics_differ(settings: Settings) -> None:
 
 def _check_hook(settings: Settings) -> None:
     if settings.events.hook and not settings.allow_hook:
-        raise disagreement(("events.hook", "allow_hook"), "it names code, and allow_hook is off")
+        raise disagreement(("events.hook", "allow_hook"), "events.hook names code, but allow_hook is off")
 
 
 def _check_rates(settings: Settings) -> None:
     has_rates = any(parts.LABEL in each.of for each in settings.events.windows)
     if has_rates and len(settings.classes) > BINARY:
-        reason = "@label counts positive labels: there are none where there are more than two classes"
+        reason = "@label counts positive labels, which need two classes"
         raise disagreement(("events.windows", "classes"), reason)
 
 
@@ -285,9 +301,11 @@ def _check_webhooks(settings: Settings) -> None:
     known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
     for named in (each for webhook in settings.webhooks for each in webhook.on):
         if named == parts.DRIFT and not settings.drift.is_on:
-            raise disagreement(("webhooks", "drift.reaction"), "no drift is recorded: drift.reaction is none")
+            raise disagreement(
+                ("webhooks", "drift.reaction"), "drifts are not recorded, as drift.reaction is none"
+            )
         if known and named.startswith(parts.DECISION) and named.removeprefix(parts.DECISION) not in known:
-            reason = f"{named!r} is none of the decisions: {', '.join(known)}"
+            reason = f"unknown decision {named!r}, expected {', '.join(known)}"
             raise disagreement(("webhooks", "decisions"), reason)
 
 
@@ -295,7 +313,7 @@ def _check_label_on_timeout(settings: Settings) -> None:
     settings.events.truth_on_timeout(settings.classes)
     if settings.label_correction_seconds and not settings.events.label_on_timeout:
         names = ("label_correction_seconds", "events.label_on_timeout")
-        raise disagreement(names, "without events.label_on_timeout there is nothing to correct")
+        raise disagreement(names, "set events.label_on_timeout, whose labels it corrects")
 
 
 AGREEMENTS = (
@@ -308,6 +326,14 @@ AGREEMENTS = (
     _check_label_on_timeout,
 )
 """Functions of all settings, each of which raises if some disagree."""
+
+
+def _sections() -> dict[str, Section]:
+    sections: dict[str, Section] = {}
+    section = Section.STREAM
+    for name, field in Settings.model_fields.items():
+        sections[name] = section = forms.declaration(field).section or section
+    return sections
 
 
 TABLES: Final[Mapping[str, type[BaseModel]]] = {
@@ -330,6 +356,8 @@ SECRETS: Final = frozenset(
     if field.annotation in {SecretStr, tuple[parts.WebhookSettings, ...]}
 )
 """Settings that are never on the command line, nor shown."""
+SECTIONS: Final[Mapping[str, Section]] = _sections()
+"""Of each setting, the table of one in a table: the section of a command's help that shows it."""
 TOPIC_SETTINGS: Final = tuple(name for name, declared in DECLARED.items() if declared.form == _TOPIC)
 MAPPING: Final = tuple(name for name in FIELDS if name.startswith(("events.", "labels.")))
 """Settings that say where things are in records of any shape."""

@@ -167,11 +167,11 @@ def _from_dotenv() -> dict[str, _Given]:
 
 
 def _from_toml(path: Path) -> dict[str, _Given]:
-    text = _read(path, str(path), "Check the path given with --config.")
+    text = _read(path, str(path), "check the path of --config")
     try:
         given = _from_mapping(tomllib.loads(text), str(path))
     except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
-        hint = "A setting is written name = value, and text in quotes."
+        hint = "write a setting as name = value, and text in quotes"
         raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
     for name in given:
         if not _is_setting(name):
@@ -197,8 +197,8 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
         secret, (path, origin) = _SECRET_FILES[name], given[name]
         if secret in read:
             raise ConfigurationError(
-                f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both given",
-                hint=f"give one of them: the secret itself, or the file that holds it ({name})",
+                f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both set",
+                hint=f"set one of them: the secret itself, or its file ({name})",
             )
         read[secret] = _Given(_read_secret(name, str(path), origin), f"file {path}")
     return read
@@ -207,7 +207,7 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
 def _read_secret(name: str, path: str, origin: str) -> str:
     """Read a secret, of which errors show nothing; the end of its last line does not belong to it."""
     place = f"{name} = {path!r} (from {origin})"
-    hint = f"{name} names a file that holds the secret and nothing else, readable by this process"
+    hint = f"set {name} to a readable file with only the secret in it"
     if secret := _read(Path(path), place, hint).rstrip("\r\n"):
         return secret
     raise ConfigurationError(f"{place}: the file is empty", hint=hint)
@@ -254,7 +254,7 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
     if instead := instead_of(name):
         return instead
     match = difflib.get_close_matches(name, _NAMES, n=1)
-    return f"Did you mean {spell(match[0])}?" if match else "`perceptron config show` lists every setting."
+    return f"did you mean {spell(match[0])}?" if match else "`perceptron config show` lists every setting"
 
 
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
@@ -262,7 +262,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     found = errors.errors(include_url=False)
     names = [_blamed(error, given) for error in found]
     lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=True)]
-    hint = f"{names[0]} is set on the command line, by {_variable(names[0])} or in the --config file."
+    hint = f"{names[0]} set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
     return ConfigurationError(*dict.fromkeys(lines), hint=hint)
 
 

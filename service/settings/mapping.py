@@ -67,7 +67,7 @@ def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
 def _check_exclude(paths: tuple[str, ...]) -> tuple[str, ...]:
     for path in paths:
         if not parse_path(path).keys:
-            raise ValueError(f"{path!r} is an expression; expected names with dots, such as a.b")
+            raise ValueError(f"expected names with dots, such as a.b, got the expression {path!r}")
     return paths
 
 
@@ -80,9 +80,9 @@ def _check_time_formats(formats: Pairs) -> Pairs:
         try:
             datetime.strptime(datetime(2001, 12, 31, tzinfo=UTC).strftime(form), form)  # noqa: DTZ007 - a check
         except (ValueError, re.error):  # strptime makes a regular expression of the format
-            raise ValueError(f"{form!r} is not a format of strptime, such as %d.%m.%Y %H:%M") from None
+            raise ValueError(f"expected a strptime format, such as %d.%m.%Y %H:%M, got {form!r}") from None
         if "%" not in form:
-            raise ValueError(f"{form!r} has no directive, such as %Y")
+            raise ValueError(f"expected a directive, such as %Y, in {form!r}")
     return formats
 
 
@@ -117,11 +117,11 @@ class LabelSettings(Table):
     format: InputFormat = setting("json", Decides.RECORDS)
     """How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
     Registry; text (all of it)."""
-    id: str = setting("", Decides.RECORDS, check=_check_id)
+    id: str = setting("", Decides.RECORDS, common=True, check=_check_id)
     """Where the id is: a JMESPath, @key, @header.NAME or @offset."""
-    label: _OnePath = setting("", Decides.RECORDS)
+    label: _OnePath = setting("", Decides.RECORDS, common=True)
     """Where the label is: a JMESPath, such as status == 'spam'."""
-    timestamp: _OnePath = setting("", Decides.RECORDS)
+    timestamp: _OnePath = setting("", Decides.RECORDS, common=True)
     """Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or ISO
     8601."""
     time_format: Pairs = setting(
@@ -162,12 +162,12 @@ class LabelSettings(Table):
         table = self.table()
         if not is_of_record(self.id):
             names = (f"{table}.id", f"{table}.format")
-            wanted = f"{names[1]} text has no fields: {names[0]} must be @key, @header.NAME or @offset"
+            wanted = f"{names[1]} = text has no fields: set {names[0]} to @key, @header.NAME or @offset"
             raise disagreement(names, wanted)
         for name, field in type(self).model_fields.items():
             if name not in _OF_TEXT | _OF_NO_FIELD and getattr(self, name) != field.default:
                 names = (f"{table}.{name}", f"{table}.format")
-                raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
+                raise disagreement(names, f"{names[1]} = text has no fields for {names[0]}")
         return self
 
     @classmethod
@@ -179,9 +179,9 @@ class LabelSettings(Table):
 class EventSettings(LabelSettings):
     """Where the events topic has id, text, features and label; else as in the native schema."""
 
-    text: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
+    text: _ManyPaths = setting((), Decides.FEATURES, common=True, form=_PATHS)
     """Where the texts are: JMESPaths, joined by a newline."""
-    features: Paths = setting((), Decides.FEATURES, form=_PATHS, check=_check_features)
+    features: Paths = setting((), Decides.FEATURES, common=True, form=_PATHS, check=_check_features)
     """Where the features are: JMESPaths, * for all that is left, a.* for all below a."""
     vectors: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
     """Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e."""
@@ -259,7 +259,9 @@ class EventSettings(LabelSettings):
     def _check_vectors(self) -> Self:
         if both := {*self.features} & {*self.vectors}:
             names = ("events.vectors", "events.features")
-            raise disagreement(names, f"{min(both)!r} is in both: one makes numbers, the other categories")
+            raise disagreement(
+                names, f"{min(both)!r} is in both, but one makes numbers, the other categories"
+            )
         return self
 
     @model_validator(mode="after")
@@ -284,7 +286,7 @@ class EventSettings(LabelSettings):
         takes_all = any(feature_path(entry)[1] for entry in self.features)
         if takes_all and self.label and () in parse_path(self.label).uses:
             names = ("events.label", "events.features")
-            reason = "events.label looks at the whole record, which leaves nothing for *: name the features"
+            reason = "events.label uses the whole record, so * has no fields left: name the features"
             raise disagreement(names, reason)
         return self
 

@@ -51,7 +51,7 @@ def span_ms(span: str) -> int:
     found = _SPAN.fullmatch(span)
     if found is None or (length := int(found[1]) * _UNITS_MS[found[2]]) > _LONGEST_MS:
         wanted = "a number and s, m, h, d or w, such as 10m; 3660d at most"
-        raise ValueError(f"{span!r} is not a span: expected {wanted}")
+        raise ValueError(f"expected {wanted}, got {span!r}")
     return length
 
 
@@ -67,11 +67,11 @@ def _check_aggregates(of: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[s
     for what, names in of.items():
         known = {EVENT: _OF_EVENT, LABEL: _OF_LABEL}.get(what, _OF_FIELD)
         if what.startswith("@") and known is _OF_FIELD:
-            raise ValueError(f"there is no {what}; there are {EVENT}, {LABEL} and paths")
+            raise ValueError(f"expected {EVENT}, {LABEL} or a path, got {what}")
         if known is _OF_FIELD:
             forms.check_path(what)
         if unknown := {*names} - {*known}:
-            raise ValueError(f"{what}: no aggregate {min(unknown)!r}; there are {', '.join(known)}")
+            raise ValueError(f"{what}: unknown aggregate {min(unknown)!r}, expected {', '.join(known)}")
         if not names or forms.first_repeated(names):
             raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
     return of
@@ -190,7 +190,7 @@ def goal_of(
 
     """
     if not given.of and len(classes) > BINARY:
-        raise ValueError(f"{given.name!r} names no class, and there are more than two")
+        raise ValueError(f"{given.name!r} needs class = NAME, as there are more than two classes")
     truth = Vocabulary(classes).truth_of_text(given.of) if given.of else True
     goal = _GOALS.index(given.goal)
     if rate := _RATE.fullmatch(given.max_rate or ""):
@@ -214,9 +214,9 @@ def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
 class CostSettings(Table):
     """What mistakes cost, in any unit."""
 
-    false_positive: float = setting(0.0, Decides.DECISIONS, ge=0, le=1e12)
+    false_positive: float = setting(0.0, Decides.DECISIONS, common=True, ge=0, le=1e12)
     """Cost of acting on an event that is not of the positive class."""
-    false_negative: float = setting(0.0, Decides.DECISIONS, ge=0, le=1e12)
+    false_negative: float = setting(0.0, Decides.DECISIONS, common=True, ge=0, le=1e12)
     """Cost of not acting on an event of the positive class."""
 
     @property
@@ -246,10 +246,10 @@ def check_decisions(
         if each.goal == COST and not costs.are_given:
             raise disagreement(
                 ("decisions", "costs.false_positive"),
-                f"{each.name!r} has no goal such as min_precision, and no costs are given",
+                f"{each.name!r} needs a goal such as min_precision, or [costs]",
             )
     if costs.are_given and len(classes) > BINARY:
-        reason = "costs are those of two classes, and there are more"
+        reason = "costs need two classes"
         raise disagreement(("costs.false_positive", "classes"), reason)
 
 
@@ -308,13 +308,13 @@ def _check_url(url: SecretStr) -> SecretStr:
     if not _WEB_URL.match(text):
         raise ValueError("expected https://host/path, without a user name")
     if not text.isascii() or re.search(r"\s", text):
-        raise ValueError("expected no spaces, and other letters than ASCII's percent-encoded")
+        raise ValueError("expected ASCII letters without spaces: percent-encode all others")
     return url
 
 
 def _check_on(on: tuple[str, ...]) -> tuple[str, ...]:
     if DRIFT in on and len(on) > 1:
-        raise ValueError("drift is another topic's: give it a webhook of its own")
+        raise ValueError("drift needs a webhook of its own, as it is in another topic")
     plain = {MISTAKE, DRIFT}
     if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
         raise ValueError("expected mistake, decision:NAME, or drift")
@@ -332,7 +332,7 @@ def _check_template(template: str) -> str:
         try:
             json.loads(template)
         except ValueError as error:
-            raise ValueError(f"no JSON: {error}") from None
+            raise ValueError(f"not JSON: {error}") from None
     return template
 
 
@@ -371,5 +371,5 @@ class WebhookSettings(Table):
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
     """Return webhooks whose titles differ. Raises ValueError."""
     if twice := forms.first_repeated(each.title for each in webhooks):
-        raise ValueError(f"another one is called {twice!r}: give them a name each")
+        raise ValueError(f"two webhooks are named {twice!r}: give each its own name")
     return webhooks

@@ -76,7 +76,7 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
         _check_alone(transport, settings)
     for topic in gone:
         _log.warning(
-            "topic %r did not exist, although %r does: it begins empty, and all it ever held is gone",
+            "topic %r did not exist, although %r does: it starts empty, and its former records are lost",
             *(topic, settings.checkpoints_topic),
         )
     return partitions
@@ -90,10 +90,10 @@ def _ensure_input(transport: Transport, settings: Settings, topic: str, partitio
         near = get_close_matches(topic, {*transport.topics()}.difference(output_topics(settings)), n=3)
         meant = f"did you mean {', '.join(near)}? " if near else ""
         if topic == settings.events_topic:
-            why = "events_topic names it"
+            why = "set events_topic"
         else:
-            why = "labels_topic names it, empty if labels come with the events alone"
-        raise TopicMissing(str(error), hint=f"{meant}{why}; --create-topics all creates it") from None
+            why = "set labels_topic (empty if labels come only with events)"
+        raise TopicMissing(str(error), hint=f"{meant}{why}; or create it with --create-topics all") from None
 
 
 def _check_alone(transport: Transport, settings: Settings) -> None:
@@ -101,8 +101,8 @@ def _check_alone(transport: Transport, settings: Settings) -> None:
     topic = settings.checkpoints_topic
     if (found := transport.partition_count(topic)) > 1:
         raise ConfigurationError(
-            f"topic {topic!r} has {found} partitions: with share_model there is one model, in one partition",
-            hint="give it a checkpoints topic and a group of its own: --checkpoints-topic, --group",
+            f"topic {topic!r} has {found} partitions, but share_model needs one",
+            hint="choose another --checkpoints-topic and --group",
         )
 
 
@@ -139,18 +139,8 @@ def _grow(transport: Transport, settings: Settings, topic: str, partitions: int)
         _log.warning(
             "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions
         )
-    elif what := _of_each_partition(settings).get(topic):
+    elif topic in {settings.labels_topic, settings.checkpoints_topic, settings.signals_topic}:
         raise ConfigurationError(
-            f"topic {topic!r} has {found} partitions, {settings.events_topic!r} has {partitions}: "
-            f"{what} of each partition need one of their own",
+            f"topic {topic!r} has {found} partitions, expected {partitions} as in {settings.events_topic!r}",
             hint=f"add partitions to {topic!r} until it has {partitions}, or allow it with `create_topics`",
         )
-
-
-def _of_each_partition(settings: Settings) -> dict[str, str]:
-    """Return the topics with a partition for each one of the events, and what lies there."""
-    return {
-        settings.labels_topic: "its labels",
-        settings.checkpoints_topic: "the checkpoints",
-        settings.signals_topic: "the signals",
-    }

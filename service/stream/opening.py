@@ -62,8 +62,8 @@ def open_transport(
     if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
         if not create and not Path(place[1:]).expanduser().exists():
             raise TransportError(
-                f"{place[1:]}: there is no stream here",
-                hint="--broker says where the stream is; `perceptron produce` or `serve` makes one",
+                f"{place[1:]}: no stream found",
+                hint="check --broker; `perceptron produce` or `serve` creates a stream",
             )
         from service.stream.sqlite import SqliteTransport  # noqa: PLC0415
 
@@ -110,6 +110,6 @@ def _servers(url: str, place: str) -> list[str]:
 
 def _malformed(url: str) -> ConfigurationError:
     return ConfigurationError(
-        f"broker: {redacted_url(url)!r} is not the address of a stream",
+        f"broker: expected the URL of a stream, got {redacted_url(url)!r}",
         hint="set `broker` to kafka://host:9092[,host2:9092], sqlite:///path/to/stream.db or memory://",
     )

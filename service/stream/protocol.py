@@ -351,6 +351,6 @@ def check_read_together(partitions: Mapping[str, int]) -> None:
         if count != expected:
             raise ConfigurationError(
                 f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
-                " they are read together and need as many",
+                " they need the same number, as they are read together",
                 hint=f"recreate {topic!r} with {expected} partitions",
             )

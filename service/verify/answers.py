@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
-    """Read a record of the predictions topic; None if it is neither a prediction nor an outcome."""
+    """Read a record of the predictions topic; None if it is not a prediction and not an outcome."""
     names: tuple[str, ...] = ()
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,14 +62,14 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     predicted: TrueLabel = False  # it answers its event all the same
-    truth, wrong = None, "its label is not a class"
+    truth, wrong = None, "unknown class as label"
     with suppress(UnknownLabelError, TypeError):
         predicted = vocabulary.truth(label)
         truth = None if truth_label is None else vocabulary.truth(truth_label)
-        wrong = "" if record.key == key else "its key is not its id"
+        wrong = "" if record.key == key else "key and id differ"
     wrong = wrong or _contradiction(fields, predicted, truth) or _fault_of_form(names, fields)
     if record.headers:
-        wrong = wrong or "it has headers"
+        wrong = wrong or "unexpected headers"
     time_ms = fields.get("event_time_ms")
     is_decided = delay is None and fields.get("decision") is not None
     return Answer(
@@ -81,19 +81,19 @@ def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueL
     """Return which field does not follow from others; empty if all do."""
     mistake = fields.get("mistake")
     if mistake is not (None if truth is None else predicted != truth):
-        return f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
+        return f"mistake is {json.dumps(mistake)}, which contradicts its labels"
     probability, score = fields.get("probability", 0.5), fields.get("score")
     if "probability" in fields and type(score) is type(probability) is float:
         log_odds = abs(score) if isinstance(predicted, bool) else score  # of two classes, that of True
         if not isclose(probability, 0.5 + 0.5 * tanh(log_odds / 2), abs_tol=1e-9):
-            return f"it says probability: {probability}, which does not follow from its score"
+            return f"probability is {probability}, which contradicts its score"
     return ""
 
 
 def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
     """Return what is wrong with the names, the order or the types of the fields; empty if nothing is."""
     if names != _wanted(names):
-        return f"its fields are {', '.join(names)}"[:_LONGEST]
+        return f"unexpected fields or order: {', '.join(names)}"[:_LONGEST]
     try:
         (Outcome if "predicted" in fields else Prediction).model_validate(fields)
     except ValidationError as error:
@@ -101,7 +101,7 @@ def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
     else:
         name = next((name for name in _NUMBERS if not isfinite(fields.get(name) or 0.0)), "")
         name = name or ("probability" if fields.get("probability", 0.5) is None else "")
-    return f"its {name} is {json.dumps(fields.get(name))}"[:_LONGEST] if name else ""
+    return f"invalid {name}: {json.dumps(fields.get(name))}"[:_LONGEST] if name else ""
 
 
 @lru_cache(maxsize=32)

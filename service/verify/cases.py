@@ -197,7 +197,9 @@ class Case:
         for found in left:
             self._judge_left(found, missing)
         for label in missing:
-            message = f"this record has made no outcome of the event {self._event_of[label.event or 0].place}"
+            message = (
+                f"this label did not produce an outcome of event {self._event_of[label.event or 0].place}"
+            )
             if self._known.is_exact:
                 self._say(Fault.MISSING, label.place, message)
             else:
@@ -219,7 +221,7 @@ class Case:
         self._ledger.pair(found, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
         if prediction and prediction.place[:2] == found.place[:2] and found.place < prediction.place:
-            self._say(Fault.OUT_OF_ORDER, found.place, f"it comes before the prediction {prediction.place}")
+            self._say(Fault.OUT_OF_ORDER, found.place, f"it precedes its prediction {prediction.place}")
 
     def _judge_left(self, found: Found, missing: list[Label]) -> None:
         """Judge an outcome that no label makes if events were kept for as long as the settings say."""
@@ -232,7 +234,9 @@ class Case:
         if found.is_new or not known.is_complete:  # it may be of an earlier event with its id, which is gone
             self._ledger.unasked(found, events)
         elif self._answered and not missing:
-            self._say(Fault.DUPLICATE, found.place, f"one more outcome of the event {events[0].place}")
+            self._say(Fault.DUPLICATE, found.place, f"second outcome of event {events[0].place}")
         else:
-            due = f"it does not say what {missing.pop(0).place} says" if missing else "it awaited no label"
-            self._say(Fault.WRONG, found.place, f"{due}; its event is {events[0].place}")
+            due = (
+                f"it differs from {missing.pop(0).place}" if missing else "its event did not wait for a label"
+            )
+            self._say(Fault.WRONG, found.place, f"{due}; event: {events[0].place}")

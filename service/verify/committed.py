@@ -126,7 +126,7 @@ class Committed:
             self._note_settings(place, snapshot)
             self._compare(place, snapshot)
         if first is not None and all(each.sequence > first for each in log.snapshots):
-            self._say(Fault.MISSING, self._by_sequence[first].place, f"no snapshot before batch {first}")
+            self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
         base = max((each for each in self._by_sequence if first is None or each < first), default=0)
         last = None
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence) if each >= base):
@@ -139,9 +139,9 @@ class Committed:
         place = self.place._replace(offset=self._log.offsets[each.sequence])
         last = max(self._by_sequence, default=-1)
         if each.sequence <= last:
-            self._say(Fault.DUPLICATE, place, f"batch {each.sequence} again, after batch {last}")
+            self._say(Fault.DUPLICATE, place, f"duplicate batch {each.sequence}, after batch {last}")
         elif not each.processing_time_ms:
-            self._say(Fault.WRONG, place, "progress without the time of its batch")
+            self._say(Fault.WRONG, place, "progress record without processing_time_ms")
         step = Step(place, each.sequence, each.offsets, each.counts, each.consumed)
         self._by_sequence.setdefault(each.sequence, step)
 
@@ -155,10 +155,12 @@ class Committed:
             except NewerError as error:
                 raise NewerRelease.wrote(f"{place}: {error}") from None
             except DamagedError as error:
-                self._say(Fault.WRONG, place, f"a snapshot that cannot be read: {error}")
+                self._say(Fault.WRONG, place, f"unreadable snapshot: {error}")
             else:
                 if is_torn:
-                    self._say(Fault.WRONG, place, "it does not continue from the snapshot before it")
+                    self._say(
+                        Fault.WRONG, place, "broken increment chain: its parent is not the preceding snapshot"
+                    )
                 yield place, snapshot
 
     def _note_settings(self, place: RecordPosition, snapshot: Snapshot) -> None:
@@ -167,7 +169,7 @@ class Committed:
         settings = {name: value for name, value in config_fingerprint.items() if name not in NOT_SETTINGS}
         is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
         if is_again or snapshot.sequence < self._newest:
-            self._say(Fault.DUPLICATE, place, f"the snapshot after batch {snapshot.sequence} again")
+            self._say(Fault.DUPLICATE, place, f"duplicate snapshot after batch {snapshot.sequence}")
         began, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
         self.origin, self.start_ms = flat(began.get(START, {})), began.get(START_MS, 0)
         self._newest, self.config_fingerprint, self.n_changes = snapshot.sequence, settings, len(earlier)
@@ -177,7 +179,7 @@ class Committed:
             before, since = defaults() | each["settings"], defaults() | settings
             if any(before[name] != since[name] for name in (*COMPARED, "share_model")):
                 until = flat(each["until"])
-                self.begin_at(until, "were read under settings that have changed since")
+                self.begin_at(until, "were read before the settings changed")
         self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
@@ -190,39 +192,39 @@ class Committed:
             sequence, Step(place, sequence, offsets, counts, consumed, is_snapshot=True)
         )
         if any(its.offsets.get(each, at) != at for each, at in offsets.items()):
-            self._say(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+            self._say(Fault.WRONG, place, "position differs between the snapshot and its batch")
         elif its.consumed != consumed or any(
             counts.get(name, count) != count for name, count in its.counts.items()
         ):
-            self._say(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
+            self._say(Fault.WRONG, place, "counts differ between the snapshot and its batch")
 
     def _check_step(self, last: Step | None, step: Step) -> None:
         """Check that a step follows the last one."""
         for topic in sorted({topic for topic, _ in step.offsets} - self._named) if self._named else ():
-            self._say(Fault.WRONG, step.place, f"a position in {topic}, which the group does not read")
+            self._say(Fault.WRONG, step.place, f"unexpected position: the group does not read {topic}")
         if last is None:
             return
         if step.sequence > last.sequence + 1:
             missing = f"{last.sequence + 1} to {step.sequence - 1}"
-            self._say(Fault.MISSING, step.place, f"no progress record of the batches {missing}")
+            self._say(Fault.MISSING, step.place, f"missing progress records: batches {missing}")
         elif step.is_snapshot:
             self._check_replaced(last, step)
             return
         fallen = [f"the position in {RecordPosition(*each)}" for each in _fallen(last.offsets, step.offsets)]
         fallen += [name for name in _fallen(last.counts, step.counts) if name in _GROWING]
         if fallen:
-            self._say(Fault.WRONG, step.place, f"{', '.join(fallen)} fell in batch {step.sequence}")
+            self._say(Fault.WRONG, step.place, f"{', '.join(fallen)} decreased in batch {step.sequence}")
 
     def _check_replaced(self, last: Step, step: Step) -> None:
         """Tell input that was lost, or created again, from a progress record that is missing."""
         before = last.offsets
         moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
         if any(before[place] < at > self._stream.transport.bounds(*place)[0] for place, at in moved.items()):
-            self._say(Fault.MISSING, step.place, f"no progress record of batch {step.sequence}")
+            self._say(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
         elif moved:
             for place, at in moved.items():
                 lost = f"records {before[place]}-{at - 1} were lost unread"
-                why = lost if at > before[place] else "the topic was created again"
+                why = lost if at > before[place] else "the topic was recreated"
                 self.reasons.append(f"{RecordPosition(*place)}: {why}")
             self.start, self.steps = dict(step.offsets), []
 

@@ -40,14 +40,14 @@ class WrittenDeadLetter(NamedTuple):
             marks = marks_of(*record[4:])
             whole = whole[0][: len(key)], whole[1][: len(value)], theirs and record.headers
             if ours[-len(marks) :] != marks:
-                yield f"what it says of the whole record does not hold for {source}"
+                yield f"its headers contradict {source}"
         if (key, value, theirs) != whole:
-            yield f"its bytes are not those of {source}"
+            yield f"its bytes differ from {source}"
         if dead_letter.event_time_ms != record.timestamp_ms:
-            yield f"it says that the time of {source} is {dead_letter.event_time_ms}"
+            yield f"its event time {dead_letter.event_time_ms} differs from {source}"
         if dead_letter.reason not in {*_NOT_SEEN_IN_THE_BYTES, reason} - {SKIPPED}:
-            because = f"is refused as {reason}" if reason else "is a valid message"
-            yield f"it says {dead_letter.reason!r}, but {source} {because}"
+            because = f"is rejected as {reason}" if reason else "is a valid message"
+            yield f"its reason is {dead_letter.reason!r}, but {source} {because}"
 
 
 class DeadLetters:
@@ -81,7 +81,7 @@ class DeadLetters:
             found = DeadLetter.of(record)
             source = found.source_topic, found.source_partition, found.source_offset
             if None in source:
-                self._say(Fault.UNEXPECTED, dead_letter.place, "it does not name the record it is of")
+                self._say(Fault.UNEXPECTED, dead_letter.place, "its headers do not name a source record")
             else:
                 self._database.execute(
                     "INSERT INTO dead_letters VALUES (?, ?, ?, 0, ?)", (*source, pack(dead_letter))
@@ -112,9 +112,9 @@ class DeadLetters:
         elif self._is_deleted:
             self.n_lacking += 1
         else:
-            self._say(Fault.MISSING, source, f"no dead letter of this record, which is refused as {reason}")
+            self._say(Fault.MISSING, source, f"missing: this record is rejected as {reason}")
         if len(dead_letters) > most:
-            message = f"{source} has {len(dead_letters)} dead letters, {most} were due"
+            message = f"{source} has {len(dead_letters)} dead letters, expected {most}"
             self._say(Fault.DUPLICATE, dead_letters[-1].place, message)
 
     def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
@@ -130,7 +130,7 @@ class DeadLetters:
             is_after = offset >= ends.get(place, 0)
             n_new += dead_letter.is_new and is_after
             if not (dead_letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
-                message = f"it says that it is of {RecordPosition(*source)}, which the group has not read"
+                message = f"its source {RecordPosition(*source)} was not read by the group"
                 self._say(Fault.UNEXPECTED, dead_letter.place, message)
         return n_new
 

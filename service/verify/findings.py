@@ -159,5 +159,7 @@ class Stream:
         due = max(due, self.transport.bounds(topic, partition)[0])
         if due < end:
             which = f"record {due} is" if end == due + 1 else f"records {due}-{end - 1} are"
-            message = f"{which} not there: this stream leaves no offset out, and deletes the oldest only"
+            message = (
+                f"{which} missing: offsets in this stream are dense, and only the oldest records are deleted"
+            )
             self.say(Fault.MISSING, RecordPosition(topic, partition, due), message)

@@ -75,7 +75,7 @@ class Ledger:
             place, q = RecordPosition.of(record), record.partition
             answer = read_answer(record, vocabulary)
             if answer is None:
-                self.say(Fault.UNEXPECTED, place, "neither a prediction nor an outcome")
+                self.say(Fault.UNEXPECTED, place, "not a prediction and not an outcome")
                 continue
             if answer.contradiction:
                 self.say(Fault.WRONG, place, answer.contradiction, answer.event_id)
@@ -185,7 +185,7 @@ class Ledger:
             if any(number < firsts.get((task, q), (inf, inf))[0] for q in lanes):
                 self._n_without_prediction += 1
             else:
-                message = "no prediction of this event, and no dead letter"
+                message = "missing answer: this event has neither a prediction nor a dead letter"
                 self.say(Fault.MISSING, RecordPosition(*place), message, key.decode())
 
     def _judge_unasked(self, firsts: _Firsts) -> None:
@@ -203,7 +203,7 @@ class Ledger:
                 self._n_without_event += 1
             else:
                 fault = Fault.DUPLICATE if event else Fault.UNEXPECTED
-                message = f"one more {what} of the event {event}" if event else f"a {what} of no event"
+                message = f"duplicate {what} of event {event}" if event else f"{what} without an event"
                 self.say(fault, RecordPosition(self._topic, q, at), message, key.decode())
 
     def _judge_order(self) -> None:
@@ -220,7 +220,7 @@ class Ledger:
             lane = task, q, is_dead_letter
             if number < max(last[*lane, source], last[*lane, ""]):
                 topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
-                message = "the answers before it are of later records"
+                message = "the preceding answers belong to later records"
                 self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
             last[*lane, source] = max(number, last[*lane, source])
 
@@ -239,7 +239,8 @@ class Ledger:
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
             if not n_partitions or min(later, default=inf) < number:
-                message = f"its id belongs to partition {partition_for_key(key, self._n_partitions)}"
+                due = partition_for_key(key, self._n_partitions)
+                message = f"wrong partition: wrong partition: its id belongs to partition {due}"
                 self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:

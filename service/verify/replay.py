@@ -78,7 +78,7 @@ class Replay:
             committed.begin_at({place: first}, "are deleted")
             starts[place] = committed.start.get(place, committed.origin.get(place, 0))
             if end < at:
-                message = f"the group has processed records up to {at}, but the topic ends here"
+                message = f"the topic ends here, but the group has processed records up to {at}"
                 self._stream.say(Fault.MISSING, RecordPosition(*place, end), message)
             elif end > max(at, first):
                 self._report.unread[str(RecordPosition(*place))] = end - max(at, first)
@@ -97,7 +97,7 @@ class Replay:
             self._check_batch(before, step, made)
         self._report.records += self._record
         for topic, count in self._gone.items():
-            what = f"{count} records that were processed are gone from between others, as by compaction"
+            what = f"{count} processed records are missing between others, as after compaction"
             self._report.notes.append(f"{RecordPosition(topic, self._number)}: {what}")
 
     def _steps(self) -> Iterator[tuple[Step, Step]]:
@@ -174,17 +174,17 @@ class Replay:
         if processed == there:
             return True
         if not self._are_whole and processed < there:
-            why = "its counts have restarted (`checkpoint reset`)"
+            why = "its counts restarted (`checkpoint reset`)"
             self._report.notes.append(f"partition {self._number}: {why}")
         elif not self._are_whole and processed > offsets:
             known.is_complete = False
             place = RecordPosition(topic, self._number)
-            self._report.notes.append(f"{place}: it was created again, and held records before")
+            self._report.notes.append(f"{place}: the topic was recreated and held records before")
         elif there < processed <= offsets and not self._stream.transport.offsets_are_dense:
             known.is_complete, known.has_holes = False, True
             self._gone[topic] += processed - there
         else:
-            message = f"consumed grew by {processed} {topic} in batch {step.sequence}, {there} are there"
+            message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {there}"
             self._stream.say(Fault.WRONG, step.place, message)
         return False
 
@@ -204,19 +204,19 @@ class Replay:
             for name in _OF_ANSWERS:
                 counted, found = step.counts.get(name, 0), sum(each[name] for each in sums.values())
                 if not found <= counted <= found + known.n_ambiguous:
-                    message = f"the counts say {counted} {name}, predictions and outcomes say {found}"
+                    message = f"progress records count {counted} {name}, predictions and outcomes {found}"
                     self._stream.say(Fault.WRONG, step.place, message)
             for doubt in known.data_warnings.kept if self._report.findings else ():
                 self._report.findings.add(doubt)
         if known.data_warnings:
             first = known.data_warnings.kept[0]
-            labels = f"{len(known.data_warnings)} labels whose events may have been let go when they came"
+            labels = f"{len(known.data_warnings)} labels whose events may have expired before they arrived"
             what = f"{labels}; the first: {first.place}: {first.message}"
             self._report.notes.append(f"partition {self._number}: {what}")
 
     def _compare(self, step: Step, name: str, counted: int, made: int) -> None:
         if counted != made:
-            message = f"{name}: batch {step.sequence} counts {counted}, its records make {made}"
+            message = f"{name}: batch {step.sequence} counts {counted}, expected {made} from its records"
             self._stream.say(Fault.WRONG, step.place, message)
 
 

@@ -122,12 +122,12 @@ def _check_offsets(
     for number, log in logs.items():
         ends = {place: at for place, at in log.offsets.items() if place[0] in topics}
         if ends and not now.keys() & ends.keys():
-            what = "the offsets of the group; there are none (they expire if it stands still)"
+            what = "the group's offsets, which have expired or were never committed"
             stream.report.notes.append(f"partition {number}: {what}")
             continue
         for place, at in ends.items():
             if not before.get(place, 0) <= at <= now.get(place, -1):
-                where = f"{RecordPosition(*place)}, its checkpoint log ends at {at}"
+                where = f"{RecordPosition(*place)}, but its checkpoint log ends at {at}"
                 message = f"the group has committed {now.get(place, 'nothing')} of {where}"
                 stream.say(Fault.WRONG, log.place, message)
 
@@ -144,7 +144,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
 
     """
     transport, topic = stream.transport, stream.settings.checkpoints_topic
-    hint = "--group, --checkpoints-topic and --broker say where to look"
+    hint = "check --group, --checkpoints-topic and --broker"
     try:
         n_logs = transport.partition_count(topic)
     except TopicMissing as error:
@@ -155,7 +155,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
         others = ", ".join(sorted(repr((owner or b"").decode(errors="replace")) for owner in owners))
         but = f", but {others} has" if others else ""
         group = stream.settings.group
-        raise CheckpointError(f"{topic}: the group {group!r} has left no checkpoint here{but}", hint=hint)
+        raise CheckpointError(f"{topic}: the group {group!r} has no checkpoint here{but}", hint=hint)
     return logs
 
 
@@ -201,8 +201,8 @@ def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
         value = given.get(name, defaults()[name])
         if used and value not in used:
             raise SettingsDiffer(
-                f"{name}: the checkpoint was made with {written(used[0])}, the setting is {written(value)}",
-                hint="leave it out: the checkpoints name what the service ran under",
+                f"{name}: expected {written(used[0])} as in the checkpoint, got {written(value)}",
+                hint="omit it: `verify` takes this setting from the checkpoints",
             )
     for log, config_fingerprint in named:
         if any(config_fingerprint[name] != given.get(name, defaults()[name]) for name in COMPARED):

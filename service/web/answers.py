@@ -26,6 +26,7 @@ from service.errors import (
     PartitionElsewhere,
     ServiceError,
     TooFarBehind,
+    pydantic_sentence,
 )
 from service.messages.labels import LabelValue
 from service.messages.rejection import Rejection
@@ -33,8 +34,8 @@ from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Method
 
 _HINTS: Final[Mapping[int, str]] = {
-    HTTPStatus.NOT_FOUND: "/docs lists everything there is",
-    HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
+    HTTPStatus.NOT_FOUND: "/docs lists all addresses",
+    HTTPStatus.METHOD_NOT_ALLOWED: "/docs describes each address",
 }
 SOON_SECONDS: Final = "1"
 
@@ -335,21 +336,23 @@ def problem_of(request: Request, error: Exception) -> Response:
     """Return the answer to a request that ends with an error; the server logs unexpected ones."""
     if isinstance(error, Rejection):
         kind = "label" if request.url.path == "/labels" else "event"
-        hint = f"`perceptron schema {kind}` shows what is expected; mapped {kind}s: the settings `{kind}s`"
+        hint = f"`perceptron schema {kind}` shows the expected fields; the settings `{kind}s.*` map others"
         return problem_response(_UNREADABLE, error.message, kind, hint, reason=error.reason)
     if isinstance(error, ServiceError):
         return _of_service_error(request, error)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = " ".join(map(str, first["loc"][:2]))  # what follows are the types that Pydantic tried
-        return problem_response(_UNREADABLE, first["msg"], where, "/docs describes each parameter")
+        return problem_response(
+            _UNREADABLE, pydantic_sentence(first, "parameter"), where, "/docs describes each parameter"
+        )
     place = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
         response = problem_response(error.status_code, error.detail, place, _HINTS.get(error.status_code, ""))
         response.headers.update(error.headers or {})
         return response
     what = f"the service failed: {type(error).__name__}"
-    hint = "the service's log tells what happened; please report it"
+    hint = "please report it, with the service's log"
     return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, place, hint)
 
 

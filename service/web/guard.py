@@ -43,10 +43,7 @@ _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
 )
 _CACHE_CONTROL: Final = b"cache-control"
-_CHALLENGES: Final = (
-    'Basic realm="online-perceptron", charset="UTF-8"',
-    'Bearer realm="online-perceptron"',
-)
+_CHALLENGES: Final = ('Basic realm="online-perceptron", charset="UTF-8"', 'Bearer realm="online-perceptron"')
 """A header each: a browser finds the one it knows only so, and asks for a password."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -102,18 +99,18 @@ class Guard:
         if self._hosts and scope["path"] not in self._unnamed and not self._answers(_without_port(host)):
             return problem_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                f"this server is not called {host!r}",
+                f"unknown host name {host!r}",
                 "header Host",
-                f"it answers as {', '.join(sorted(self._hosts))}; http_hosts names others",
+                f"ask {' or '.join(sorted(self._hosts))}, or add the name to http_hosts",
             )
         if self._token and not _has_token(headers.get("authorization", ""), self._token):
             return _unauthorized()
         if not self._takes_inputs and scope["path"] in INPUTS:
             return problem_response(
                 HTTPStatus.FORBIDDEN,
-                "nothing is written for others while they are not told apart from web pages",
+                "POST is disabled on this address, as web pages could send it",
                 scope["path"],
-                "set http_hosts to the names that the server has, or http_token",
+                "set http_hosts to the server's names, or set http_token",
             )
         return None
 
@@ -155,7 +152,7 @@ class Guard:
 def _unauthorized() -> Response:
     response = problem_response(
         HTTPStatus.UNAUTHORIZED,
-        "a token is needed, and this is not it",
+        "expected the token of http_token",
         "header Authorization",
         "send `Authorization: Bearer TOKEN`; in a browser the token is the password of any user",
     )
@@ -169,7 +166,7 @@ def _too_large(limit: int) -> Response:
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"the body is larger than {limit} bytes",
         "body",
-        "max_message_bytes is the limit, here as for the stream",
+        "send less, or raise max_message_bytes",
         Connection="close",
     )
 

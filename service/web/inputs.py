@@ -63,10 +63,8 @@ _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
 _UNSURE: Final = f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet"
-_ELSEWHERE: Final = (
-    "send it to the other processes of the group, until one takes it, or write it to the topic"
-)
-_NOT_AWAITED: Final = "of lines no prediction is awaited: they are on their topic"
+_ELSEWHERE: Final = "send it to another process of the group, or write it to the topic"
+_NOT_AWAITED: Final = "wait_seconds needs a single event, got lines"
 
 _REFUSED = BODY_READ | documented(
     HTTPStatus.CONFLICT,
@@ -85,8 +83,7 @@ _IN_DOUBT: Final[dict[int | str, dict[str, Any]]] = {
 
 class _LabelParameters(Parameters):
     key: str | None = Field(None, min_length=1, max_length=MAX_ID_LENGTH)
-    """Key of the record, which chooses its partition. Default: the id. An event and its label need the
-    same."""
+    """Key of the record, which chooses its partition (default: the id)."""
 
     @property
     def encoded_key(self) -> bytes | None:
@@ -158,7 +155,7 @@ class Inputs:
             return await self._append_lines(request, self.reader.event, query)
         began = monotonic()
         ticket, partition = await self._append(request, self.reader.event, query)
-        assert ticket.answered is not None, "a single event waits for its prediction"
+        assert ticket.answered is not None, "send a single event, or omit wait_seconds"
         if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
             answer = ticket.answered.result()
             if isinstance(answer, Rejection):
@@ -246,7 +243,9 @@ class Inputs:
         if self.health.state is not State.READY:
             raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
         if not n_partitions:
-            raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
+            raise NoSuchModel(
+                "this process is on standby: other processes own all partitions", hint=_ELSEWHERE
+            )
         what = f"partition {partition} is served by another process of the group"
         raise PartitionElsewhere(what, hint=_ELSEWHERE, partition=partition)
 
@@ -255,7 +254,7 @@ def _has_lines(request: Request, table: LabelSettings) -> bool:
     """Return whether a body has several records. Raises `UnsupportedBody` where records are not JSON."""
     if table.format != "json":
         raise UnsupportedBody(
-            f"{table.table()}.format is {table.format}: only records of JSON are taken here",
+            f"{table.table()}.format is {table.format}: HTTP accepts only JSON records",
             hint="write the record to the topic",
         )
     return media_type_of(request) == NDJSON
@@ -289,7 +288,7 @@ def _place_of(ticket: Ticket, partition: int, status: int = HTTPStatus.OK) -> Re
 
 
 def _of_dead_letter(rejection: Rejection) -> Response:
-    hint = "it was appended and became a dead letter: `perceptron dead-letters list` shows it"
+    hint = "it became a dead letter: `perceptron dead-letters list` shows it"
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     return problem_response(status, rejection.message, "event", hint, reason=rejection.reason)
 

@@ -108,14 +108,14 @@ def _check_form(request: Request, wanted: str) -> None:
     encoding = request.headers.get("content-encoding", _NOT_ENCODED)
     if encoding.strip().lower() != _NOT_ENCODED:
         raise UnsupportedBody(
-            f"the body must be as it is, not {encoding[:_LONGEST_SHOWN]}",
+            f"expected a body without Content-Encoding, got {encoding[:_LONGEST_SHOWN]}",
             hint="send it without `Content-Encoding`",
         )
     media_type = media_type_of(request)
     if media_type != wanted:
         like = "as `curl --json` does" if wanted == JSON else "with `curl --data-binary`"
         raise UnsupportedBody(
-            f"the body must be {wanted}, not {media_type or 'without a type'}",
+            f"expected the content type {wanted}, got {media_type or 'none'}",
             hint=f"send `Content-Type: {wanted}`, {like}",
         )
 
@@ -131,8 +131,8 @@ async def lines_of(request: Request) -> Sequence[bytes]:
         lines.pop()
     if len(lines) > MOST_LINES:
         raise MessageTooLarge(
-            f"the body has more than {MOST_LINES} lines",
-            hint="send it in parts, as `split --lines` makes them",
+            f"expected at most {MOST_LINES} lines in the body",
+            hint="send it in parts, as made by `split --lines`",
         )
     return lines
 
@@ -154,7 +154,7 @@ async def text_event(request: Request) -> bytes:
     except (LookupError, UnicodeError) as error:
         raise Rejection(Reason.INVALID_DATA, f"the text is not {charset}: {error}") from error
     except ValueError as error:
-        raise Rejection(Reason.TOO_DEEP, f"the mail cannot be read: {error}") from None
+        raise Rejection(Reason.TOO_DEEP, f"unreadable mail: {error}") from None
 
 
 def media_type_of(request: Request) -> str:

@@ -45,16 +45,16 @@ _BUSY: Final = problem_response(
     HTTPStatus.SERVICE_UNAVAILABLE,
     f"more than {_MOST_CONNECTIONS} connections are open",
     "connection",
-    "close those that are not used, and send it again",
+    "close unused connections, and send it again",
     Connection="close",
     Retry_After="1",
 )
 
 _MALFORMED: Final = problem_response(
     HTTPStatus.BAD_REQUEST,
-    "this cannot be read as an HTTP request",
+    "not an HTTP request",
     "connection",
-    "the head has at most 64 KiB and one Host, and no address has other bytes than those of ASCII",
+    "send a head of at most 64 KiB with one Host and an ASCII address",
     Connection="close",
 )
 
@@ -151,7 +151,7 @@ class _Protocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         if not url.isascii():
-            raise ValueError("bytes that an address may not have")
+            raise ValueError("invalid bytes in the address")
         super().on_url(url)
 
     def on_message_begin(self) -> None:
@@ -162,7 +162,7 @@ class _Protocol(HttpToolsProtocol):
         if not self._is_in_head:  # a trailer, after a body in chunks: nothing reads it
             return
         if name.lower() == b"host" and any(known == b"host" for known, _ in self.headers):
-            raise ValueError("two names of the server")
+            raise ValueError("two Host headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -224,6 +224,6 @@ def _listen(host: str, port: int, address: str) -> socket.socket:
         listener.close()
         raise ServerError(
             f"http: cannot listen on {address}: {error.strerror or error}",
-            hint="choose another address with --http HOST:PORT, or none with --http ''",
+            hint="choose another address with --http HOST:PORT, or disable HTTP with --http ''",
         ) from error
     return listener

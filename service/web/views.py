@@ -69,7 +69,7 @@ class Window:
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
         published, summary = model.published, model.summary()
-        assert published is not None, "a model is shown from its first commit on"
+        assert published is not None, "wait for the model's first commit"
         kind = kind_of(model)
         weights = summary.weights
         bound = summary.bound
@@ -90,7 +90,7 @@ class Window:
         """Return all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
         model = self.live.get(partition)
         published, points = model.published, model.history.points()
-        assert published is not None, "a model is shown from its first commit on"
+        assert published is not None, "wait for the model's first commit"
         described = self.describe(model, _PAGE_WEIGHTS).model_dump()
         for weight in described["weights"] or ():
             weight["name"] = weight["name"][:_LONGEST_SHOWN]
@@ -131,7 +131,7 @@ class Window:
     def _row(self, model: LiveModel) -> dict[str, Any]:
         """Return what the table of partitions shows of one."""
         published = model.published
-        assert published is not None, "a model is shown from its first commit on"
+        assert published is not None, "wait for the model's first commit"
         counters = published.counters
         return {
             "partition": model.partition,

@@ -53,7 +53,9 @@ def first_starts(
     partitions = range(transport.partition_count(topic))
     has_begun = any(transport.committed(group, [topic], each) for each in partitions)
     if has_begun and not at_end:
-        _log.warning("webhook %s: --from start has no effect: it has begun, and continues", hook.title)
+        _log.warning(
+            "webhook %s: --from start has no effect: it continues from its committed offset", hook.title
+        )
     if has_begun or not at_end:
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])
@@ -259,5 +261,5 @@ class Relay:
         }
         if is_end or (now >= self._next_log and counts != self._logged):
             self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
-            line = "webhook %s: %d delivered, %d attempts failed, %d records that cannot be read"
+            line = "webhook %s: %d delivered, %d attempts failed, %d unreadable records"
             _log.info(line, self._hook.title, *counts.values(), extra={"webhook": self._hook.title, **counts})

@@ -156,7 +156,7 @@ def test_a_line_that_cannot_be_read_is_named_and_left_out(address, open_page):
     for line, problem in [
         ("urgent", "not of the form"),
         ("lang =", "not of the form"),
-        ("length = -Infinity", "no finite number"),
+        ("length = -Infinity", "expected a finite number"),
         ("known = 2", "has a value already"),
     ]:
         page.get_by_label("Features").fill(f"known = 1\n\n{line}")
@@ -336,7 +336,7 @@ def test_of_many_classes_the_commonest_ten_are_shown_and_the_others_as_one(serve
     names = [f"c{n}" for n in range(14)]
     page = open_page(serve(labelled(names, 24, classes=",".join(names)).served()))  # the last four come once
     expect(page.locator("#confusion tbody th")).to_have_text([*names[:10], "others"])
-    expect(page.locator("#auc-explained")).to_contain_text("more than two classes")
+    expect(page.locator("#auc-explained")).to_contain_text("need two classes")
 
 
 @pytest.fixture
@@ -503,7 +503,7 @@ def test_trouble_is_told(stage, open_page):
 
 def test_a_process_that_stands_by_says_who_has_the_partitions(serve, open_page):
     stage = Stage(partitions=())
-    stage.health.become(State.READY, "standing by: other members have all the partitions")
+    stage.health.become(State.READY, "standing by: other members own all partitions")
     page = open_page(serve(stage.served()))
     expect(page.get_by_role("status")).to_have_text("standing by")
     expect(page.get_by_role("alert")).to_contain_text("other members have all the partitions")

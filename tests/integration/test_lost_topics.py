@@ -57,7 +57,7 @@ def test_a_deleted_checkpoints_topic_is_no_fresh_start(stream, admin):
     stream.produce(EVENTS)
     run(stream)
     delete(admin, stream.topics["checkpoints"])
-    with pytest.raises(CheckpointError, match="there is no checkpoint, but the group"):
+    with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
         run(stream)
     assert len(stream.answers()) == len(EVENTS)
 
@@ -73,7 +73,7 @@ def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
     committed = stream.transport.committed(group, [stream.topics["events"]], 0)
     assert committed == {stream.topics["events"]: len(EVENTS)}
     delete(admin, stream.topics["checkpoints"])
-    with pytest.raises(CheckpointError, match="there is no checkpoint, but the group"):
+    with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
         run(stream)
     assert len(stream.answers()) == len(EVENTS)
 

@@ -14,6 +14,7 @@ from prometheus_client.core import Metric
 
 import perceptron_core
 from service.cli.app import cli
+from service.cli.help import ALL
 from service.messages.dead_letter import ORIGIN_HEADERS
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
@@ -77,6 +78,7 @@ def commands() -> str:
 def _help(name: str, command: click.Command) -> str:
     style: dict[str, Any] = {**cli.context_settings, "max_content_width": _WIDTH}
     context = click.Context(command, info_name=name, terminal_width=_WIDTH, **style)
+    context.meta[ALL] = True
     return command.get_help(context)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from service.cli.help import SettingsCommand
 from service.cli.options import REGISTRY, SERVICE, format_option, opened_stream, setting_options, topic_option
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.source_options import Inputs, OutputPath, source_options
@@ -61,13 +62,17 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 """Reads each row of a file as it is."""
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options(optional=True, labelled=True, timed=True)
 @topic_option("Check the newest records of this topic.")
 @click.option(
-    "-n", "count", type=click.IntRange(1), default=20, help="Check at most so many records.  [default: 20]"
+    "-n",
+    "count",
+    type=click.IntRange(1),
+    default=20,
+    help="Number of records to check, at most.  [default: 20]",
 )
-@format_option("Form of the output; json is one object a line.")
+@format_option("Form of the output; json prints one object per line.")
 @setting_options(
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )
@@ -158,10 +163,10 @@ def _check(found: Found, settings: Settings, output: str, most: int | None = Non
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:
-        what = f"none of {rejected.total()} records can be read" if rejected else nothing_left(skipped)
+        what = f"all {rejected.total()} records are rejected" if rejected else nothing_left(skipped)
         raise InputFileError(f"{found.name}: {what}", hint=hint)
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
-    refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
+    refused = f"; {rejected.total()} become dead letters ({reasons})" if rejected else ""
     left_out = f"; {skipped} are skipped" if skipped else ""
     total = read + skipped + rejected.total()
     report("checked", "green", f"{read} of {total} records can be read{left_out}{refused}", hint=hint)
@@ -203,22 +208,18 @@ def _cut(value: object) -> str:
     return text if len(text) <= _CHARS_SHOWN else f"{text[:_CHARS_SHOWN]}…"
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options(optional=True, labelled=True)
-@topic_option("Look at the newest records of this topic.")
+@topic_option("Read the newest records of this topic.")
 @click.option(
-    "-n",
-    "count",
-    type=click.IntRange(1),
-    default=500,
-    help="Look at so many records.  [default: 500]",
+    "-n", "count", type=click.IntRange(1), default=500, help="Number of records to read.  [default: 500]"
 )
 @click.option(
     "--output",
     type=OutputPath(),
     default="perceptron.toml",
     metavar="FILE",
-    help="Write the settings there; a file that is there stays as it is.  [default: perceptron.toml]",
+    help="File to write the settings to; an existing file is not overwritten.  [default: perceptron.toml]",
 )
 @setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *_OF_LABELS, *REGISTRY)
 def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, loaded: Loaded) -> None:
@@ -248,9 +249,9 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     echo(table([("field", "role", "why"), *rows], left=3))
     for warning in proposal.warnings:
         report_warning(warning)
-    origin = f"Proposed by perceptron init, from {len(records.documents)} records of {found.name}."
+    origin = f"Proposed by `perceptron init` from {len(records.documents)} records of {found.name}."
     _write(output, toml_of(proposal, origin))
-    report("written", "green", f"{output}", hint=f"look through it; --config {output} uses it")
+    report("written", "green", f"{output}", hint=f"check it, then use it: --config {output}")
     values = setting_values(settings)
     checked = load_settings({name: values[name] or None for name in ("broker", *REGISTRY)}, output)
     for each, under in _inputs(inputs, checked, topic, count):
@@ -260,11 +261,13 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
 def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
     """Refuse what cannot be looked at twice, and a file that is there."""
     if (inputs.file is None) == (topic is None) or (topic and inputs.labels):
-        raise click.UsageError("name a FILE, with --labels if they are in a file of their own, or a --topic")
+        raise click.UsageError(
+            "name a FILE, with --labels FILE if the labels are in another file, or a --topic"
+        )
     if STDIN in {inputs.file, inputs.labels}:
-        raise click.UsageError("a pipe can be read but once, and is checked after it: name a FILE")
+        raise click.UsageError("a pipe cannot be read twice, and `init` checks its proposal: name a FILE")
     if output.exists() or output.is_symlink():
-        raise ServiceError(f"{output}: is there, and stays as it is", hint="name another file with --output")
+        raise ServiceError(f"{output}: exists and is not overwritten", hint="name another file with --output")
 
 
 def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
@@ -275,8 +278,8 @@ def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = 
     except ConfigurationError as error:
         name = str(error).partition(":")[0]
         raise InputFileError(
-            f"{name}: its rows are events already: there is nothing to map",
-            hint="the classes are all there is to say: `perceptron replay FILE --classes NEGATIVE,POSITIVE`",
+            f"{name}: its rows are native events, so they need no mapping",
+            hint="specify only the classes: `perceptron replay FILE --classes NEGATIVE,POSITIVE`",
         ) from None
     place, first = found.records[0]
     if isinstance(first.value, BadRow):
@@ -301,8 +304,8 @@ def _objects(found: Found, settings: Settings) -> Records:
 
 def _hint(settings: Settings) -> str:
     if settings.events.format == "text":
-        return "text has no fields: --events-format text --events-id @key is all there is to say"
-    return "--input-format or --events-format says how they are written; `perceptron check-input` shows them"
+        return "text has no fields: specify only --events-format text --events-id @key"
+    return "specify the format with --input-format or --events-format"
 
 
 def _write(output: Path, text: str) -> None:

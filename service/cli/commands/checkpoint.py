@@ -43,7 +43,7 @@ from service.settings.topics import ensure_topics, input_topics, task_partitions
 from service.stream.protocol import TopicPartition, Transport
 from service.stream.records import by_place, nested
 
-STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
+STOP_FIRST: Final = "stop the service first, with SIGTERM"
 
 
 @click.command("reset")
@@ -52,7 +52,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     "start",
     type=click.Choice(get_args(Start)),
     required=True,
-    help="Where to continue: at the offsets that the group has committed, or at the first records there are.",
+    help="Where to continue: at the committed offsets of the group, or at the oldest records.",
 )
 @click.option(
     "--partition",
@@ -61,7 +61,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Reset without confirmation.")
 @setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
 def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
     """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
@@ -113,7 +113,7 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
     """Ask for confirmation before anything is lost; refuse where there is no terminal."""
     if not _is_asked_by_a_person():
-        raise click.UsageError("stdin is not a terminal, so no one can confirm; --yes resets without asking")
+        raise click.UsageError("stdin is not a terminal, so the reset cannot be confirmed: use --yes")
     whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, partitions))}"
     question = f"Forget {whose} of {settings.events_topic!r}, and continue from {start}?"
     click.confirm(question, abort=True, err=True)
@@ -259,8 +259,8 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
     difference = ModelKind.of(model).difference(ModelKind.of(from_bytes(learner.dump())))
     if difference:
         raise ConfigurationError(
-            f"{file}: the model in it is not the one that the settings describe: {difference}",
-            hint="--model and --model-param say what the service runs",
+            f"{file}: its model differs from the settings: {difference}",
+            hint="set --model and --model-param as for the service",
         )
 
 

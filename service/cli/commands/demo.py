@@ -56,9 +56,11 @@ where to look next
     type=click.FloatRange(min=1),
     default=400.0,
     show_default=True,
-    help="Events sent per second.",
+    help="Events to send per second.",
 )
-@click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
+@click.option(
+    "--keep", is_flag=True, help="Keep sending slowly until Ctrl-C, so that the live page stays up."
+)
 def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
 
@@ -127,7 +129,7 @@ class _Demo:
                 echo_line(f"{events:>12,}{mistakes:>12,}{mistakes / events:>12.4f}")
             if events == killed_at:
                 served.kill()
-                echo_line(f"kill -9 {served.pid}: the service is killed amid its work, and started again")
+                echo_line(f"kill -9 {served.pid}: the service is killed while it works, and restarted")
                 self._start("serve")
             if events == _N_EVENTS:
                 return
@@ -218,4 +220,4 @@ def _free_address(address: str) -> str:
     for wanted in (int(port), 0):
         with suppress(OSError), socket.create_server((name, wanted), family=family) as found:
             return f"{host}:{found.getsockname()[1]}"
-    raise ServerError(f"no port of {host} is free", hint="give another address: --http 127.0.0.1:0")
+    raise ServerError(f"every port of {host} is in use", hint="choose another address: --http 127.0.0.1:0")

@@ -30,7 +30,7 @@ _PARTS: Final = ("support", "survivors")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@format_option("Form of the output; json has every weight, with every digit.")
+@format_option("Form of the output; json has every weight in full precision.")
 def inspect_command(file: Path, *, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
@@ -86,7 +86,7 @@ _FORMATS: Final = "json", "sklearn", "onnx"
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Form of the output.")
-@click.option("--output", type=OutputPath(), metavar="FILE", required=True, help="Where to write it.")
+@click.option("--output", type=OutputPath(), metavar="FILE", required=True, help="File to write.")
 @setting_options("classes", *names_that_decide(Decides.TEXT), "hash_bits")
 def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
     """Write the linear model in the model file MODEL as JSON, for scikit-learn or for ONNX.

@@ -30,7 +30,7 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
         type=OutputPath(),
         default=f"{kind}.png",
         metavar="FILE",
-        help=f"Picture to write; .png or .svg.  [default: {kind}.png]",
+        help=f"Image to write, .png or .svg.  [default: {kind}.png]",
     )
 
 
@@ -59,8 +59,8 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
     model = train(settings, found, options).model
     if not isinstance(model, LinearRule):
         raise ConfigurationError(
-            f"model: {type(model).__name__} has no boundary that is a line",
-            hint="use a linear model of two classes, such as perceptron",
+            f"model: the boundary of {type(model).__name__} is not a line",
+            hint="choose a linear model of two classes, such as --model perceptron",
         )
     points = [
         charts.Point(x.get(names[0], 0.0), x.get(names[1], 0.0), bool(y), model.predict_one(x) != y)
@@ -98,7 +98,7 @@ def _curves_command(kind: str, text: str) -> None:
         run_comparison(inputs, loaded.settings, comparison)
         found = {each.name: curve for each in comparison.contenders if (curve := each.evaluation.curve())}
         if len(found) < len(comparison.contenders):
-            raise InputFileError("scores are drawn of two classes, and labels are of one or several here")
+            raise InputFileError("expected labels of two classes")
         _write_picture(charts, charts.CURVES[kind](found), output)
 
     plot_command.command(kind, help=text)(draw)
@@ -128,8 +128,8 @@ def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
     run = Contender(settings.model, settings)
     if not run.processor.learner.has_log_odds:
         raise ConfigurationError(
-            f"model: the scores of {settings.model} are not log-odds, so its predictions have no probability",
-            hint="--model auto has one",
+            f"model: {settings.model} has no probabilities, as its scores are not log-odds",
+            hint="--model auto has probabilities",
         )
     run_comparison(inputs, settings, Comparison([run]))
     _write_picture(charts, charts.reliability_diagram(run.processor.counters.calibration), output)
@@ -140,8 +140,8 @@ def _two_features(examples: Iterable[Example], name: str) -> tuple[Any, Any]:
     known = dict.fromkeys(feature for x, _ in examples for feature in x)
     if len(known) != _PLANE:
         raise InputFileError(
-            f"{name}: has {len(known):,} features, and a picture two dimensions",
-            hint="choose two: --events-features NAME,NAME --events-label NAME",
+            f"{name}: expected 2 features, got {len(known):,}",
+            hint="choose two features: --events-features NAME,NAME --events-label NAME",
         )
     first, second = known
     return first, second
@@ -157,7 +157,7 @@ def _import_charts(output: Path) -> Any:  # noqa: ANN401 - a module
         ) from None
     if output.suffix.lower() not in charts.FORMATS:
         raise click.BadParameter(
-            f"{output} ends in none of {', '.join(charts.FORMATS)}", param_hint="'--output'"
+            f"{output}: expected one of the extensions {', '.join(charts.FORMATS)}", param_hint="'--output'"
         )
     return charts
 
@@ -168,6 +168,6 @@ def _write_picture(charts: Any, figure: Any, output: Path) -> None:  # noqa: ANN
         charts.save(figure, output)
     except OSError as error:
         raise ServiceError(
-            f"{output}: cannot be written: {error.strerror}", hint="--output names another file"
+            f"{output}: cannot be written: {error.strerror}", hint="choose another file with --output"
         ) from None
     report("saved", "green", f"the picture to {output}")

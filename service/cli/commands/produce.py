@@ -20,6 +20,7 @@ from typing import Final
 
 import click
 
+from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, broker_url, gathered_options, setting_options, topic_option
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
@@ -39,7 +40,7 @@ from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
-_NOTHING_SENT: Final = "nothing from there on was sent; --no-validate sends bad messages too"
+_NOTHING_SENT: Final = "nothing after it was sent; --no-validate sends invalid messages too"
 
 
 class Sender:
@@ -136,32 +137,30 @@ class _Options:
     label_delay: float | None
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options(timed=True)
 @gathered_options(
     "options",
     _Options,
     topic_option("Topic to send to.  [default: the events topic]"),
     click.option(
-        "--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]"
+        "--validate/--no-validate", default=True, help="Stop at the first invalid message.  [default: yes]"
     ),
     click.option(
         "--skip",
         type=click.IntRange(0),
         default=0,
-        help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
+        help="Number of records at the start of FILE to skip, as an earlier run sent them.  [default: 0]",
     ),
-    click.option("--rate", type=click.FloatRange(0, min_open=True), help="Events per second at most."),
     click.option(
-        "--loop",
-        is_flag=True,
-        help="Begin again at the end of FILE, indefinitely; ids tell the rounds apart.",
+        "--rate", type=click.FloatRange(0, min_open=True), help="Largest number of events per second."
     ),
+    click.option("--loop", is_flag=True, help="Repeat FILE indefinitely, with new ids in each round."),
     click.option(
         "--label-delay",
         type=click.FloatRange(0),
         metavar="SECONDS",
-        help="Send the labels to the labels topic, each so long after its event.  [default: in the events]",
+        help="Send each label to the labels topic after this delay.  [default: in the events]",
     ),
 )
 @setting_options(
@@ -189,7 +188,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     run = _Run(inputs, options, settings, topic)
     with run.open() as first:  # a missing file is to make no topic
         if options.loop and not first.has_end:
-            raise click.UsageError(f"--loop needs a file that can be read again, which {first.name} cannot")
+            raise click.UsageError(f"--loop needs a file that can be read twice; {first.name} cannot")
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
             topics: tuple[str, ...] = (topic, labels_topic or topic)
             create = settings.create_topics != "none"
@@ -213,18 +212,20 @@ def _ending_on_sigterm() -> Iterator[None]:
 def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
     """Refuse topics that the service writes, and what cannot be changed in the records on their way."""
     if topic in output_topics(settings):
-        raise click.UsageError(f"the service writes {topic!r}: events and labels belong in a topic it reads")
+        raise click.UsageError(
+            f"{topic!r} is an output topic of the service: choose the events or labels topic"
+        )
     if options.validate and settings.events.format in KINDS:
         raise ConfigurationError(
-            f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
-            hint="write the records with a serializer of that format; --no-validate sends lines as they are",
+            f"events.format {settings.events.format}: `produce` writes JSON, which the service would reject",
+            hint="write the records with a serializer of that format; --no-validate sends lines unchanged",
         )
     if options.label_delay is not None and not settings.labels_topic:
         raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
     if options.label_delay is not None and settings.events.is_mapped:
         raise click.UsageError("--label-delay needs events of the native schema")
     if inputs.timestamp and (options.loop or options.label_delay is not None):
-        raise click.UsageError("--timestamp is for records sent once, as they are: no --loop or the like")
+        raise click.UsageError("--timestamp cannot be combined with --loop, --label-delay or --rate")
 
 
 class _Run:
@@ -246,7 +247,7 @@ class _Run:
         try:
             n_sent = self._send(first, sender, f"@{began}-1", self._options.skip)
             if is_loop and not n_sent:
-                raise InputFileError(f"{first.name}: empty", hint="--loop would wait indefinitely.")
+                raise InputFileError(f"{first.name}: empty", hint="--loop needs at least one record")
             for number in itertools.count(2) if is_loop else ():
                 with self.open() as source:
                     self._send(source, sender, f"@{began}-{number}")
@@ -269,7 +270,7 @@ class _Run:
             if isinstance(message, CutLine):  # half a message is worth nothing to anybody
                 raise InputFileError(
                     f"{source.place}: the line is longer than {len(message) - 1} bytes",
-                    hint="nothing from there on was sent; lines are read up to 16 MiB or max_message_bytes",
+                    hint="nothing after it was sent; raise max_message_bytes",
                 )
             if number <= skip:
                 continue
@@ -277,7 +278,9 @@ class _Run:
                 message = named_anew(message, self._place, suffix)  # noqa: PLW2901 - is the one that is sent
             sender.add(self._key(message, source), message, self._time(message, source))
         if number < skip:
-            raise InputFileError(f"{source.name}: has {skip - number} records fewer than --skip leaves out")
+            raise InputFileError(
+                f"{source.name}: --skip is {skip - number} larger than the number of records"
+            )
         sender.flush()
         return number
 
@@ -306,7 +309,7 @@ class _Run:
         except ValueError as error:
             if not self._options.validate:
                 return NO_TIME_MS
-            hint = f"--timestamp names a column, a field or a path; {_NOTHING_SENT}"
+            hint = f"name a column, a field or a path with --timestamp; {_NOTHING_SENT}"
             raise InputFileError(f"{source.place}: {error}", hint=hint) from None
 
 
@@ -332,7 +335,6 @@ def _id_place(settings: Settings, topic: str) -> str:
     table = settings.labels if topic == settings.labels_topic else settings.events
     if table.id.startswith((KEY, HEADER)):
         raise click.UsageError(
-            f"{table.table()}.id is {table.id}, and keys are made of fields: "
-            f"--{table.table()}-id names the field of the id"
+            f"{table.table()}.id is {table.id}, but a key needs a field: name it with --{table.table()}-id"
         )
     return table.id or "id"

@@ -30,15 +30,15 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 @click.command()
 @click.argument("topic", callback=topic_name)
-@click.option("--exit-at-end", is_flag=True, help="Stop at the end that the topic had at the start.")
-@click.option("-n", "count", type=click.IntRange(1), help="Stop after so many records.")
+@click.option("--exit-at-end", is_flag=True, help="Stop at the topic's current end.")
+@click.option("-n", "count", type=click.IntRange(1), help="Number of records to print, at most.")
 @click.option(
     "--from",
     "begin",
     default="start",
     metavar="start|end|OFFSET",
     callback=lambda _, __, value: _beginning(value),
-    help="Begin with the first record, with those to come, or at an offset.  [default: start]",
+    help="Start at the first record, at the end, or at an offset.  [default: start]",
 )
 @setting_options(*STREAM, "topic_prefix")
 def consume_command(*, topic: str, exit_at_end: bool, count: int | None, begin: str, loaded: Loaded) -> None:
@@ -65,7 +65,7 @@ def _beginning(value: str) -> str:
     """Return where to begin: an offset, or end."""
     value = "0" if value == "start" else value
     if value != "end" and not value.isdecimal():
-        raise click.BadParameter(f"{value!r} is not start, end or an offset")
+        raise click.BadParameter(f"expected start, end or an offset, got {value!r}")
     return value
 
 
@@ -88,11 +88,7 @@ def _records(
 def record_line(record: Record) -> str:
     """Write a record as one line of JSON."""
     headers = {name: _header(value) for name, value in record.headers}
-    place_and_key = {
-        "partition": record.partition,
-        "offset": record.offset,
-        **bytes_field("key", record.key),
-    }
+    place_and_key = {"partition": record.partition, "offset": record.offset, **bytes_field("key", record.key)}
     fields = (_fields(place_and_key), _value_field(record.value), _fields({"headers": headers}))
     return "{" + ",".join(fields) + "}"
 
@@ -108,7 +104,7 @@ def _value_field(value: bytes | None) -> str:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _header(value: bytes) -> object:
@@ -131,7 +127,7 @@ def dead_letters_command() -> None:
 
 
 @dead_letters_command.command("list")
-@format_option("Form of the output; json is one object a line.")
+@format_option("Form of the output; json prints one object per line.")
 @setting_options(*SERVICE)
 def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
@@ -176,14 +172,13 @@ def replay(loaded: Loaded) -> None:
                 refused[decision.letter.reason] += 1
                 cut += decision.letter.is_truncated
             topic, why = decision.output.topic, decision.why
-            became = f"replayed to {topic}" if decision.is_replayed else f"refused: {why}"
+            became = f"replayed to {topic}" if decision.is_replayed else f"rejected: {why}"
             echo(one_line(f"{decision.letter.place}  {became}"))
-    report("done", "green", f"{replayed} replayed, {refused.total()} still refused{_by_reason(refused)}")
+    report("done", "green", f"{replayed} replayed, {refused.total()} still rejected{_by_reason(refused)}")
     if cut:
         raise ServiceError(
-            f"{cut} of the dead letters still refused {'was' if cut == 1 else 'were'} cut to fit the topic",
-            hint="the whole record lies where `dead-letters list` says it came from, as long as that topic "
-            "keeps it: produce it again from there",
+            f"{cut} of the dead letters still rejected {'was' if cut == 1 else 'were'} cut to fit the topic",
+            hint="produce the whole record again from its source topic, which `dead-letters list` shows",
         )
 
 
@@ -194,7 +189,7 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
         try:
             transport.partition_count(loaded.settings.dead_letters_topic)
         except TopicMissing as error:
-            hint = "`perceptron serve` creates it; --broker and --dead-letters-topic say where to look"
+            hint = "`perceptron serve` creates it; check --broker and --dead-letters-topic"
             raise TopicMissing(str(error), hint=hint) from None
         yield transport
 

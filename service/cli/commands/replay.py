@@ -17,6 +17,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core.elementary import logistic
+from service.cli.help import SettingsCommand
 from service.cli.options import (
     LEARNING,
     PARTS,
@@ -101,9 +102,8 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
     flush()
     for name, n_early in files.unsorted():
         report_warning(
-            f"{name}: {n_early} rows are earlier than one before them; each file is taken in its own order, "
-            "as a topic is",
-            hint="if the rows are to come in the order of their times, sort the file by them",
+            f"{name}: {n_early} rows are out of time order, and are processed in the order of the file",
+            hint="to process rows in time order, sort the file by time",
         )
 
 
@@ -121,7 +121,7 @@ def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[
         except ValueError:
             ratio = -1.0
         if name not in GOALS or not 0 <= ratio <= 1:
-            raise click.BadParameter(f"{text!r} is not {'|'.join(GOALS)}=RATIO, with a ratio from 0 to 1")
+            raise click.BadParameter(f"{text!r} expected {'|'.join(GOALS)}=RATIO with a ratio from 0 to 1")
         goals.append((name, ratio))
     return goals
 
@@ -178,7 +178,7 @@ def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
         return []
     lines = [
         "",
-        "most confident mistakes, with what added most to the score" if summary["errors"] else "no mistake",
+        "most confident mistakes, with the largest contributions" if summary["errors"] else "no mistake",
     ]
     for each in summary["errors"]:
         event_id = one_line(each["id"])
@@ -208,7 +208,7 @@ class _Wanted:
     goals: Sequence[tuple[str, float]]
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options(labelled=True, timed=True)
 @setting_options(*LEARNING, *WAITING, *PARTS)
 @gathered_options(
@@ -219,20 +219,20 @@ class _Wanted:
         "--save",
         type=OutputPath(),
         metavar="FILE",
-        help="Write the model to FILE at the end; `perceptron inspect` shows it.",
+        help="File to write the model to; `perceptron inspect` shows it.",
     ),
     click.option(
         "--predictions",
         type=OutputPath(),
         metavar="FILE",
-        help="Write the prediction of each event, with its truth, to FILE, as NDJSON.",
+        help="File to write every prediction and its truth to, as NDJSON.",
     ),
     click.option(
         "--errors",
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Show the N most confident mistakes, and what favoured them.",
+        help="Number of the most confident mistakes to show, with their contributions.",
     ),
     click.option(
         "--threshold",
@@ -240,8 +240,7 @@ class _Wanted:
         metavar="GOAL=RATIO",
         multiple=True,
         callback=_goals,
-        help="Show which threshold of the score reaches a goal, such as precision=0.95; recall and "
-        "false_positive_rate are others. May be given several times.",
+        help="Goal to find a threshold for, such as precision=0.95; may be given several times.",
     ),
 )
 def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
@@ -271,10 +270,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     with inputs.open_all(settings) as files:
         table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
-            settings.model,
-            settings,
-            *(table.observe, leaks.observe),
-            uses_fast_path=not wanted.errors,
+            settings.model, settings, *(table.observe, leaks.observe), uses_fast_path=not wanted.errors
         )
         if wanted.save:
             refuse_pickle(run.processor.learner)  # now, not after the work
@@ -351,11 +347,11 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     total = found.total() - found["timed_out"]
     named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
     skipped = ", are of events that events.where skips" if processor.counters.skipped else ""
-    hint = f"they name other ids than {files.name}{named}{skipped}, or came later than label_timeout_seconds"
+    hint = f"their ids are not in {files.name}{named}{skipped}, or they came after label_timeout_seconds"
     if alone and alone == total:
-        raise InputFileError(f"{files.label_name}: {alone} of {total} labels found no event", hint=hint)
+        raise InputFileError(f"{files.label_name}: {alone} of {total} labels match no event", hint=hint)
     if len(early) > MOST_UNMATCHED_RATIO * total:
-        waiting = f"{files.label_name}: {len(early)} of {total} labels are of events that did not come"
+        waiting = f"{files.label_name}: {len(early)} of {total} labels precede their events or match none"
         report_warning(waiting, hint)
     return {"labels": {name: count for name, count in sorted(found.items()) if count}}
 
@@ -366,14 +362,13 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
     warn_of_unfound([processor.decoder.unfound()])
     if counters.predictions and not counters.labelled:
         hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
-        report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        report_warning("no event has a label, so the model learned nothing and mistakes are unknown", hint)
     if counters.labelled and processor.learner.lacks_texts:
-        report_warning("no event has a text, and nothing else says anything to the model")
+        report_warning("no event has a text, and the model ignores everything else")
     again = counters.labels["duplicate"] + counters.labels["corrected"]
     if again and not are_apart:
         report_warning(
-            f"{again} labels are of events that had one: rows with the same id are the same event, "
-            "whose label is not learned twice"
+            f"{again} labels repeat the label of their event, which is learned once: check the ids"
         )
 
 
@@ -381,8 +376,8 @@ def warn_of_leaks(leaks: Leaks) -> None:
     """Warn of fields that tell the label by themselves."""
     if found := leaks.found():
         named = ", ".join(map(one_line, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
-        hint = f"if that is known only afterwards, leave it out: {leaving_out(','.join(found))}"
-        report_warning(f"{named}: tells the label by itself", hint)
+        hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(found))}"
+        report_warning(f"{named}: determines the label", hint)
 
 
 def _report_doubts(run: Contender, settings: Settings) -> int:
@@ -442,15 +437,14 @@ def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -
     hint = refusal_hint(rejected, settings.events)
     if not any(contender.evaluation.labelled for contender in comparison.contenders):
         raise InputFileError(
-            f"{files.name}: no labelled event in it, so there are no mistakes to count; "
-            f"{rejected.total():,} messages could not be used",
+            f"{files.name}: no labelled event; {rejected.total():,} messages were rejected",
             hint=hint or f"{no_label_hint(settings.events)}; a label may also follow its event",
         )
     if hint:
         report("hint", "cyan", hint)
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options(labelled=True, timed=True)
 @models_option()
 @setting_options(*READING, *WAITING, *names_that_decide(Decides.DECISIONS))

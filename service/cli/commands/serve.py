@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from service.cli.help import SettingsCommand
 from service.cli.options import LEARNING, REGISTRY, SERVICE, STREAM, broker_url, setting_options
 from service.cli.output import report_data_warnings, report_progress, report_warning
 from service.errors import INTERRUPTED, ConfigurationError, ServiceError
@@ -34,7 +35,7 @@ _log = logging.getLogger(__name__)
 # What a run needs is imported when it runs: the help does without.
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @setting_options(
     *SERVICE,
     *LEARNING,
@@ -45,7 +46,7 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--exit-at-end",
     is_flag=True,
-    help="Process what is there, commit, and exit with 0; with 1 if others hold all partitions.",
+    help="Process the existing records and exit: with 1 if other processes own all partitions.",
 )
 def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
@@ -114,9 +115,9 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
 
     if not settings.is_on_loopback and not settings.http_token.get_secret_value():
         _log.warning(
-            "http: others can reach %s, and no http_token is set: anyone may ask%s",
+            "http: other machines can reach %s, and http_token is not set: anyone can send requests%s",
             settings.http,
-            "" if settings.takes_inputs else "; no one may post, as http_hosts is not set either",
+            "" if settings.takes_inputs else "; POST is disabled, as http_hosts is not set",
         )
     app = make_app(settings, health, metrics, live)
     with http_server(app, settings.http) as url:
@@ -127,9 +128,8 @@ def _refuse_nothing_owned(tallies: Mapping[int, Counters], settings: Settings) -
     """Raise `ServiceError` if no partition was owned: no settings were checked, no snapshot was left."""
     if not tallies:
         raise ServiceError(
-            f"other processes of the group {settings.group!r} hold all partitions of "
-            f"{settings.events_topic!r}: nothing was done here",
-            hint="stop them first; a process beyond the number of partitions has nothing to do",
+            f"the group {settings.group!r} has other owners of all partitions of {settings.events_topic!r}",
+            hint="stop one of them, or start at most as many processes as there are partitions",
         )
 
 
@@ -162,15 +162,15 @@ def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) 
         )
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @click.option(
     "--from",
     "begin",
     type=click.Choice(["start", "end"]),
     default="end",
-    help="Where a webhook begins that is new: with the first record, or with those to come.  [default: end]",
+    help="Where a new webhook starts: at the first record, or at the end.  [default: end]",
 )
-@click.option("--exit-at-end", is_flag=True, help="Post what there is, and exit with 0.")
+@click.option("--exit-at-end", is_flag=True, help="Post alerts of the existing records, and exit with 0.")
 @setting_options(
     *STREAM,
     "group",
@@ -192,7 +192,7 @@ def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
     settings = loaded.settings
     if not settings.webhooks:
         raise ConfigurationError(
-            "webhooks: there are none", hint="[[webhooks]] in the --config file, with url and on"
+            "webhooks: not set", hint="add [[webhooks]] with url and on to the --config file"
         )
     url, stop = broker_url(loaded), Event()
     with stopping() as request:

@@ -76,13 +76,13 @@ def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> 
     for name in ("events_topic", "labels_topic"):
         topic = getattr(loaded.settings, name)
         if topic and topic not in read and loaded.origins[name] != DEFAULT:
-            report_warning(f"{name}: the group reads nothing of {topic}; it reads {', '.join(read)}")
+            report_warning(f"{name}: the group has no offset of {topic}; it has offsets of {', '.join(read)}")
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
     """Say which decisions decide nothing, and why."""
     return [
-        one_line(f"partition {each.partition}{_when(each)}: {name!r} decides nothing: {why}")
+        one_line(f"partition {each.partition}{_when(each)}: {name!r} has no threshold: {why}")
         for each in found
         for name, why in each.undecided.items()
     ]
@@ -140,13 +140,13 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
 
 @click.command(
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
-    "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
+    "  perceptron verify --broker kafka://localhost:9092 --group perceptron"
 )
 @setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
 @format_option()
 @click.pass_context
 def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
-    """Prove from the topics alone that everything was done exactly once.
+    """Prove from the topics alone that processing was exactly once.
 
     Up to the last commit, every event must have one prediction or dead letter, every other record that is
     refused one dead letter, and the first label of each event that waited one outcome; all of them must agree
@@ -194,7 +194,7 @@ def _print_report(found: Report) -> None:
     for note in found.notes:
         echo(one_line(f"not verifiable: {note}"))
     if found.not_yet_judged:
-        echo(f"not yet evaluated: {count_text(found.not_yet_judged)} records written meanwhile")
+        echo(f"not yet evaluated: {count_text(found.not_yet_judged)} records written during the check")
     for place, n_offsets in found.unread.items():
         echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
     if found.is_proved:

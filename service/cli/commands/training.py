@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
+from service.cli.help import SettingsCommand
 from service.cli.options import LEARNING, READING, Decorator, format_option, gathered_options, setting_options
 from service.cli.output import (
     Rejections,
@@ -65,16 +66,17 @@ def training_options(holdout: float) -> Decorator:
     return gathered_options(
         "options",
         TrainingOptions,
-        click.option("--epochs", type=click.IntRange(1), default=10, help="At most.  [default: 10]"),
+        click.option(
+            "--epochs", type=click.IntRange(1), default=10, help="Number of epochs, at most.  [default: 10]"
+        ),
         click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
-            help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
-            f"model.  [default: {holdout:g}]",
+            help=f"Share of the examples to hold out to choose the best epoch.  [default: {holdout:g}]",
         ),
-        click.option("--seed", type=click.IntRange(0), default=0, help="Of all that is drawn."),
+        click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all random numbers."),
     )
 
 
@@ -99,8 +101,8 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
     learner: Learner = make_learner(settings.model, settings.model_params, settings.classes)
     if not learner.has_files:
         raise ConfigurationError(
-            f"model: {settings.model} is none of the built-in models, and others are not trained in epochs",
-            hint="`perceptron replay` runs any River model over a file, once",
+            f"model: {settings.model} is not a built-in model, and only these are trained in epochs",
+            hint="run a River model once over a file: `perceptron replay`",
         )
     weigh_classes(learner, settings)
     return learner
@@ -113,7 +115,9 @@ def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Tr
         try:
             weighted, held_out = hold_out(weighted, options.holdout, options.seed)
         except ValueError as error:
-            raise InputFileError(f"{found.name}: {error}", hint="--holdout 0 holds none out") from None
+            raise InputFileError(
+                f"{found.name}: {error}", hint="train on all examples: --holdout 0"
+            ) from None
     try:
         return perceptron_train(
             [example for example, _ in weighted],
@@ -137,7 +141,7 @@ def _show(epoch: Epoch) -> None:
     echo_line(line + (f" {epoch.held_out_error:>15.4f}" if is_held_out else ""))
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @source_options()
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
@@ -145,7 +149,7 @@ def _show(epoch: Epoch) -> None:
     "--save",
     type=OutputPath(),
     metavar="FILE",
-    help="Write the model to FILE; `perceptron test` tries it, `perceptron inspect` shows it.",
+    help="File to write the model to; `perceptron test` evaluates it, `perceptron inspect` shows it.",
 )
 @format_option("Form of the summary.")
 def train_command(
@@ -197,7 +201,7 @@ def _training_summary(
     return {name: value for name, value in summary.items() if value is not None}
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @source_options()
 @setting_options(*READING)
@@ -245,7 +249,7 @@ def _test_summary(found: ExampleSet, evaluation: Evaluation, seconds: float) -> 
     return {name: value for name, value in summary.items() if value is not None}
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @source_options()
 @setting_options(*READING)
@@ -265,7 +269,7 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
         predicted, skipped, rejected = _predict(predictor, source)
         hint = refusal_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
-            raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
+            raise InputFileError(f"{source.name}: all {len(rejected)} rows are rejected", hint=hint)
     refused = f"; {skipped} rows skipped" if skipped else ""
     refused += f"; {len(rejected)} rows rejected" if rejected else ""
     report("predicted", "green", f"{predicted} events{refused}", hint=hint)
@@ -307,10 +311,7 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = False) ->
     """
     file = read_model_file(path)
     if file.settings is None:
-        report_warning(
-            f"{path} has no settings alongside the model: --classes, --text, "
-            "--ngrams, … must be those it was made with"
-        )
+        report_warning(f"{path} has no settings: set --classes, --text, --ngrams, … as when it was trained")
     loaded = settings_for(file, loaded, makes_model=makes_model)
     if not makes_model:
         refuse_other_classes(path, file.model, loaded.settings.classes)

@@ -31,11 +31,10 @@ WINDOW: Final = 1000
 
 _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW} labels."
 _CALIBRATION_ERROR: Final = (
-    "Distance of the share of right predictions from their probability, mean of 15 bins; "
-    "only of models whose scores are log-odds."
+    "Expected calibration error, mean of 15 bins; only of models whose scores are log-odds."
 )
 _PROVISIONAL: Final = "Labelled predictions whose label did not come: their class is that of the time-out."
-_EVICTED: Final = "Events that gave way to newer ones while a label of them could still come."
+_EVICTED: Final = "Events evicted before their labels could arrive."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
 MOST_UNMATCHED_IDS: Final = 3
@@ -74,7 +73,7 @@ class Totals(NamedTuple):
     revised: int = 0
     """By how much corrections have changed the mistakes."""
     evicted: int = 0
-    """Events that gave way to newer ones while a label of them could still come."""
+    """Events evicted before their labels could arrive."""
     corrected: int = 0
     late: int = 0
     orphaned: int = 0
@@ -127,7 +126,7 @@ class Counters(Part):
     revised: int = 0
     """By how much corrections have changed the mistakes."""
     evicted: int = 0
-    """Events that gave way to newer ones while a label of them could still come."""
+    """Events evicted before their labels could arrive."""
     unmatched_ids: deque[str] = field(default_factory=_unmatched_ids)
     """The newest ids of labels that found no event."""
     recent: deque[bool] = field(default_factory=_window)
@@ -188,11 +187,11 @@ class Counters(Part):
             PartMetric(
                 "messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"
             ),
-            PartMetric("labels", "Labels received, by what became of them.", self.labels, "outcome"),
+            PartMetric("labels", "Labels received, by outcome.", self.labels, "outcome"),
             PartMetric("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
             PartMetric("evicted_events", _EVICTED, self.evicted),
             PartMetric("predictions", "Predictions made.", self.predictions),
-            PartMetric("mistakes", "Predictions that their first label said to be wrong.", self.mistakes),
+            PartMetric("mistakes", "Predictions that differ from their first label.", self.mistakes),
             PartMetric("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
             PartMetric(
                 "expected_calibration_error_ratio",
@@ -288,12 +287,12 @@ def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Co
     """Name many refused records, and classes that no label was of; empty if there is nothing to name."""
     found = []
     if refused > _MOST_REFUSED_RATIO * records:
-        found.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were refused")
+        found.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were rejected")
     truth_of = Vocabulary(classes).truth
     if unseen := [repr(name) for name in classes if truth_of(name) not in truths]:
         more = len(unseen) - _MOST_NAMED
         named = unseen if more <= 0 else [*unseen[:_MOST_NAMED], f"{more:,} others"]
-        found.append(f"no label is of the class {' or '.join(named)}")
+        found.append(f"no label has the class {' or '.join(named)}")
     return "; ".join(found)
 
 
@@ -302,15 +301,14 @@ def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
     found, unmatched = [], totals.late + totals.orphaned
     if unmatched > MOST_UNMATCHED_RATIO * totals.received:
         ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
-        skipped = "be of events that events.where or start_from skips, " if totals.skipped else ""
+        skipped = "refer to events that events.where or start_from skips, " if totals.skipped else ""
         found.append(
-            f"{unmatched:,} of {totals.received:,} labels found no event: labels may come later than "
-            f"label_timeout_seconds and label_correction_seconds, {skipped}or name other ids: {ids}"
+            f"{unmatched:,} of {totals.received:,} labels match no event: they may be late, "
+            f"{skipped}or have other ids: {ids}"
         )
     if totals.evicted:
         found.append(
-            f"{totals.evicted:,} events gave way to newer ones while a label of them could still come: "
-            "raise max_pending and max_pending_bytes"
+            f"{totals.evicted:,} events were evicted before their labels could arrive: raise max_pending"
         )
     return "; ".join(found)
 
@@ -348,7 +346,7 @@ def concerns(
     if names and majority is True and others:
         said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
         rarer = name_of(others[0][0])
-        hint = f"classes has the class to be found last, or class = {rarer!r} says that it is the other"
+        hint = f"put the class to be found last in classes, or set class = {rarer!r}"
         found.append((f"{said} of {truths.total():,} labels", hint))
     return found
 
@@ -359,16 +357,16 @@ def _worse_than_nothing(
     """Say so of so many mistakes, and what to do; None if there are fewer."""
     [(majority, most)], labelled = truths.most_common(1), truths.total()
     name = name_of(majority)
-    least, what = labelled - most, f"always saying {name!r}"
+    least, what = labelled - most, f"always predicting {name!r}"
     if last_label is not None and last_label < least:
         least, what = last_label, "repeating the last label"
     if mistakes <= least:
         return None
-    hint = "--model auto scales features and needs no choosing"
+    hint = "try --model auto, which scales features"
     if most == labelled:
-        hint = f"give labels of other classes than {name!r}, which alone has any"
+        hint = f"add labels of other classes: all labels are {name!r}"
     elif len(truths) == BINARY and labelled - mistakes < least:
-        hint = "the opposite would be right more often: look whether labels or classes are reversed"
+        hint = "the opposite is right more often: check whether labels or classes are reversed"
     elif model == "auto":
-        hint = "`perceptron replay FILE --errors 10` shows what the most confident mistakes were made by"
+        hint = "inspect the most confident mistakes: `perceptron replay FILE --errors 10`"
     return f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}", hint

@@ -45,7 +45,7 @@ _AFTER_DRIFT: Final = 0.1
 _DECISIONS = "Predictions with a decision, by decision."
 _PRECISION = "Share of decided events whose label was of the class, older labels discounted."
 _THRESHOLD = "Threshold of a decision; absent while too few labels are known."
-_COST = "What decisions cost that labels said to be wrong."
+_COST = "Cost of decisions that labels showed to be wrong."
 
 DECISIONS: Final = "decisions"
 """What a model file calls the rules that are kept with the model."""
@@ -177,10 +177,10 @@ class Rule:
         key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, evidence, spent = state
         self.recent_labelled, self.recent_right = rest
         if not 0 <= self.n_right <= self.n_labelled or not 0.0 <= self.recent_right <= self.recent_labelled:
-            raise ValueError("decisions: counts that cannot be")
+            raise ValueError("decisions: impossible counts")
         if [*key] == self.key():
             if threshold != threshold or not 0.0 <= evidence < _DRIFTED:  # noqa: PLR0124 - NaN
-                raise ValueError("decisions: a threshold that cannot be")
+                raise ValueError("decisions: impossible threshold")
             self.threshold, self._evidence = threshold, evidence
             if self.spent is not None:
                 self.spent.restore(spent)
@@ -407,7 +407,7 @@ class Decisions(Part):
             return
         self.n_predictions, self.n_decided, self._n_since_search = state["counts"]
         if not 0 <= self.n_decided <= self.n_predictions or not 0 <= self._n_since_search < _EVERY:
-            raise ValueError("decisions: counts that cannot be")
+            raise ValueError("decisions: impossible counts")
         self.first_ms, self.latest_ms = state["times"]
         self.cost_added, self.cost_taken_back = state["cost"]
         for each in state["bins"]:
@@ -565,5 +565,5 @@ def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> De
             rule.set_threshold(threshold, has_log_odds=has_log_odds)
             rules.append(rule)
     except (ArithmeticError, LookupError, TypeError) as error:
-        raise ValueError(f"the decisions kept with the model are not rules: {error!r}") from None
+        raise ValueError(f"unreadable decisions in the model: {error!r}") from None
     return Decisions(rules, 1.0)

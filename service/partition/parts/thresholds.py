@@ -240,7 +240,7 @@ class ClassBins:
         are_ordered = all(low < high for low, high in pairwise(ranks))
         are_weights = all(0.0 <= weight < NEVER for _, *weights in rows for weight in weights)
         if not are_ordered or not are_weights or any(isnan(row[0]) for row in rows):
-            raise ValueError("decisions: bins that cannot be")
+            raise ValueError("decisions: impossible bins")
         self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
 
     def _add_up(self) -> tuple[float, float]:
@@ -398,7 +398,7 @@ class Budget:
         """Restore what `state` returned. Raises ValueError if it is of no budget of this size."""
         n_used, threshold, times, n_since_search, bins = state
         if not 0 <= n_used <= self.most or not 0 <= n_since_search <= _CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
-            raise ValueError("decisions: a budget that cannot be")
+            raise ValueError("decisions: impossible budget")
         self._bins.restore(bins)
         self.n_used, self.threshold, self._n_since_search = n_used, threshold, n_since_search
         self._first_ms, self._latest_ms, self._searched_ms = times

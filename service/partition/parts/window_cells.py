@@ -139,9 +139,9 @@ class Cells:
         if found != [n * each for each in (1, self.n_counts, self.n_doubles, self.n_registers)]:
             raise DamagedError("windows: columns of different lengths")
         if not -1 <= min(*following, free, 0) <= max(*following, free, -1) < n:
-            raise DamagedError("windows: cells that are not there")
+            raise DamagedError("windows: references to missing cells")
         if max(registers, default=0) > _MOST_RANK:
-            raise DamagedError("windows: zeros that no hash has")
+            raise DamagedError("windows: zeros in place of hashes")
         self.number, self.next, self.counts, self.doubles = number, following, counts, doubles
         self.registers, self._free, self.n = registers, free, n
         self.changed = array("B", bytes(n))

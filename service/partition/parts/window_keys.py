@@ -62,7 +62,7 @@ def with_changes(state: Mapping[str, Any], changes: Mapping[str, Any]) -> Mappin
     """
     n, rows = changes["n"], numbers_of("i", changes["rows"])
     if rows and not 0 <= min(rows) <= max(rows) < n:
-        raise DamagedError("windows: changes of rows that are not there")
+        raise DamagedError("windows: changes of missing rows")
     made: dict[str, Any] = {}
     for name, value in state.items():
         new = changes[name]
@@ -77,7 +77,7 @@ def _replaced(column: bytes, n: int, rows: Sequence[int], new: bytes) -> bytes:
     """Return a column that comes to have n rows, of which some are new."""
     size = len(new) // len(rows) if rows else 0
     if size * len(rows) != len(new) or (rows and len(column) > size * n):
-        raise DamagedError("windows: changes of another length")
+        raise DamagedError("windows: changes of different lengths")
     found = bytearray(column) + bytes(max(0, size * n - len(column)))
     for k, row in enumerate(rows):
         found[row * size : (row + 1) * size] = new[k * size : (k + 1) * size]
@@ -107,7 +107,7 @@ def numbers_of(code: str, data: bytes) -> array[Any]:
     try:
         found.frombytes(data)
     except (TypeError, ValueError):
-        raise DamagedError("windows: no whole numbers") from None
+        raise DamagedError("windows: expected whole numbers") from None
     if not _IS_LITTLE:
         found.byteswap()
     return found
@@ -197,12 +197,12 @@ class KeyTable:
         n = len(hashes)
         rows = [*older, *newer, state["oldest"], state["newest"]]
         if n > self._capacity or len(rows) != 2 * n + 2 or not -1 <= min(rows) <= max(rows) < n:
-            raise DamagedError("windows: rows of keys that are not there")
+            raise DamagedError("windows: keys of missing rows")
         row, before, n_passed = state["oldest"], -1, 0
         while row >= 0 and older[row] == before and n_passed < n:
             row, before, n_passed = newer[row], row, n_passed + 1
         if (row, before, n_passed) != (-1, state["newest"], n):
-            raise DamagedError("windows: keys in no order")
+            raise DamagedError("windows: unordered keys")
         self._hashes, self._older, self._newer = hashes, older, newer
         self.changed = array("B", bytes(n))
         self._oldest, self._newest, self.n_left, self.n = state["oldest"], state["newest"], state["left"], n

@@ -235,7 +235,7 @@ class Window:
         if len(newest) != n or len(heads) != n * self._n_spans:
             raise DamagedError("windows: columns of different lengths")
         if not -1 <= min(heads, default=-1) <= max(heads, default=-1) < self._cells.n:
-            raise DamagedError("windows: cells that are not there")
+            raise DamagedError("windows: references to missing cells")
         self._cells.check_lists(heads)
         self._newest_ms, self._heads, self.changed = newest, heads, array("B", bytes(n))
 
@@ -308,8 +308,8 @@ class Windows(Part):
 
     name = "windows"
     counted: ClassVar[Mapping[str, str]] = {
-        "window_keys_dropped": "Keys that left the windows by key for others: the longest silent first.",
-        "window_events_late": "Events that came too late to be counted in all windows of their keys.",
+        "window_keys_dropped": "Keys evicted from the windows by key, the least recent first.",
+        "window_events_late": "Events too late to be counted in all windows of their keys.",
     }
 
     def __init__(self, settings: Sequence[WindowSettings]) -> None:
@@ -402,7 +402,7 @@ class Windows(Part):
         size_bytes = sum(window.size_bytes for window in self._windows)
         return [
             *(PartMetric(name, text, counts[name]) for name, text in self.counted.items()),
-            PartMetric("window_keys", "Keys that the windows by key have.", keys, is_gauge=True),
+            PartMetric("window_keys", "Keys in the windows by key.", keys, is_gauge=True),
             PartMetric("window_bytes", "Memory of the windows by key.", size_bytes, is_gauge=True),
         ]
 

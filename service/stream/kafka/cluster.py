@@ -56,8 +56,7 @@ class Release:
         """Make the error for a release that cannot be used."""
         return ConfigurationError(
             f"{self} cannot be used: {reason}",
-            hint=f"install a release that was tested: pip install '{self.name}{self.extra}=={self.tested}'; "
-            f"or use --kafka-client {self.other}",
+            hint=f"pip install '{self.name}{self.extra}=={self.tested}', or use --kafka-client {self.other}",
         )
 
 

@@ -47,13 +47,13 @@ def hinted(kind: type[Kind], what: str) -> Kind:
 
 def missing(topic: str, where: str) -> TopicMissing:
     """Make the error for a topic that is not there."""
-    return hinted(TopicMissing, f"{where} has no topic {topic!r}")
+    return hinted(TopicMissing, f"{where}: topic {topic!r} does not exist")
 
 
 def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
     """Make the error for a position that has no record and gets none."""
     return OffsetOutOfRange(
-        f"{topic}[{partition}]@{offset}: the topic has no such offset (any more)", partition=partition
+        f"{topic}[{partition}]@{offset}: the offset does not exist, or was deleted", partition=partition
     )
 
 
@@ -65,23 +65,21 @@ def away(where: str) -> TransportUnavailable:
 def unresolved(where: str) -> TransportUnavailable:
     """Make the error for a cluster none of whose host names has an address."""
     return TransportUnavailable(
-        f"{where}: no such host: the name cannot be resolved",
-        hint="check the host name in `broker`, and that this machine's name server knows it",
+        f"{where}: unknown host", hint="check the host name in `broker`, and this machine's DNS"
     )
 
 
 def same_instance(where: str, name: str) -> ConfigurationError:
     """Make the error for a static member that another one has replaced; `name` is the client's."""
     return ConfigurationError(
-        f"{where}: {name}: another process has joined the group with the same `kafka.instance_id`",
-        hint="give each process a `kafka.instance_id` of its own, or none",
+        f"{where}: {name}: another process has the same `kafka.instance_id`",
+        hint="give each process its own `kafka.instance_id`, or unset it",
     )
 
 
 def no_tls(where: str, reason: str) -> AccessRefused:
     """Make the error for a handshake that one side has refused: trying again would not help."""
     return AccessRefused(
-        f"{where}: no TLS connection: {reason}",
-        hint="the broker's certificate must name the host in `broker` and come from an authority in "
-        "`kafka.ssl_cafile`; a broker that wants one of yours gets `kafka.ssl_certfile`",
+        f"{where}: TLS failed: {reason}",
+        hint="check the host in `broker`, `kafka.ssl_cafile` and `kafka.ssl_certfile`",
     )

@@ -209,8 +209,8 @@ class FormerOwners:
             names = self._names(undecided) - fenced
             if not names:
                 raise TransportUnavailable(
-                    f"{self._topics[0]}[{undecided}]: a transaction of its former owner has not ended",
-                    hint="it ends by itself within `kafka.transaction_timeout_seconds`, at most",
+                    f"{self._topics[0]}[{undecided}]: a transaction of its former owner is still open",
+                    hint="wait: it ends within `kafka.transaction_timeout_seconds`",
                 )
             for name in names:
                 self._fence(name)
@@ -460,7 +460,7 @@ class KafkaMember(ABC):
     def _check_member(self) -> None:
         """Refuse what would fence the true owners, who would have to repeat their last batch."""
         if not self._is_member():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
 
     def _fence(self, name: str) -> None:
         """End the open transaction of another process."""

@@ -176,7 +176,7 @@ class KafkaWriter(Writer):
 
     def close(self) -> None:
         """Let what was begun end; see `Writer.close`."""
-        self._end_quietly(TransactionFailed(f"{self._where}: the writer is closed", hint="make a new one"))
+        self._end_quietly(TransactionFailed(f"{self._where}: the writer is closed", hint="open a new one"))
         if self._owns_transactions:
             self._transactions.close()
 
@@ -328,7 +328,7 @@ class Transactions:
         except TimeoutError as stuck:
             sent, self._sent = self._sent, []
             error = hinted(
-                TransportUnavailable, f"{self._where(sent)}: the client does not end the transaction"
+                TransportUnavailable, f"{self._where(sent)}: the client did not end the transaction"
             )
             error.__cause__ = stuck
             self._fail(sent, error)
@@ -426,7 +426,7 @@ def _joined(parts: Sequence[Part]) -> Sequence[Output]:
 
 def _of_one(error: MessageTooLarge) -> TransactionFailed:
     """Make the error of partitions one of which has a record that is too large."""
-    return hinted(TransactionFailed, f"{error}; each partition is committed by itself now")
+    return hinted(TransactionFailed, f"{error}; committing each partition separately from now on")
 
 
 def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:

@@ -92,7 +92,7 @@ class KafkaTopics:
         found = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
         if not found:
             _log.warning(
-                "topic %r: its options cannot be read; make sure that it is never emptied: %s",
+                "topic %r: unreadable options; make sure that its retention is unlimited: %s",
                 *(topic, _written(KEEP_FOREVER)),
             )
         wrong = {name: value for name, value in found.items() if value != KEEP_FOREVER[name]}
@@ -100,8 +100,8 @@ class KafkaTopics:
             return
         wanted = {name: KEEP_FOREVER[name] for name in wrong}
         refusal = ConfigurationError(
-            f"topic {topic!r} would lose records that are needed: it has {_written(wrong)}",
-            hint=f"set {_written(wanted)} on the topic, or allow it to be changed with `create_topics`",
+            f"topic {topic!r} would delete required records: it has {_written(wrong)}",
+            hint=f"set {_written(wanted)} on the topic, or let `create_topics` change it",
         )
         if not may_change:
             raise refusal
@@ -110,11 +110,11 @@ class KafkaTopics:
         except AccessRefused as error:
             raise refusal from error
         _log.warning(
-            "topic %r had %s and would have lost records; set to %s",
+            "topic %r had %s and would have deleted required records; changed to %s",
             *(topic, _written(wrong), _written(wanted)),
         )
         if not _soon(lambda: self._cluster.topic_options(topic, wanted) == wanted):
-            _log.warning("topic %r: the cluster does not show the options that were set yet", topic)
+            _log.warning("topic %r: the cluster does not show the new options yet", topic)
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
         """Add partitions to topics; see `Transport.add_partitions`."""

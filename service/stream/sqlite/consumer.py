@@ -141,7 +141,7 @@ class SqliteConsumer:
         """Make the error for a position without records, and stop delivering the partition."""
         self._forget_positions(frozenset({partition}))
         return OffsetOutOfRange(
-            f"{topic}[{partition}]@{position}: there is no such offset in {self._database.name}",
+            f"{topic}[{partition}]@{position}: this offset does not exist in {self._database.name}",
             partition=partition,
         )
 
@@ -332,7 +332,7 @@ class SqliteWriter(Writer):
         compress: bool = False,  # noqa: ARG002 - nothing is compressed here
     ) -> None:
         """Add `outputs` and the group's next offsets to the next transaction."""
-        assert self._part is None, "the commit before was not finished"
+        assert self._part is None, "the preceding commit did not finish"
         rows = self._log.prepare(outputs)
         committed = [
             (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()

@@ -216,10 +216,8 @@ class OpenFiles:
             )
         if self._lost:
             raise TransportError(
-                f"{self._lost} was deleted, moved or replaced while the stream was open: "
-                "nothing more is written",
-                hint="stop every process that uses the stream, put the file back if you have it, and start "
-                "again; move a stream only while no one uses it",
+                f"{self._lost} was deleted, moved or replaced while the stream was open: writing has stopped",
+                hint="stop all processes of the stream, restore the file, and restart",
             )
 
     def may_be_closed(self) -> bool:
@@ -330,7 +328,7 @@ def _make_file(path: Path) -> None:
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
             # Said here because SQLite would only say that it cannot open the file.
-            raise AccessRefused(f"{path} and its directory must be writable, and are not", hint=_OTHER_FILE)
+            raise AccessRefused(f"{path} and its directory must be writable", hint=_OTHER_FILE)
         create_private(path)
     except OSError as error:
         raise TransportUnavailable(f"cannot create {what}: {error.strerror}", hint=_OTHER_FILE) from error
@@ -340,27 +338,31 @@ def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-_OTHER_FILE = "name a file in a directory you may write to in the setting `broker`"
-_REPAIR = "restore it from a copy, or name another file in the setting `broker`"
+_OTHER_FILE = "set `broker` to a file in a writable directory"
+_REPAIR = "restore it from a copy, or set `broker` to another file"
 _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
     sqlite3.SQLITE_FULL: (
         StorageFull,
-        "no room left for {name}",
-        "free some space on its file system, or move the stream: setting `broker`",
+        "no space left for {name}",
+        "free space on its file system, or move the stream and set `broker`",
     ),
     sqlite3.SQLITE_BUSY: (
         TransportUnavailable,
         "{name} is locked by another process",
-        "a process that writes to it may be stopped or very busy; find it with `fuser`",
+        "find the process that holds the lock with `fuser`: it may be stopped or busy",
     ),
     sqlite3.SQLITE_LOCKED: (TransportUnavailable, "{name} is locked", ""),
     sqlite3.SQLITE_CANTOPEN: (TransportUnavailable, "cannot open {name}", _OTHER_FILE),
-    sqlite3.SQLITE_IOERR: (TransportUnavailable, "cannot read or write {name}", "look at the disk"),
+    sqlite3.SQLITE_IOERR: (TransportUnavailable, "cannot read or write {name}", "check the disk"),
     sqlite3.SQLITE_READONLY: (AccessRefused, "{name} is not writable", _OTHER_FILE),
     sqlite3.SQLITE_PERM: (AccessRefused, "{name} is not accessible", _OTHER_FILE),
-    sqlite3.SQLITE_NOTADB: (TransportError, "{name} is not a stream: no SQLite database", _OTHER_FILE),
+    sqlite3.SQLITE_NOTADB: (
+        TransportError,
+        "{name} is not a stream, as it is not a SQLite database",
+        _OTHER_FILE,
+    ),
     sqlite3.SQLITE_CORRUPT: (TransportError, "{name} is damaged", _REPAIR),
-    sqlite3.SQLITE_TOOBIG: (MessageTooLarge, "a record is larger than SQLite takes in {name}", ""),
+    sqlite3.SQLITE_TOOBIG: (MessageTooLarge, "a record in {name} is larger than SQLite allows", ""),
 }
 
 

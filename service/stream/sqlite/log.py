@@ -141,7 +141,7 @@ class Log:
     def _missing(self, topic: str) -> TopicMissing:
         return TopicMissing(
             f"topic {topic!r} does not exist in {self._database.name}",
-            hint="create it, or correct the setting that names the topic",
+            hint="create the topic, or correct the setting that names it",
         )
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
@@ -194,8 +194,7 @@ class Log:
         size = len(key or b"") + len(value or b"") + len(encoded or b"")
         if size > self._max_record_bytes:
             raise MessageTooLarge(
-                f"a record for {topic}[{partition}] in {self._database.name} has {size} bytes, "
-                f"more than the limit of {self._max_record_bytes}",
+                f"{topic}[{partition}]: expected records up to {self._max_record_bytes} bytes, got {size}",
                 hint="send smaller messages",
             )
         log_id = logs[partition] if 0 <= partition < len(logs) else self.log(topic, partition)
@@ -215,12 +214,7 @@ class Log:
         )
 
     def page(
-        self,
-        connection: sqlite3.Connection,
-        topic: str,
-        partition: int,
-        start: int,
-        end: int,
+        self, connection: sqlite3.Connection, topic: str, partition: int, start: int, end: int
     ) -> RecordBatch:
         """Return the records from `start` to `end` (exclusive), or as many as a page holds."""
         records = RecordBatch()

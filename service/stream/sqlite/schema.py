@@ -52,13 +52,12 @@ def check(connection: sqlite3.Connection, name: str) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:
         raise TransportError(
-            f"{name} is a database of another program",
-            hint="name a file of its own for the stream in the setting `broker`",
+            f"{name} is a database of another program", hint="set `broker` to a separate file for the stream"
         )
     if version != SCHEMA_VERSION:
         raise TransportError(
-            f"{name} has stream format {version}; this program knows format {SCHEMA_VERSION}",
-            hint="use the online-perceptron that wrote it, or name another file in the setting `broker`",
+            f"{name} has stream format {version}, expected {SCHEMA_VERSION}",
+            hint="start the release that wrote it, or set `broker` to another file",
         )
 
 
@@ -82,7 +81,7 @@ def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:
     """
     for cell in row:
         if not isinstance(cell, int):
-            error = sqlite3.DatabaseError(f"{cell!r} stands where a whole number belongs")
+            error = sqlite3.DatabaseError(f"expected a whole number, got {cell!r}")
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error
     return row
@@ -107,5 +106,5 @@ def decode_headers(encoded: bytes) -> Headers:
         parts.append(encoded[at : at + length])
         at += length
     if at != len(encoded):
-        raise ValueError("a header is cut off")
+        raise ValueError("truncated header")
     return tuple((name.decode(), value) for name, value in zip(parts[::2], parts[1::2], strict=True))

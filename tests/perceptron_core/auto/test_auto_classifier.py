@@ -186,7 +186,7 @@ def test_before_the_first_event_there_is_nothing_to_explain(made):
 
 @pytest.mark.parametrize("made", KINDS)
 def test_before_the_first_class_none_is_explained(made):
-    with pytest.raises(ValueError, match="as none is known yet"):
+    with pytest.raises(ValueError, match="as no class is known yet"):
         made().explain({"a": 1.5}, 0)
 
 

@@ -53,5 +53,5 @@ def test_trees_on_what_no_event_had_are_refused(part):
     found = trees[part]
     other = [30 if test else 0 for test in found] if part == "tests" else [[29, *each[1:]] for each in found]
     altered = [*content, {**state, "maps": {**state["maps"], "trees": {**trees, part: other}}}]
-    with pytest.raises(DamagedError, match=r"trees are grown on the bins \[29\]"):
+    with pytest.raises(DamagedError, match=r"trees use unknown bins \[29\]"):
         from_bytes(seal(b"perceptron-model", 1, pack(altered)))

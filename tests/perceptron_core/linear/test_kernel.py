@@ -62,6 +62,6 @@ def test_a_function_may_be_the_kernel_but_cannot_be_written_down():
 def test_a_kernel_that_gives_no_finite_number_is_refused_and_nothing_changes():
     model = KernelPerceptron(kernel=lambda x, z: math.nan)
     model.learn_one({"a": 1.0}, True)
-    with pytest.raises(FeatureError, match="no finite number"):
+    with pytest.raises(FeatureError, match="expected a finite number"):
         model.learn_one({"a": 1.0}, False)
     assert (len(model.support), model.n_updates) == (1, 1)

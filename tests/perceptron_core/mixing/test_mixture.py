@@ -168,7 +168,7 @@ def test_what_one_expert_refuses_none_has_learned():
 
 def test_a_weight_that_an_expert_cannot_take_is_refused_by_its_name_and_nothing_changes():
     model = Mixture([AROW(), naive_bayes.GaussianNB()])
-    with pytest.raises(TypeError, match="GaussianNB takes no weights of examples"):
+    with pytest.raises(TypeError, match="GaussianNB does not support example weights"):
         model.learn_one({"a": 1.0}, True, w=2.0)
     assert model.n_updates == model.experts[0].n_updates == 0
     weighted = Mixture([AROW(), rivers()])

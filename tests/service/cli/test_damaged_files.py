@@ -136,7 +136,7 @@ def test_a_file_in_utf_16_is_refused_with_the_command_that_converts_it(run, comm
     (tmp_path / f"x.{form}").write_bytes((tmp_path / "utf-8").read_text().encode("utf-16"))
     result = run(command, f"x.{form}")
     assert result.exit_code == 1
-    assert f"x.{form}: the content is UTF-16" in result.stderr
+    assert f"x.{form}: expected {form}, got UTF-16" in result.stderr
     assert "iconv -f utf-16" in result.stderr
 
 

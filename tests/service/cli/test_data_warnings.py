@@ -32,8 +32,8 @@ def run(perceptron):
 @pytest.mark.parametrize(
     ("labels", "why"),
     [
-        (labels(6), "6 of 100 records (6.0%) were refused"),
-        (labels(0, second="ham"), "no label is of the class 'spam'"),
+        (labels(6), "6 of 100 records (6.0%) were rejected"),
+        (labels(0, second="ham"), "no label has the class 'spam'"),
     ],
 )
 def test_what_may_mislead_is_exit_code_1_and_the_last_line(run, command, labels, why):
@@ -55,7 +55,7 @@ def test_the_summary_is_json_all_the_same(run, command):
 
 def test_of_many_classes_without_a_label_a_few_are_named(run):
     result = run("replay", ["c1", "c2"] * 9, "--classes", ",".join(f"c{n}" for n in range(1, 9)))
-    assert "no label is of the class 'c3' or 'c4' or 'c5' or 3 others" in result.stderr
+    assert "no label has the class 'c3' or 'c4' or 'c5' or 3 others" in result.stderr
 
 
 @pytest.mark.parametrize(("classes", "warns"), [("ham,spam", False), ("ham,spamm", True)])
@@ -64,7 +64,7 @@ def test_serve_warns_at_the_end_of_what_it_has_committed(perceptron, broker, cla
     perceptron("produce", "-", "--no-validate", *at, stdin=ndjson(labels(0)))
     result = perceptron("serve", "--exit-at-end", "--http", "", "--classes", classes, *at)
     said = (
-        "these results may mislead: 50 of 100 records (50.0%) were refused; no label is of the class 'spamm'"
+        "these results may mislead: 50 of 100 records (50.0%) were rejected; no label has the class 'spamm'"
     )
     assert (said in result.stderr.splitlines()[-1]) == warns
     assert result.exit_code == 0
@@ -80,14 +80,14 @@ def test_serve_does_not_ask_for_labels_before_the_first(perceptron, broker):
 RARE = random.Random(2).choices(["ham", "spam"], [85, 15], k=400)
 TURNED = ["ham", "ham", "spam", "spam"] * 30
 WORSE = {
-    "features say nothing": (RARE, "always saying 'ham' makes", "--model auto scales"),
-    "turned round": (TURNED, "always saying 'ham' makes 60", "the opposite would be right more often"),
+    "features say nothing": (RARE, "always predicting 'ham' makes only", "try --model auto, which scales"),
+    "turned round": (TURNED, "always predicting 'ham' makes only 60", "the opposite is right more often"),
     "the last label": (
         (["ham"] * 10 + ["spam"] * 10) * 8,
         "repeating the last label makes",
-        "--model auto scales",
+        "try --model auto, which scales",
     ),
-    "one class": (["spam"] * 120, "always saying 'spam' makes 0", "give labels of other classes"),
+    "one class": (["spam"] * 120, "always predicting 'spam' makes only 0", "add labels of other classes"),
 }
 
 
@@ -100,18 +100,18 @@ def test_replay_says_that_it_is_worse_than_without_features_and_what_to_do(run, 
 
 
 def test_a_model_that_is_better_is_not_doubted(run):
-    assert "where always saying" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
+    assert "but always predicting" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
 
 
 def test_serve_and_status_say_so_too_and_name_the_next_step(perceptron, broker):
     at = ("--broker", broker)
     perceptron("produce", "-", *at, "--classes", "ham,spam", stdin=ndjson(RARE))
     told = perceptron("serve", "--exit-at-end", "--http", "", "--classes", "ham,spam", *at).stderr
-    assert "in 400 labels, where always saying 'ham' makes " in told
-    assert "--model auto scales" in told
+    assert "in 400 labels, but always predicting 'ham' makes only " in told
+    assert "try --model auto, which scales" in told
     told = perceptron("status", *at).stderr
-    assert "in 400 labels, where always saying 'ham' makes " in told
-    assert "--model auto scales" in told
+    assert "in 400 labels, but always predicting 'ham' makes only " in told
+    assert "try --model auto, which scales" in told
 
 
 def leaking(n, **fields):
@@ -135,7 +135,7 @@ def test_a_feature_that_is_the_label_is_named_once(perceptron, command, model, n
     fields, said = LEAKS[name]
     rows = "".join(f"{json.dumps(leaking(n, **fields))}\n" for n in range(300))
     told = perceptron(command, "-", "--model", model, stdin=rows).stderr
-    assert told.count(f"warning: {said}: tells the label by itself") == 1
+    assert told.count(f"warning: {said}: determines the label") == 1
     assert f"--events-features '*' --events-exclude {said.replace(' ', '')}" in told
 
 

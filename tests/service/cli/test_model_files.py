@@ -57,7 +57,7 @@ def test_without_options_a_model_is_tested_as_it_was_made(summary):
 def test_an_option_that_contradicts_the_file_is_refused_by_name(perceptron, model, texts, options, name):
     result = perceptron("test", model, texts, *options)
     assert result.exit_code == 2
-    assert f"error: {name}: {model} was made with" in result.stderr
+    assert f" as in {model}" in result.stderr
     assert "the command line says" in result.stderr
     assert "hint: leave it out" in result.stderr
 
@@ -72,7 +72,7 @@ def test_a_variable_or_a_file_of_settings_that_contradicts_is_refused_too(
     monkeypatch.setenv("PERCEPTRON_MODEL", "arow")
     result = perceptron("test", model, texts)
     assert result.exit_code == 2
-    assert "was made with 'perceptron', the environment PERCEPTRON_MODEL says 'arow'" in result.stderr
+    assert "got 'arow' (environment PERCEPTRON_MODEL)" in result.stderr
 
 
 def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, perceptron, model, texts):
@@ -99,7 +99,7 @@ def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(
     monkeypatch.setenv("PERCEPTRON_HASH_KEY", other)
     result = perceptron("test", model, events)
     assert (result.exit_code, KEY in result.stderr) == (2, False)
-    assert f"error: hash_key: {model} was made with fingerprint " in result.stderr
+    assert "error: hash_key: expected fingerprint " in result.stderr
 
 
 def test_classes_without_names_may_be_given_names(perceptron, texts, tmp_path):
@@ -155,7 +155,7 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
     assert not ran.exists()
     if is_import:
         assert result.exit_code == 2
-        assert f"model.bin was made with {name}, which is code, not a built-in model" in result.stderr
+        assert f"model.bin was made with {name}, which is code" in result.stderr
         assert f"hint: --model {name}" in result.stderr
     else:
         assert result.exit_code == 0, result.stderr
@@ -172,7 +172,7 @@ def test_a_model_that_is_none_of_what_its_settings_name_is_refused(
     is_import = command.startswith("import")
     result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))
     assert result.exit_code == 1
-    message = f"model.bin: this perceptron-model is a Perceptron, and its settings name {settings['model']}"
+    message = f"model.bin: expected {settings['model']} as in its settings, got a Perceptron"
     assert message in result.stderr
 
 

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli.options import SERVICE, setting_options
+from service.settings.declaration import Section
 from service.settings.load import Settings, option_settings
 
 
@@ -83,7 +84,7 @@ def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
     given = ("--model", "auto", "--hash-bits", "12")
     assert "hash_bits" not in run(["model", "hash_bits"], *given)[0].stderr
     result, _ = run(["model", "hash_bits", "model_params"], *given, "--model-param", "hash_bits=10")
-    assert "warning: model_params has hash_bits, which counts instead of the setting" in result.stderr
+    assert "warning: model_params.hash_bits overrides the setting hash_bits" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,27 @@ def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
     + [f"checkpoint {verb}" for verb in ("export", "import", "reset")],
 )
 def test_all_commands_of_a_service_take_the_same_options_for_its_stream(perceptron, command):
-    shown = perceptron(*command.split(), "--help").stdout
+    shown = perceptron(*command.split(), "--help-all" if command in {"serve", "produce"} else "--help").stdout
     assert [option for option in SERVICE if f"--{option.replace('_', '-')} " not in shown] == []
     assert "--config FILE" in shown
+
+
+def options_of(text):
+    return {word for line in text.splitlines() for word in line.split()[:1] if word.startswith("--")}
+
+
+@pytest.mark.parametrize("command", ["serve", "replay", "compare", "train", "check-input", "produce"])
+def test_help_shows_the_common_options_by_section_and_help_all_shows_all(perceptron, command):
+    common, every = (perceptron(command, option).stdout for option in ("--help", "--help-all"))
+    assert options_of(common) < options_of(every)
+    shown = [line[:-1] for line in common.splitlines() if line.endswith(":") and line[0] not in " U"]
+    assert shown == ["Options", *(each for each in Section if f"\n{each}:\n" in common)]
+    assert {"--events-id", "--events-label"} <= options_of(common)
+
+
+def test_the_help_of_serve_has_every_section_and_some_twenty_settings(perceptron):
+    common, every = (perceptron("serve", option).stdout for option in ("--help", "--help-all"))
+    assert all(f"\n{section}:\n" in common for section in Section)
+    assert len(options_of(common)) < 30
+    others = {*option_settings()} - {"class_weights"}  # its option is --class-weight
+    assert all(f"--{name.replace('_', '-').replace('.', '-')}" in every for name in others)

@@ -50,7 +50,7 @@ def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
     *command, option = WRITING[name]
     result = perceptron(*command, "--input-format", "csv", option, "nowhere/y.png")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: nowhere/y.png: cannot be written: there is no folder")
+    assert result.stderr.startswith("error: nowhere/y.png: cannot be written: folder")
 
 
 def test_another_output_is_written(perceptron):

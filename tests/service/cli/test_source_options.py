@@ -83,7 +83,7 @@ def test_structs_without_a_mapping_are_hinted_at(perceptron, tmp_path):
 def test_a_column_is_named_in_one_way(perceptron):
     result = perceptron("replay", "-", "--events-id", "n", "--label-column", "kind")
     assert result.exit_code == 2
-    assert "--events-label names the column" in result.stderr
+    assert "name it with --events-label" in result.stderr
 
 
 @pytest.mark.parametrize("delimiter", ["ab", "", '"'])

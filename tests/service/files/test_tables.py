@@ -161,8 +161,8 @@ def test_a_time_outside_pythons_years_is_left_out_with_one_warning(documents, na
     assert known.startswith("1970-01-01")
     assert (outside, others) == (None, [known, None])
     ((oddity, hint),) = [each for each in said if "times as text" not in each[0]]
-    assert oddity.endswith("the column 'x' is left out where it has a time outside the years 1 to 9999")
-    assert hint == "always: --events-features '*' --events-exclude x"
+    assert oddity.endswith("the column 'x' is omitted where it has a time outside the years 1 to 9999")
+    assert hint == "to exclude it: --events-features '*' --events-exclude x"
 
 
 def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):

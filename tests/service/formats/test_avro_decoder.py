@@ -115,12 +115,12 @@ def test_compiled_and_interpreted_code_stop_at_the_same_depth(schema, data):
 @pytest.mark.parametrize(
     ("schema", "data", "message"),
     [
-        ("string", b"\x06ab", "3 bytes are wanted at byte 1, 2 are there"),
-        ("string", b"\x05", "-3 bytes are wanted"),
+        ("string", b"\x06ab", "expected 3 bytes at byte 1, got 2"),
+        ("string", b"\x05", "-expected 3 bytes"),
         ("long", b"\xff" * 11, "more than ten bytes"),
         ("int", b"\x02\x00", "1 bytes are left after"),
-        ("boolean", b"\x02", "2 is not a boolean"),
-        (["null", "int"], b"\x04", "2 is none of 2"),
+        ("boolean", b"\x02", "expected a boolean, got byte 2"),
+        (["null", "int"], b"\x04", "expected one of 2 branches or symbols, got number 2"),
         ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\x0f", "more than 10080 values in 5 bytes"),
         ({"type": "array", "items": "null"}, b"\x80\x7d" * 2 + b"\x00", "more than 10080 values in 5 bytes"),
         ({"type": "array", "items": "null"}, b"\xff" * 9 + b"\x01" * 2, "more than 10176 values in 11 bytes"),

@@ -108,10 +108,10 @@ def test_a_guid_may_stand_in_a_header_or_before_the_data():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (b'{"id": "a"}', "begins with byte 123, not with the magic byte 0"),
+        (b'{"id": "a"}', "expected the magic byte 0 of the Schema Registry wire format, got byte 123"),
         (b"\x00\x00\x00", "ends within the schema's id: 3 bytes"),
         (b"\x01" * 16, "ends within the schema's id"),
-        (b"", "begins with nothing"),
+        (b"", "wire format, got nothing"),
     ],
 )
 def test_what_does_not_begin_as_the_format_says_is_refused(value, message):

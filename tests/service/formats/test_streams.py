@@ -193,7 +193,7 @@ def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
     ]
     assert len(outputs(stream)) == 1
     (letter,) = [each for each in stream.read("dead-letters", 0) if each.value == framed(99, b"x")]
-    assert b"schema 99: the Schema Registry has none of this id" in dict(letter.headers)["error.message"]
+    assert b"schema 99: unknown to the Schema Registry" in dict(letter.headers)["error.message"]
 
 
 def test_a_schema_that_was_unknown_once_stays_so_for_the_records_of_that_time(stream, registry, monkeypatch):
@@ -281,7 +281,7 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
     (letter,) = stream.read("dead-letters", 0)
     assert dict(letter.headers)["error.message"].decode() == (
         f"schema {schema_id}: it refers to 'Person', version 1 of the subject 'person-value': "
-        "the Schema Registry has none"
+        "the Schema Registry does not have it"
     )
 
 

@@ -195,9 +195,9 @@ def test_what_a_format_cannot_say_is_refused_with_formats_that_can(form, given, 
     pytest.importorskip({as_onnx: "onnx"}.get(form, "json"))
     with pytest.raises(ConfigurationError, match=reason) as refused:
         form(trained(**given).model)
-    assert refused.value.hint == "--format json says all of a linear model"
+    assert refused.value.hint == "--format json exports every linear model"
 
 
 def test_a_model_that_has_learned_nothing_is_refused():
-    with pytest.raises(ConfigurationError, match="learned nothing"):
+    with pytest.raises(ConfigurationError, match="has not learned yet"):
         linear_model(make_learner("perceptron", {}).model, Settings())

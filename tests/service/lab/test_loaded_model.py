@@ -254,7 +254,7 @@ def test_windows_over_a_stream_are_refused(saved):
 
 
 def test_a_file_without_decisions_says_so(saved):
-    with pytest.raises(ConfigurationError, match="the model file has none"):
+    with pytest.raises(ConfigurationError, match="missing from the model file"):
         service.load(saved()).decide({"text": "win"})
 
 

@@ -57,9 +57,9 @@ def test_outcomes_are_left_out_and_warned_of():
 
 def test_a_field_that_tells_the_label_by_itself_is_warned_of():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)], size=lambda n: n % 7))
-    assert role_of(found, "team") == ("commented out", "2 values: b, a; tells the label by itself")
+    assert role_of(found, "team") == ("commented out", "2 values: b, a; determines the label")
     assert written(found)["events"]["features"] == ["size"]
-    assert '  "team",  # 2 values: b, a; tells the label by itself' in toml_of(found, "head")
+    assert '  "team",  # 2 values: b, a; determines the label' in toml_of(found, "head")
     assert [warning for warning in found.warnings if "team" in warning]
     assert not [warning for warning in found.warnings if "size" in warning]
 
@@ -67,14 +67,13 @@ def test_a_field_that_tells_the_label_by_itself_is_warned_of():
 def test_a_field_that_is_0_unless_a_class_is_true_tells_it():
     found = proposed(streams.documents("lending"))
     assert any(
-        warning.startswith("recoveries is left out: it tells the label by itself")
-        for warning in found.warnings
+        warning.startswith("recoveries is left out: it determines the label") for warning in found.warnings
     )
 
 
 def test_a_label_that_only_its_place_names_is_warned_of():
     found = proposed(streams.documents("clinic"))
-    assert any(warning.startswith("befund is taken for the label") for warning in found.warnings)
+    assert any(warning.startswith("befund is assumed to be the label") for warning in found.warnings)
     on_topic = proposed(streams.documents("clinic"), topic="befunde")
     assert role_of(on_topic, "befund")[0] == "feature"
 
@@ -82,7 +81,7 @@ def test_a_label_that_only_its_place_names_is_warned_of():
 def test_what_may_be_the_label_too_is_warned_of():
     found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, attack_type=lambda n: "abc"[n % 3], label=half))
     assert role_of(found, "label")[0] == "label"
-    assert any(warning.startswith("attack_type may be the label too") for warning in found.warnings)
+    assert any(warning.startswith("attack_type may be the label, or") for warning in found.warnings)
 
 
 ID = {"id": lambda n: n}
@@ -199,7 +198,7 @@ def test_numbers_and_times_are_read_as_people_write_them():
 def test_without_a_label_labels_are_expected_on_their_topic():
     found = proposed(rows(id=lambda n: n, x=lambda n: n))
     assert "labels_topic" not in written(found)
-    assert any("no field looks like the label" in warning for warning in found.warnings)
+    assert any("no field looks like a label" in warning for warning in found.warnings)
 
 
 def test_numbers_that_are_names_are_categories():
@@ -309,11 +308,13 @@ def test_labels_of_a_file_of_their_own_are_found_by_the_ids_that_they_share():
 
 
 def test_labels_without_an_id_of_the_events_are_refused():
-    with pytest.raises(InputFileError, match="no field has values of a field of the events"):
+    with pytest.raises(InputFileError, match="no field matches the ids of the events"):
         labelled_apart(rows(id=lambda n: f"a{n}", x=0.5), rows(ref=lambda n: f"b{n}", fraud=half))
 
 
 def test_what_tells_the_label_is_kept_with_a_warning_where_there_is_nothing_else():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)]))
     assert written(found)["events"]["features"] == ["team"]
-    assert found.warnings == ["team is all there is, and tells the label by itself, so it may come after it"]
+    assert found.warnings == [
+        "team is all there is, and determines the label, so it may be known only after it"
+    ]

@@ -139,8 +139,8 @@ def test_each_partition_begins_with_the_model(tmp_path, history):
 def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, began_with_files):
     run(stream, **{"bootstrap": history} if began_with_files else {})
     other = write(tmp_path / "other.ndjson", rows(0, 60))
-    how = r"began with history\.ndjson" if began_with_files else "did not begin with"
-    with pytest.raises(ConfigurationError, match=f"partition 0 has a model already, which {how}"):
+    how = r"was trained on history\.ndjson" if began_with_files else "was not bootstrapped"
+    with pytest.raises(ConfigurationError, match=f"partition 0 already has a model, which {how}"):
         run(stream, bootstrap=other)
 
 
@@ -148,9 +148,9 @@ def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, bega
     ("name", "text", "complaint"),
     [
         ("gone.ndjson", None, "no such file"),
-        ("bad.csv", "foo,bar\n1,2\n", "none of 1 messages could be used"),
+        ("bad.csv", "foo,bar\n1,2\n", "all 1 messages were rejected"),
         ("unlabelled.ndjson", '{"id": "a", "at": 1, "x": 2, "user": "u"}\n', "no event has a label"),
-        ("history.xyz", "{}", "the extension says no format"),
+        ("history.xyz", "{}", "unknown extension"),
     ],
 )
 def test_files_that_teach_nothing_are_refused_by_name(stream, tmp_path, name, text, complaint):

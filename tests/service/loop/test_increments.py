@@ -145,7 +145,7 @@ def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, given
     found = restore(hurt, settings(**GIVEN, **given), 0)
     assert found.snapshot_sequence == 3
     assert pack(found.processor.state()) == as_it_was(stream, found.offsets["events", 0], **given)
-    assert "snapshot refused" in caplog.text
+    assert "snapshot rejected" in caplog.text
 
 
 def test_one_that_goes_on_from_another_is_refused(stream, killed):
@@ -156,7 +156,7 @@ def test_one_that_goes_on_from_another_is_refused(stream, killed):
     with pytest.raises(DamagedError, match="continues from another snapshot"):
         third.read()
     second.previous = None
-    with pytest.raises(DamagedError, match="is not there"):
+    with pytest.raises(DamagedError, match="is missing"):
         second.read()
 
 

@@ -79,8 +79,8 @@ LATER = {**HERE, "start_from": "1970-01-01T00:00:07Z"}
 @pytest.mark.parametrize(
     ("n_records", "before", "given", "warning"),
     [
-        (3, None, HERE, "start_from: events[0] begins at offset 3; it has 0 to 2"),
-        (3, {"events": {}}, HERE, "start_from has no effect: partition 0 had begun without it"),
+        (3, None, HERE, "start_from: events[0] starts at offset 3; the topic has offsets 0 to 2"),
+        (3, {"events": {}}, HERE, "start_from has no effect: partition 0 started without it"),
         (10, HERE, LATER, "start_from has no effect: partition 0 had begun at another time"),
         (10, HERE, HERE, ""),
     ],

@@ -137,8 +137,8 @@ def test_a_record_is_read_as_the_settings_say(case):
 STRICT = {"unknown_fields": "refuse"}
 ENDLESS = {"id": "a", "x": 1, "n": INFINITY}
 REFUSED = {
-    "no id": ({"x": 1}, X, "missing_field: id (events.id): there is none"),
-    "no id at its path": ({"m": {}}, {"id": "m.uuid"}, "missing_field: m.uuid (events.id): there is none"),
+    "no id": ({"x": 1}, X, "missing_field: id (events.id): missing"),
+    "no id at its path": ({"m": {}}, {"id": "m.uuid"}, "missing_field: m.uuid (events.id): missing"),
     "a fraction as id": ({"id": 1.5, "x": 1}, X, "invalid_id: id (events.id): "),
     "a boolean as id": ({"id": True, "x": 1}, X, "invalid_id: id (events.id): "),
     "an empty id": ({"id": "", "x": 1}, X, "invalid_id: id (events.id): "),
@@ -153,7 +153,7 @@ REFUSED = {
     "an object as text": ({"id": 1, "body": {"a": 1}}, {"text": "body"}, "invalid_type: body (events.text)"),
     "nothing": ({"id": 1, "y": 1}, X, "missing_field: text, x (events.text, events.features)"),
     "a function of a number": ({"id": 1, "x": 1}, {"features": "length(x)"}, "invalid_type: length(x): "),
-    "no time": ({"id": 1, "x": 1}, AT, "missing_field: at (events.timestamp): there is none"),
+    "no time": ({"id": 1, "x": 1}, AT, "missing_field: at (events.timestamp): missing"),
     "no time in words": ({"id": 1, "x": 1, "at": "soon"}, AT, "invalid_type: at (events.timestamp): 'soon'"),
     "an unknown field": (
         {"id": 1, "a": {"x": 1, "y": 2}},
@@ -163,12 +163,12 @@ REFUSED = {
     "an unknown field in a list": (
         {"id": 1, "x": 1, "items": [{"sku": 1}, {"color": 2}]},
         X | STRICT | {"exclude": "items.sku"},
-        "unknown_field: items.color: no setting",
+        "unknown_field: items.color: unknown field",
     ),
     "a bare label": (
         {"id": "a", "label": True, "x": None},
         {"features": "{n: to_number(x)}"},
-        "missing_field: text, {n: to_number(x)} (events.text, events.features): none is there; bare labels",
+        "missing_field: text, {n: to_number(x)} (events.text, events.features): all are missing; send labels",
     ),
     "and all of it": ({"id": "a", "label": True, "x": None}, {"features": "*"}, "missing_field: text, * "),
     "a filter that fails": ({"id": 1, "n": 7}, {"where": "length(n) > `1`"}, "invalid_type: events.where: "),
@@ -250,8 +250,8 @@ def test_a_label_is_read_as_the_settings_say(case):
 @pytest.mark.parametrize(
     ("value", "labels", "classes", "message"),
     [
-        ({"ref": 1}, LABELS, (), "missing_field: paid (labels.label): there is none"),
-        ({"ref": 1, "paid": None}, LABELS, (), "missing_field: paid (labels.label): there is none"),
+        ({"ref": 1}, LABELS, (), "missing_field: paid (labels.label): missing"),
+        ({"ref": 1, "paid": None}, LABELS, (), "missing_field: paid (labels.label): missing"),
         ({"ref": 1, "paid": "true"}, LABELS, (), "unknown_label: "),
         (b"true", TEXT, ("a", "b", "c"), "unknown_label: "),
     ],

@@ -88,9 +88,9 @@ def test_an_event_of_which_it_makes_nothing_is_an_event(given):
             r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)",
         ),
         ("wrong", 1, "hook_error: .*expected a dictionary of features"),
-        ("unnamed", 1, "hook_error: .*a feature's name is not a text: 7"),
+        ("unnamed", 1, "hook_error: .*expected text as feature name, got 7"),
         ("infinite", 1, "not_finite: "),
-        ("endless", 1, "hook_error: .*what it returned is nested too deeply"),
+        ("endless", 1, "hook_error: .*the result is nested too deeply"),
         ("leaves", 1, "hook_error: .*SystemExit"),
     ],
 )
@@ -106,7 +106,7 @@ def test_a_model_is_named_by_its_name_and_version(given):
 def test_a_version_that_is_named_has_to_be_its_own(given):
     hook = given("of").events.hook
     make_decoder(settings(events={"hook": f"{hook} 3"}))
-    with pytest.raises(ConfigurationError, match="has version 3, not 2"):
+    with pytest.raises(ConfigurationError, match="expected version 2, got 3"):
         make_decoder(settings(events={"hook": f"{hook} 2"}))
 
 

@@ -95,8 +95,8 @@ def test_cells_are_read_as_written(tmp_path, mapped):
 @pytest.mark.parametrize(
     ("cells", "warning", "hint"),
     [
-        (['"9,91"'], "'a' has numbers as text, such as '9,91'", "--events-decimal a=, reads"),
-        (['"1,234.50"'], "'a' has numbers as text", "--events-decimal a=. reads"),
+        (['"9,91"'], "'a' has numbers as text, such as '9,91'", "read them as numbers: --events-decimal a=,"),
+        (['"1,234.50"'], "'a' has numbers as text", "read them as numbers: --events-decimal a=."),
         (["01.02.2026 00:01:43"], "'a' has times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
         (["2026-02-01T00:01:43Z"], "'a' has times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
         (["1", "2", "3", "abc"], "'a' has text among its numbers, such as 'abc'", "events.missing = ['abc']"),
@@ -121,9 +121,9 @@ def test_a_column_that_is_no_feature_is_not_warned_of(tmp_path, events):
     ("name", "value", "why"),
     [
         ("decimal", ";", "events.decimal"),
-        ("time_format", "at=soon", "no directive"),
-        ("time_format", "%Q", "not a format of strptime"),
-        ("time_format", "%m.%m.%Y", "not a format of strptime"),
+        ("time_format", "at=soon", "expected a directive"),
+        ("time_format", "%Q", "expected a strptime format"),
+        ("time_format", "%m.%m.%Y", "expected a strptime format"),
     ],
 )
 def test_another_notation_is_refused(name, value, why):

@@ -36,7 +36,7 @@ def mapper():
 
 
 def told(caplog):
-    return {each.removeprefix("events.").partition(": no value")[0] for each in caplog.messages}
+    return {each.removeprefix("events.").partition(": not found")[0] for each in caplog.messages}
 
 
 def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mapper, caplog):
@@ -45,7 +45,9 @@ def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mappe
     assert not told(caplog)
     mapper.read(DOCUMENT, None, 100)
     assert told(caplog) == ORIGIN_HEADERS
-    assert "events.features: amont: no value in any of 1,000 records; is it spelled so?" in caplog.messages
+    assert (
+        "events.features: amont: not found in the first 1,000 records: check the spelling" in caplog.messages
+    )
     assert mapper.watched is None
 
 
@@ -61,7 +63,7 @@ def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_s
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
     mappers.warn_of_unfound(each.unfound() for each in (mapper, other, idle))
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "exclude: labl"}
-    assert "events.text: subjet: no value in any of 2 records; is it spelled so?" in caplog.messages
+    assert "events.text: subjet: not found in the first 2 records: check the spelling" in caplog.messages
 
 
 def test_nothing_is_watched_once_all_was_found_or_of_events_that_are_asked_about():

@@ -120,7 +120,7 @@ def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog, name, n
     for _ in range(2):
         decoder.decode(b'{"id": "a", "%s": %s}' % (name.encode(), numbers))
     assert [each.message.partition("; ")[2] for each in caplog.records] == [
-        f"events.vectors = ['{name}'] makes numbers of them"
+        f"events.vectors = ['{name}'] keeps them as numbers"
     ]
 
 
@@ -133,6 +133,6 @@ def test_numbers_in_the_objects_of_a_list_are_no_vector_and_the_hint_says_what_t
     FeatureMap(["line_items_here"], (), 1000).make({"line_items_here": [{"id": 7}]})
     (said,) = caplog.messages
     assert said.endswith(
-        "events.exclude = ['line_items_here.id'] leaves them out, "
-        "a feature sum(line_items_here[].id) adds them up"
+        "events.exclude = ['line_items_here.id'] excludes them, the feature sum(line_items_here[].id) "
+        "sums them"
     )

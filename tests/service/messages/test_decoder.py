@@ -32,7 +32,7 @@ def test_a_boolean_is_a_label_only_of_two_classes():
     value = b'{"id":"a","label":true}'
     assert Decoder(Vocabulary(["ham", "spam"]), MAX_MESSAGE_BYTES).decode(value).truth is True
     assert Decoder(UnreadLabels(), MAX_MESSAGE_BYTES).decode(value).truth is False
-    with pytest.raises(Rejection, match="label True is none of"):
+    with pytest.raises(Rejection, match="unknown label True"):
         Decoder(Vocabulary(["a", "b", "c"]), MAX_MESSAGE_BYTES).decode(value)
 
 
@@ -74,17 +74,17 @@ def test_the_message_names_the_place():
 
 @pytest.mark.parametrize("value", ["1e300", "-1e300", "1" + "0" * 200])
 def test_a_limit_is_written_in_few_digits(value):
-    with pytest.raises(Rejection, match=r"features\.x: must be from -1e\+100 to 1e\+100$"):
+    with pytest.raises(Rejection, match=r"features\.x: expected a number (up to |from -)1e\+100$"):
         DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
 
 
 def test_the_limits_of_a_weight_are_said():
-    with pytest.raises(Rejection, match=r"weight: must be from 0 to 1e\+12$"):
+    with pytest.raises(Rejection, match=r"weight: expected a number from 0$"):
         DECODER.decode(b'{"id":"a","label":true,"weight":-0.5}')
 
 
 def test_the_message_lists_the_labels_there_are():
-    with pytest.raises(Rejection, match=r"'maybe' is none of .*'ham', 'spam'"):
+    with pytest.raises(Rejection, match=r"unknown label 'maybe', expected .*'ham', 'spam'"):
         Decoder(Vocabulary(("ham", "spam")), 1000).decode(b'{"id":"a","text":"x","label":"maybe"}')
 
 

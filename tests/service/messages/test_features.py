@@ -234,7 +234,7 @@ def test_text_in_any_script_has_the_same_tokens_by_name_and_hashed(text):
 def test_a_text_alone_is_refused_for_a_model_that_takes_none():
     raw = RawFeatures(takes_text=False)
     assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
-    with pytest.raises(Rejection, match="not a text alone"):
+    with pytest.raises(Rejection, match="got only text"):
         raw.extract(None, "a text")
 
 

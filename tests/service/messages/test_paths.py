@@ -128,8 +128,8 @@ def test_z_is_the_zone_of_greenwich():
     ("value", "complaint"),
     [
         ("2023-11-14T23:13:20", "no time zone"),
-        ("yesterday", "cannot be read as ISO 8601"),
-        ("1700000000", "cannot be read as ISO 8601"),
+        ("yesterday", "is not ISO 8601"),
+        ("1700000000", "is not ISO 8601"),
         ("2026-03-01T24:00:00Z", "hours 00 to 23"),
         ("2026-06-30T23:59:60Z", "seconds 00 to 59"),
         (True, "expected seconds"),

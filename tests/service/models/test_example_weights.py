@@ -47,7 +47,9 @@ def test_a_learner_that_declares_nothing_takes_none():
 
 def test_weights_of_classes_for_a_model_that_takes_none_are_refused():
     learner = make_learner("river.naive_bayes:GaussianNB", {})
-    with pytest.raises(ConfigurationError, match=r"class_weights: the model .* takes no weights") as refused:
+    with pytest.raises(
+        ConfigurationError, match=r"class_weights: the model .* does not support example weights"
+    ) as refused:
         weigh_classes(learner, settings(class_weights={"true": 2}))
     assert "learn_one" in refused.value.hint
     weigh_classes(learner, settings())

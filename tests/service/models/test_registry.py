@@ -86,19 +86,19 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
 @pytest.mark.parametrize(
     ("model", "params", "complaint"),
     [
-        ("perceptrn", {}, "is not a built-in model"),
+        ("perceptrn", {}, "unknown model"),
         ("perceptron", {"treshold": 1}, "model_params: .*treshold"),
-        ("hoeffding-forest", {"C": 1}, r"hoeffding-forest cannot be made with .*: it has no parameter 'C'$"),
+        ("hoeffding-forest", {"C": 1}, r"hoeffding-forest cannot be made with .*: unknown parameter 'C'$"),
         ("perceptron", {"learning_rate": -1}, "learning_rate"),
         ("no.such.module:build", {}, "cannot import"),
         ("river.linear_model:NoSuchModel", {}, "cannot import"),
         ("/no/such/file.py:build", {}, "no such file"),
         ("{file}:not_callable", {}, "is not a function or class"),
         ("{file}:makes_nothing", {}, "is not a River classifier"),
-        ("{file}:scales_only", {}, "model: .* made StandardScaler|is not a River classifier"),
+        ("{file}:scales_only", {}, "expected a River classifier"),
         ("{file}:fails", {}, "^model: .*:fails could not make a model: RuntimeError: no licence"),
         ("json:dumps", {}, "^model: json:dumps could not make a model: TypeError: .*'obj'"),
-        ("json:dumps", {"obj": 1}, "^model: json:dumps made str, which is not a River classifier"),
+        ("json:dumps", {"obj": 1}, "^model: json:dumps: expected a River classifier, got str"),
         ("json:dumps", {"object": 1}, "^model_params: json:dumps cannot be made with"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_pickle_of_a_class_that_is_gone_is_damaged(factory_file):
     learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
     dumped = learner.dump()
     del sys.modules["perceptron_model_spam_pipeline"].Sulky
-    with pytest.raises(DamagedError, match="cannot be read: AttributeError"):
+    with pytest.raises(DamagedError, match="unreadable pickled model: AttributeError"):
         copy.load(dumped)
 
 
@@ -200,7 +200,7 @@ def test_a_model_of_ours_with_parts_that_are_not_is_driven_and_pickled_as_a_rive
 
 
 def test_a_binary_model_refuses_three_classes():
-    with pytest.raises(ConfigurationError, match="knows two classes"):
+    with pytest.raises(ConfigurationError, match="has two classes"):
         make_learner("perceptron_core:Perceptron", {}, ("a", "b", "c"))
 
 
@@ -212,11 +212,11 @@ PARAMETERS = [
 @pytest.mark.parametrize(
     ("model", "params", "said"),
     [
-        ("arow", {"r": "abc"}, "r must be a number, not 'abc'"),
-        ("arow", {"r": [1]}, r"r must be a number, not \[1\]"),
-        ("perceptron", {"learning_rate": "fast"}, "learning_rate must be a number, not 'fast'"),
-        ("perceptron", {"fit_intercept": "no"}, "fit_intercept must be true or false, not 'no'"),
-        ("multiclass-arow", {"classes": "ham"}, "classes must be a list, not 'ham'"),
+        ("arow", {"r": "abc"}, "r: expected a number, got 'abc'"),
+        ("arow", {"r": [1]}, r"r: expected a number, got \[1\]"),
+        ("perceptron", {"learning_rate": "fast"}, "learning_rate: expected a number, got 'fast'"),
+        ("perceptron", {"fit_intercept": "no"}, "fit_intercept: expected true or false, got 'no'"),
+        ("multiclass-arow", {"classes": "ham"}, "classes: expected a list, got 'ham'"),
     ],
 )
 def test_the_error_says_what_is_expected(model, params, said):

@@ -89,5 +89,5 @@ def test_kinds_of_labels_are_told_apart_and_many_that_find_no_event_are_warned_o
     )
     assert (line["provisional"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
     assert warning["levelname"] == "WARNING"
-    assert warning["message"].startswith("1 of 2 labels found no event")
-    assert warning["message"].endswith("or name other ids: 'stray'")
+    assert warning["message"].startswith("1 of 2 labels match no event")
+    assert warning["message"].endswith("or have other ids: 'stray'")

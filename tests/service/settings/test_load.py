@@ -122,14 +122,14 @@ def test_an_unknown_key_in_toml_is_refused_and_the_closest_one_named(tmp_path, t
     with pytest.raises(ConfigurationError) as caught:
         load_settings({}, config)
     assert str(caught.value) == f"{name} (from {config}): no such setting"
-    assert caught.value.hint == f"Did you mean {meant}?"
+    assert caught.value.hint == f"did you mean {meant}?"
 
 
 def test_an_unknown_setting_in_dotenv_is_refused_and_the_closest_one_named(tmp_path):
     write(tmp_path / ".env", "DATABASE_URL=not-ours\nPERCEPTRON_BROKR=x\n")
     with pytest.raises(ConfigurationError, match=r"PERCEPTRON_BROKR \(from \.env\)") as caught:
         load_settings({})
-    assert caught.value.hint == "Did you mean PERCEPTRON_BROKER?"
+    assert caught.value.hint == "did you mean PERCEPTRON_BROKER?"
 
 
 def test_an_unknown_environment_variable_is_reported_not_refused(monkeypatch):
@@ -273,7 +273,7 @@ def test_a_secret_file_that_cannot_be_used_is_named_and_what_is_in_it_is_not(
         load_settings({})
     origin = "environment PERCEPTRON_CHECKPOINT_KEY_FILE"
     assert str(caught.value).startswith(f"checkpoint_key_file = '{path}' (from {origin}): ")
-    assert caught.value.hint.startswith("checkpoint_key_file names a file")
+    assert caught.value.hint.startswith("set checkpoint_key_file to a readable file")
     assert "hunter2" not in str(caught.value)
 
 
@@ -281,7 +281,7 @@ def test_a_secret_and_its_file_together_are_refused(tmp_path, monkeypatch):
     write(tmp_path / "key", "from the file")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "hunter2")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(tmp_path / "key"))
-    with pytest.raises(ConfigurationError, match="are both given") as caught:
+    with pytest.raises(ConfigurationError, match="are both set") as caught:
         load_settings({})
     assert "environment PERCEPTRON_CHECKPOINT_KEY_FILE" in str(caught.value)
     assert "hunter2" not in str(caught.value)

@@ -45,9 +45,9 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
 @pytest.mark.parametrize(
     ("there", "given", "hint"),
     [
-        (("payments", "events-eu"), {"events_topic": "paymnts"}, "did you mean payments? events_topic"),
-        (("events", "lables"), {}, "did you mean lables? labels_topic names it, empty if"),
-        (("predictions",), {"events_topic": "prediction"}, "events_topic names it"),
+        (("payments", "events-eu"), {"events_topic": "paymnts"}, "did you mean payments? set events_topic"),
+        (("events", "lables"), {}, "did you mean lables? set labels_topic (empty if"),
+        (("predictions",), {"events_topic": "prediction"}, "set events_topic"),
         ((), {}, "--create-topics all"),
     ],
 )
@@ -68,7 +68,7 @@ def test_by_default_the_topics_that_are_written_are_created(stream):
 @pytest.mark.parametrize("short", ["labels", "checkpoints"])
 def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(stream, short):
     stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
-    with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, 'events' has 3"):
+    with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, expected 3 as in 'events'"):
         ensure_topics(stream, settings(create_topics="none"))
 
 

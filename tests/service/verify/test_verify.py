@@ -179,7 +179,7 @@ NOT_VERIFIABLE = {
     ),
     "a setting changed": (
         lambda it: change(it, max_message_bytes=200).produce(event("f"), event("long", "win " * 99)).run(),
-        "events[0]: records 0-8 were read under settings that have changed since",
+        "events[0]: records 0-8 were read before the settings changed",
     ),
     "an id in two partitions": (
         lambda it: change(it, partitions=2).produce(event("a"), partition=1).run(),

@@ -138,7 +138,7 @@ def test_vectors_are_as_long_as_those_of_the_stream():
         stage({"id": "b", "e": [0.5, 1], "label": True})
         refused = client.post("/predict", json={"id": "a", "e": [1, 2, 3]})
         assert refused.status_code == 422
-        assert "3 numbers, the first list had 2" in refused.text
+        assert "expected 2 numbers as in the first list, got 3" in refused.text
 
 
 def test_of_several_classes_each_has_a_bias():

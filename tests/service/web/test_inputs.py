@@ -156,7 +156,7 @@ def test_a_partition_that_another_process_has_is_named():
     with stage.served() as client:
         answer = client.post("/labels", json=label(name, value=True))
         assert (answer.status_code, answer.json()["partition"]) == (421, 0)
-        assert answer.json()["hint"].startswith("send it to the other processes of the group")
+        assert answer.json()["hint"].startswith("send it to another process of the group")
         stage.health.become(State.STARTING, "not yet")
         answer = client.post("/labels", json=label(name, value=True))
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -167,7 +167,7 @@ def test_a_process_that_stands_by_says_so(stage, client):
     answer = client.post("/labels", json=label("a", value=True))
     assert (answer.status_code, answer.json()["what"]) == (
         503,
-        "this process stands by: others have all partitions",
+        "this process is on standby: other processes own all partitions",
     )
 
 

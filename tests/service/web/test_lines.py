@@ -221,7 +221,10 @@ def test_each_line_counts_the_empty_ones_too(client, body, count):
 def test_too_many_lines_are_too_large(client, path):
     assert post(client, path, b"1\n" * MOST_LINES).status_code == 422
     answer = post(client, path, b"\n" * MOST_LINES + b"1")
-    assert (answer.status_code, answer.json()["what"]) == (413, f"the body has more than {MOST_LINES} lines")
+    assert (answer.status_code, answer.json()["what"]) == (
+        413,
+        f"expected at most {MOST_LINES} lines in the body",
+    )
     assert "split" in answer.json()["hint"]
 
 

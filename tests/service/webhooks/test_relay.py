@@ -110,7 +110,7 @@ def test_a_record_that_cannot_be_read_is_passed_over_and_counted(sqlite_place, c
     with WebhookServer(lambda _: 200) as server:
         to_the_end(sqlite_place.relay(server.url))
     assert ids_of(server) == mistakes(2 * N_RECORDS)
-    assert f"{PARTITIONS} records that cannot be read" in caplog.text
+    assert f"{PARTITIONS} unreadable records" in caplog.text
 
 
 def test_one_that_is_stopped_before_all_was_accepted_leaves_the_rest_to_the_next(sqlite_place):

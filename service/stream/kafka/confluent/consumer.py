@@ -8,17 +8,8 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    Consumer,
-    ConsumerGroupState,
-    KafkaError,
-    Message,
-)
-from confluent_kafka import (
-    TopicPartition as ClientPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, ConsumerGroupState, KafkaError, Message
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from service.errors import (
@@ -32,11 +23,7 @@ from service.stream.batches import RecordBatch
 from service.stream.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.stream.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, consume, keep
 from service.stream.kafka.errors import away, out_of_range
-from service.stream.kafka.limits import (
-    AWAY_AFTER_SECONDS,
-    LOOK_SECONDS,
-    heartbeat_interval_ms,
-)
+from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartbeat_interval_ms
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, TopicPartition
 
@@ -182,12 +169,7 @@ class ConfluentConsumer(KafkaMember):
         client = self._open_member()
         with self._translated(self._cluster.name):
             self._membership = ConfluentMembership(
-                client,
-                self._topics,
-                assignee,
-                self._describe,
-                self._count_partitions,
-                self._options.alone,
+                client, self._topics, assignee, self._describe, self._count_partitions, self._options.alone
             )
         self._client: Consumer | None = client
 
@@ -324,7 +306,7 @@ class ConfluentConsumer(KafkaMember):
         metadata = client.consumer_group_metadata()
         # The broker fences no one who names no member. A member that was put out has no id until it polls.
         if not client.memberid():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
         return metadata
 
     def _member_id(self) -> str:

@@ -88,7 +88,7 @@ def _headers(message: Message) -> Headers:
         found = _headers_of(message)
     except (SystemError, UnicodeError):
         place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
-        _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
+        _log.warning("%s: its headers are ignored: a header name is not UTF-8", place)
         return ()
     if not found:
         return ()

@@ -120,7 +120,7 @@ def do_with_coordinator(
     call = BackgroundCall(step, deadline)
     while not call.ends_within(patience_seconds) and seconds_left(deadline):
         if has_failure() and answers() and not call.ends_within(patience_seconds):
-            reason = "the coordinator of the group has changed, and the client has not found the new one"
+            reason = "the group's coordinator has changed, and the client has not found it yet"
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
     call.result()
 

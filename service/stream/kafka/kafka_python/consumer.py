@@ -27,12 +27,7 @@ from service.errors import OwnershipLost, TransportUnavailable
 from service.stream.batches import RecordBatch
 from service.stream.kafka.errors import away, out_of_range
 from service.stream.kafka.kafka_python.private import deliver_resumed, resume_join
-from service.stream.kafka.limits import (
-    AWAY_AFTER_SECONDS,
-    LOOK_SECONDS,
-    heartbeat_interval_ms,
-    seconds_left,
-)
+from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartbeat_interval_ms, seconds_left
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, TopicPartition
 
@@ -185,7 +180,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
                 )
             except KeyError as error:
                 if monotonic() >= deadline:
-                    raise KafkaTimeoutError(f"{error.args[0]}: no leader is known") from error
+                    raise KafkaTimeoutError(f"{error.args[0]}: the leader is unknown") from error
             else:
                 return found
             sleep(_LEADER_WAIT_SECONDS)
@@ -395,7 +390,7 @@ class KafkaPythonConsumer(KafkaMember):
         found = self._leading.group_metadata()
         # The broker fences no one who names no member. One that was put out has no generation.
         if found.generation_id < 0 or not found.member_id:
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} continues without us")
+            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
         return found
 
     def _member_id(self) -> str:

@@ -20,14 +20,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.errors import (
-    away,
-    hinted,
-    meanings,
-    no_tls,
-    same_instance,
-    unresolved,
-)
+from service.stream.kafka.errors import away, hinted, meanings, no_tls, same_instance, unresolved
 
 # kafka-python's own. KafkaError and RetriableError catch what has no line of its own.
 OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
@@ -52,8 +45,7 @@ _NO_ADDRESS: Final = "DNS Resolution failure"
 _CLOSED: Final = "socket disconnected"
 """Part of its message for a connection that the broker has closed."""
 _CODEC_HINT: Final = (
-    "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
-    "--kafka-client confluent, which reads all"
+    "pip install lz4, python-snappy or zstandard, as named; or choose --kafka-client confluent"
 )
 _MEANING_OF: Final = meanings("protocol")
 
@@ -143,7 +135,9 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, lo
     if met and all(_NO_ADDRESS in str(each) for each in met):
         return unresolved(where)
     if logs_in and any(_CLOSED in str(each) for each in met):
-        return hinted(AccessRefused, f"{where}: no authentication: each connection was closed at the login")
+        return hinted(
+            AccessRefused, f"{where}: authentication failed: every connection was closed at the login"
+        )
     return away(where)
 
 

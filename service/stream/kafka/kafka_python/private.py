@@ -18,7 +18,7 @@ import kafka
 from service.stream.kafka.cluster import RELEASES
 
 _log = logging.getLogger(__name__)
-_MENDED: Final = "this release is taken to do that by itself"
+_MENDED: Final = "this release presumably does that itself"
 
 
 @contextmanager

@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka import KafkaProducer, Serializer
-from kafka.errors import (
-    KafkaError,
-    KafkaTimeoutError,
-    StaleMetadata,
-    TransactionAbortedError,
-    UnknownError,
-)
+from kafka.errors import KafkaError, KafkaTimeoutError, StaleMetadata, TransactionAbortedError, UnknownError
 from kafka.structs import OffsetAndMetadata
 from kafka.structs import TopicPartition as ClientPartition
 
@@ -22,12 +16,7 @@ from service.stream.batches import OutputBatch
 from service.stream.kafka.errors import hinted
 from service.stream.kafka.kafka_python.errors import translate
 from service.stream.kafka.kafka_python.private import producer_epoch
-from service.stream.kafka.limits import (
-    CLIENT_LIMIT,
-    MOMENT_SECONDS,
-    REQUEST_TIMEOUT_SECONDS,
-    seconds_left,
-)
+from service.stream.kafka.limits import CLIENT_LIMIT, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
 from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output, TopicPartition
 
@@ -72,7 +61,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
                 counts[topic] = len(self.partitions_for(topic))
             chosen = partition_for_key(key, counts[topic]) if partition is None else partition
             if not 0 <= chosen < counts[topic]:
-                raise StaleMetadata(f"{topic} has no partition {chosen} yet")
+                raise StaleMetadata(f"{topic}: partition {chosen} does not exist yet")
             given = _NO_VALUE if value is None else value
             sent.append(self.send(topic, given, key, list(headers), chosen, timestamp_ms))
         # A batch that had to be split counts as an unknown error here, and one whose answer came while the

@@ -46,7 +46,7 @@ def test_shows_the_reason_of_a_dead_letter(perceptron):
     rows = b'{"id":"a","text":"x"}\n{"id":"b","text":"x","label":"spm"}\n'
     result = perceptron("check-input", "-", "--format", "json", stdin=rows)
     assert (result.exit_code, lines(result)[1]["reason"]) == (0, "unknown_label")
-    assert "1 of 2 records can be read; 1 would be dead letters (unknown_label 1)" in result.stderr
+    assert "1 of 2 records can be read; 1 become dead letters (unknown_label 1)" in result.stderr
 
 
 def test_the_text_form_names_places_and_classes(perceptron):
@@ -70,7 +70,7 @@ def test_the_text_form_cuts_long_texts_and_many_features(perceptron):
 def test_the_exit_code_is_1_if_no_record_can_be_read(perceptron):
     result = perceptron("check-input", "-", stdin=FOREIGN * 3)
     assert result.exit_code == 1
-    assert "none of 3 records can be read" in result.stderr
+    assert "all 3 records are rejected" in result.stderr
 
 
 def test_checks_as_many_records_as_asked_for(perceptron):

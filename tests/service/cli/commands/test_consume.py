@@ -63,7 +63,7 @@ def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker,
     ("arguments", "code", "said"),
     [
         (("nothing", "--exit-at-end"), 1, "nothing"),
-        (("t", "--from", "middle"), 2, "'middle' is not start, end or an offset"),
+        (("t", "--from", "middle"), 2, "expected start, end or an offset, got 'middle'"),
     ],
 )
 def test_a_place_that_is_not_there_is_an_error(perceptron, broker, transport, arguments, code, said):

@@ -151,8 +151,8 @@ def test_a_letter_that_was_cut_says_so_and_never_goes_back(dead_letters, stream,
     assert result.exit_code == 1
     assert "dead-letters[0]@0  refused: it was cut to fit" in result.stdout
     assert "dead-letters[0]@1  replayed to events" in result.stdout
-    assert "1 replayed, 1 still refused" in result.stderr
-    assert "1 of the dead letters still refused was cut" in result.stderr
+    assert "1 replayed, 1 still rejected" in result.stderr
+    assert "1 of the dead letters still rejected was cut" in result.stderr
     assert "produce it again" in result.stderr
     (left,) = listed(dead_letters)
     assert (left["truncated"], left["size"]) == (True, 2056)
@@ -185,7 +185,7 @@ def test_letters_of_topics_that_are_not_read_stay(dead_letters, replay, stream):
     stream.produce([Output("dead-letters", None, good, (), 0)])
     result = dead_letters("replay")
     assert "it came from 'checkpoints', which is not read" in result.stdout
-    assert "it does not say which topic it came from" in result.stdout
+    assert "its headers do not name a source topic" in result.stdout
     assert replay() == ["refused"] * 3
 
 
@@ -228,5 +228,5 @@ def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
     result = dead_letters("replay", *FIXED, "--session-timeout-seconds", "1")
     running.close()
     assert result.exit_code == 1
-    assert "kept by another member of the group 'online-perceptron.dead-letters'" in result.stderr
+    assert "owned by another member of the group 'online-perceptron.dead-letters'" in result.stderr
     assert "other `perceptron dead-letters replay`" in result.stderr

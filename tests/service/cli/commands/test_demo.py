@@ -75,7 +75,7 @@ def test_where_the_service_cannot_start_the_end_of_its_log_is_shown(monkeypatch)
 def test_an_address_that_is_not_here_is_refused():
     ended = CliRunner().invoke(cli, ["demo", "--http", "203.0.113.1:80"])
     assert ended.exit_code == 1
-    assert "error: no port of 203.0.113.1 is free" in ended.stderr
+    assert "error: every port of 203.0.113.1 is in use" in ended.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

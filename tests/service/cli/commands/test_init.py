@@ -73,7 +73,7 @@ def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
 def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):
     result = perceptron("init", streams.write(tmp_path, "payment"))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    why = "an outcome, known only afterwards: it would tell the label"
+    why = "an outcome, known only after the label"
     assert lines[:2] == ["field role why", "chargeback label false 93, true 27"]
     assert {"created timestamp seconds since 1970", f"refunded left out {why}"} <= {*lines}
     assert "warning: refunded is left out" in result.stderr
@@ -109,15 +109,15 @@ def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("empty.ndjson", b"", "there is no record"),
+        ("empty.ndjson", b"", "the file is empty"),
         ("empty.csv", b"", "no header row"),
         ("binary.ndjson", bytes(range(256)) * 40, "none of 41 records is a JSON object"),
         ("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(2000), "the header row is not UTF-8"),
-        ("zipped.ndjson", gzip.compress(b'{"id": 1}', mtime=0), "the content is gzip, not ndjson"),
+        ("zipped.ndjson", gzip.compress(b'{"id": 1}', mtime=0), "expected ndjson, got gzip"),
         ("numbers.ndjson", b"1\n2\n", "none of 2 records is a JSON object"),
         ("one.csv", b"id,x,label\n" + b"1,1,no\n2,2,no\n", "the label, is no wherever it is known"),
         ("text.tsv", b"ham\thi\n", "its rows are events already"),
-        ("none.csv", b"id,label\n1,yes\n2,no\n", "there is no field to learn from"),
+        ("none.csv", b"id,label\n1,yes\n2,no\n", "no field to learn from"),
     ],
 )
 def test_what_cannot_be_described_is_an_error_with_a_hint(perceptron, name, content, what):

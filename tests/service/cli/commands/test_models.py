@@ -55,9 +55,7 @@ def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
     assert "  spam: " in perceptron("inspect", path).stdout
 
 
-@pytest.mark.parametrize(
-    ("content", "why"), [(None, "No such file"), (b"junk", "this is not a perceptron-model")]
-)
+@pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"junk", "not a perceptron-model")])
 def test_what_is_no_model_file_is_an_error(perceptron, tmp_path, content, why):
     if content is not None:
         (tmp_path / "m").write_bytes(content)
@@ -131,10 +129,10 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
     ("options", "arguments", "said"),
     [
         (["--model", "auto"], ["--format", "json"], "AutoClassifier is not a linear model"),
-        ([], ["--format", "sklearn", "--text", "chars"], "text: model.bin was made with 'words'"),
+        ([], ["--format", "sklearn", "--text", "chars"], "text: expected 'words' as in model.bin"),
         (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: features of texts"),
         ([], ["--format", "pmml"], "'pmml' is not one of"),
-        ([], ["--format", "json", "--output", "no/x.json"], "there is no folder"),
+        ([], ["--format", "json", "--output", "no/x.json"], "does not exist"),
         ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
     ],
 )

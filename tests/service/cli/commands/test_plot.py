@@ -86,7 +86,7 @@ def test_a_calibration_of_a_model_without_log_odds_names_one_that_has_them(perce
     result = perceptron("plot", "calibration", pages, "--model", "arow")
     assert result.exit_code == 2
     assert "the scores of arow are not log-odds" in result.stderr
-    assert "hint: --model auto has one" in result.stderr
+    assert "hint: --model auto has probabilities" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr"])

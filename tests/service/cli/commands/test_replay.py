@@ -125,7 +125,7 @@ def test_a_file_without_texts_is_warned_of_where_the_model_takes_nothing_else(
     perceptron, events, model, warns
 ):
     stderr = perceptron("replay", "-", "--model", model, stdin=events).stderr
-    assert ("no event has a text, and nothing else says anything to the model" in stderr) is warns
+    assert ("no event has a text, and the model ignores everything else" in stderr) is warns
 
 
 def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
@@ -163,8 +163,8 @@ def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
     )
     told = [line for line in ran.stderr.decode().splitlines() if "spelled" in line]
     assert told == [
-        "events.features: amont: no value in any of 5 records; is it spelled so?",
-        "events.derive: part: no value in any of 5 records; is it spelled so?",
+        "events.features: amont: not found in the first 5 records: check the spelling",
+        "events.derive: part: not found in the first 5 records: check the spelling",
     ]
 
 

@@ -77,7 +77,7 @@ def test_labels_of_other_ids_are_an_error_that_names_some(perceptron, payments):
     (payments / "labels.csv").write_text(re.sub("^e", "x", text, flags=re.MULTILINE))
     result = perceptron("replay", "events.csv", "--labels", "labels.csv", "--timestamp", "at")
     assert result.exit_code == 1
-    assert "error: labels.csv: 271 of 271 labels found no event" in result.stderr
+    assert "error: labels.csv: 271 of 271 labels match no event" in result.stderr
     assert "such as x" in result.stderr
 
 
@@ -88,7 +88,7 @@ def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
     given = ("--timestamp", "at", "--label-timeout-seconds", 3600)
     result = perceptron("replay", "events.csv", "--labels", "labels.csv", *given)
     assert result.exit_code == 0, result.stderr
-    assert re.search(r"\d+ of \d+ labels found no event.*'[ex]\d+'", result.stderr)
+    assert re.search(r"\d+ of \d+ labels match no event.*'[ex]\d+'", result.stderr)
 
 
 def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payments):
@@ -101,7 +101,7 @@ def test_rows_that_are_not_in_order_are_counted(perceptron, payments):
     (payments / "events.csv").write_text("".join([head, *reversed(rows)]))
     result = perceptron("replay", "events.csv", "--labels", "labels.csv", "--timestamp", "at")
     n_early = sum(row.split(",")[1] < rows[-1].split(",")[1] for row in rows)
-    assert f"warning: events.csv: {n_early} rows are earlier than one before them" in result.stderr
+    assert f"warning: events.csv: {n_early} rows are out of time order" in result.stderr
 
 
 def test_a_time_ahead_of_the_clock_is_refused_as_in_the_service(perceptron, payments):
@@ -115,9 +115,9 @@ def test_a_time_ahead_of_the_clock_is_refused_as_in_the_service(perceptron, paym
     [
         (("--events-id", "@key"), "events.id is @key"),
         (("--labels-id", "@key"), "labels.id is @key"),
-        (("--config", "one-topic.toml"), "labels have no topic of their own"),
+        (("--config", "one-topic.toml"), "labels have no separate topic"),
         (("--labels", "text.tsv"), "rows of a tsv file have no columns"),
-        (("--labels", "none.csv"), "none.csv: there is no record"),
+        (("--labels", "none.csv"), "none.csv: empty"),
     ],
 )
 def test_labels_that_cannot_be_joined_are_refused(perceptron, payments, options, complaint):
@@ -154,7 +154,7 @@ def test_produce_gives_records_the_times_of_rows(perceptron, payments, broker):
     lines = b'{"id":"a","text":"x","at":1700000000}\n{"id":"b","text":"x"}\n'
     given = ("--timestamp", "at", "--broker", broker)
     result = perceptron("produce", "-", *given, "--events-unknown-fields", "ignore", stdin=lines)
-    assert "stdin:2: at: there is no time" in result.stderr
+    assert "stdin:2: at: missing" in result.stderr
     assert result.stderr.endswith("to continue from there: --skip 1\n")
     with closing(open_transport(broker)) as stream:
         records = [each for n in range(stream.partition_count("events")) for each in stream.read("events", n)]

@@ -67,9 +67,9 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
     learn(stream)
     serve(stream, decisions=[{"name": "block", "min_precision": 0.9}, {"name": "all", "threshold": -1}])
     assert status(perceptron, broker)[0]["undecided"] == {
-        "block": "too few labels of the class yet: 14 more at least"
+        "block": "too few labels of the class yet: at least 14 more needed"
     }
-    said = "partition 0: 'block' decides nothing: too few labels of the class yet: 14 more at least"
+    said = "partition 0: 'block' has no threshold: too few labels of the class yet: at least 14 more needed"
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
@@ -78,7 +78,7 @@ def test_a_topic_that_is_given_and_was_never_read_is_named(perceptron, broker, s
     learn(stream)
     serve(stream)
     result = perceptron("status", "--broker", broker, f"--{setting}-topic", "evnets")
-    assert f"{setting}_topic: the group reads nothing of evnets; it reads events" in result.stderr
+    assert f"{setting}_topic: the group has no offset of evnets; it has offsets of events" in result.stderr
 
 
 def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
@@ -90,7 +90,7 @@ def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
     produce(stream, event("d"), topic="former")
     assert status(perceptron, broker)[0]["lag"] == {"events": 0, "labels": 0}
     told = perceptron("status", "--broker", broker, "--events-topic", "former").stderr
-    assert "events_topic: the group reads nothing of former; it reads events, labels" in told
+    assert "events_topic: the group has no offset of former; it has offsets of events, labels" in told
 
 
 def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, stream):
@@ -132,7 +132,7 @@ def test_before_the_first_serve_it_shows_what_waits(perceptron, broker, stream, 
 def test_without_any_topic_it_says_so(perceptron, broker, stream):
     result = perceptron("status", "--broker", broker, "--events-topic", "nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "neither a topic 'nowhere' nor a topic 'checkpoints'" in result.stderr
+    assert "neither topic 'nowhere' nor topic 'checkpoints' exists" in result.stderr
     assert "hint: `perceptron serve` creates them" in result.stderr
 
 

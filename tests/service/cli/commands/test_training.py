@@ -207,7 +207,7 @@ def test_the_exit_code_is_1_if_more_than_one_row_in_20_cannot_be_read(perceptron
 def test_the_exit_code_is_1_if_no_row_can_be_read(perceptron, trained):
     result = perceptron("predict", trained, "-", stdin=b"not json\n")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "none of 1 rows can be read" in result.stderr
+    assert "all 1 rows are rejected" in result.stderr
 
 
 def test_a_line_from_a_pipe_is_answered_at_once(trained):

@@ -53,7 +53,7 @@ def test_offenders_are_listed_and_the_exit_code_is_1(perceptron, broker, stream)
     stream.produce([FOREIGN])
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 1
-    assert result.stdout == ('predictions[0]@2  unexpected  id "x": a prediction of no event\n')
+    assert result.stdout == ('predictions[0]@2  unexpected  id "x": prediction without an event\n')
     assert result.stderr.startswith("not proved: 1 unexpected; 3 records")
 
 
@@ -69,7 +69,7 @@ def test_json_is_one_object_for_machines(perceptron, broker, stream):
             "partition": 0,
             "offset": 2,
             "id": "x",
-            "message": "a prediction of no event",
+            "message": "prediction without an event",
         }
     ]
 
@@ -131,5 +131,5 @@ def test_what_is_given_must_be_as_the_checkpoints_name_it(perceptron, broker, ma
     result = perceptron("verify", "--broker", broker, "--classes", "no,yes")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,
-        "error: classes: the checkpoint was made with ham,spam, the setting is no,yes",
+        "error: classes: expected ham,spam as in the checkpoint, got no,yes",
     )

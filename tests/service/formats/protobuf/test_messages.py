@@ -106,7 +106,7 @@ def test_a_type_that_is_nowhere_makes_the_schema_unusable():
     file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=["company/types.proto"])
     message = file.message_type.add(name="M")
     message.field.add(name="t", number=1, type=11, type_name=".company.Type", label=1)
-    with pytest.raises(UnusableSchema, match="do not fit together"):
+    with pytest.raises(UnusableSchema, match="contradict each other"):
         ProtobufFile([file.SerializeToString()])
 
 
@@ -129,7 +129,7 @@ def test_files_import_each_other_by_the_names_of_their_references():
 def test_a_message_with_the_name_of_a_known_one_and_other_fields_is_refused(package, message, fields):
     messages = f"message {message} {{ {fields} }} message M {{ {message} t = 1; }}"
     parts = compiled(f'syntax = "proto3"; package {package}; {messages}')
-    with pytest.raises(UnusableSchema, match="do not fit together"):
+    with pytest.raises(UnusableSchema, match="contradict each other"):
         ProtobufFile(parts)
 
 

@@ -73,7 +73,7 @@ def test_a_decision_without_a_threshold_says_why():
         assert part.undecided_of(feed.processor.state()) == {name: why for name, why in found.items() if why}
         return found
 
-    few = "too few labels of {} yet: {} more at least"
+    few = "too few labels of {} yet: at least {} more needed"
     assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
     for n in range(200):  # the score says nothing
         part.learn(True, 1.0, n % 2 == 0, None)
@@ -82,7 +82,8 @@ def test_a_decision_without_a_threshold_says_why():
     for _ in range(1900):
         part.learn(True, 1.0, True, None)
     assert re.fullmatch(
-        r"no threshold .* is 0\.94\d, not 0\.95; about [\d,]+ more labels may do", undecided()["block"]
+        r"no threshold .* is 0\.94\d, expected 0\.95; about [\d,]+ more labels may suffice",
+        undecided()["block"],
     )
     for _ in range(2000):
         part.learn(True, 1.0, True, None)

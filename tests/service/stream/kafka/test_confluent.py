@@ -120,7 +120,7 @@ def test_a_message_becomes_a_record():
 def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert as_record(message(broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
-    assert "events[3]@7: read without its headers" in caplog.text
+    assert "events[3]@7: its headers are ignored" in caplog.text
 
 
 class Queue:

@@ -157,7 +157,7 @@ def producer(monkeypatch):
 
 
 def test_a_partition_that_its_topic_does_not_have_is_an_error(producer):
-    with pytest.raises(errors.StaleMetadata, match="events has no partition 4"):
+    with pytest.raises(errors.StaleMetadata, match="events: partition 4 does not exist yet"):
         producer.send_outputs([Output("events", b"key", b"value", partition=4)], 0.0)
 
 

@@ -170,7 +170,7 @@ def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
 
 def test_a_member_that_was_put_out_sends_nothing():
     def put_out():
-        raise OwnershipLost("the group continues without us")
+        raise OwnershipLost("the group has removed this member")
 
     stage = Stage(Producer(), n_partitions=2, group_metadata=put_out)
     stage.begin_all()
@@ -212,7 +212,7 @@ def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     stage = Stage(Producer(), options=ClientOptions(10.0, None, 60.0, 0.1, TopicLimits()))
     stage.producer.may_end.clear()
-    with pytest.raises(TransportUnavailable, match=r"events\[0\]: the client does not end the transaction"):
+    with pytest.raises(TransportUnavailable, match=r"events\[0\]: the client did not end the transaction"):
         stage.writers[0].commit(ANSWERS, {"events": 1})
     assert stage.producer.dropped_after == 0
     stage.producer.may_end.set()

@@ -1,0 +1,55 @@
+"""The help of commands that have options of settings: by section, and of many the common ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from service.settings.declaration import Section
+from service.settings.fields import DECLARED, SECTIONS
+
+ALL: Final = "service.cli.help.all"
+"""In the `meta` of a context whose help shows all options."""
+MOST_SHOWN: Final = 25
+"""Settings up to which a command's help shows all."""
+PREFIX: Final = "setting_"
+"""Of the parameters that are options of settings."""
+_SHOW_ALL: Final = "help_all"
+
+
+class SettingsCommand(click.Command):
+    """A command whose help lists the options of settings by section: of many, the common ones."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then each section."""
+        parameters = self.get_params(ctx)
+        shows_all = ALL in ctx.meta or _SHOW_ALL not in {each.name for each in parameters}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *Section)}
+        for each in parameters:
+            name = (each.name or "").removeprefix(PREFIX).replace("__", ".")
+            declared, record = DECLARED.get(name if name != each.name else ""), each.get_help_record(ctx)
+            if record and (declared is None or shows_all or declared.common):
+                sections[SECTIONS[name.partition(".")[0]] if declared else "Options"].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
+    if value and not ctx.resilient_parsing:
+        ctx.meta[ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+HELP_ALL = click.option(
+    "--help-all",
+    _SHOW_ALL,
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show all options and exit; --help shows the common ones.",
+)
