@@ -162,7 +162,7 @@ def _from_dotenv() -> dict[str, _Given]:
         raise ConfigurationError(f"{DOTENV}: cannot be read: {error}") from None
     for name in _unknown_names(variables):
         hint = _closest(name, _variable)
-        raise ConfigurationError(f"{_variable(name)} (from {DOTENV}): no such setting", hint=hint)
+        raise ConfigurationError(f"{_variable(name)} (from {DOTENV}): unknown setting", hint=hint)
     return _from_variables(variables, DOTENV)
 
 
@@ -175,7 +175,7 @@ def _from_toml(path: Path) -> dict[str, _Given]:
         raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
     for name in given:
         if not _is_setting(name):
-            raise ConfigurationError(f"{name} (from {path}): no such setting", hint=_closest(name))
+            raise ConfigurationError(f"{name} (from {path}): unknown setting", hint=_closest(name))
     return given
 
 

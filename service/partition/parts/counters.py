@@ -369,4 +369,4 @@ def _worse_than_nothing(
         hint = "the opposite is right more often: check whether labels or classes are reversed"
     elif model == "auto":
         hint = "inspect the most confident mistakes: `perceptron replay FILE --errors 10`"
-    return f"{mistakes:,} mistakes in {labelled:,} labels, where {what} makes {least:,}", hint
+    return f"{mistakes:,} mistakes in {labelled:,} labels, but {what} makes only {least:,}", hint

@@ -416,9 +416,9 @@ def why_undecided(key: Sequence[Any], threshold: float, bins: ClassBins) -> str 
     n, share = (bins.n_others, 1.0 - level) if is_about_others else (bins.n_of_class, level)
     if lacking is None and (few := log(1.0 - confidence) / log(share) - n) > 0.0:
         whose = "other classes" if is_about_others else "the class"
-        return f"too few labels of {whose} yet: {_rounded(few):,} more at least"
-    why = f"no threshold is good enough yet: the best bound is {bound:.3g}, not {level:g}"
-    return f"{why}; about {_rounded(lacking):,} more labels may do" if lacking is not None else why
+        return f"too few labels of {whose} yet: at least {_rounded(few):,} more needed"
+    why = f"no threshold is good enough yet: the best bound is {bound:.3g}, expected {level:g}"
+    return f"{why}; about {_rounded(lacking):,} more labels may suffice" if lacking is not None else why
 
 
 def _rounded(n: float) -> int:

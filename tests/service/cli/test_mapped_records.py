@@ -119,7 +119,7 @@ def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptr
     for command in ("replay", "compare"):
         refused = perceptron(command, file, *EVENTS[2:])
         assert refused.exit_code == 2
-        assert "a file has no event times" in refused.stderr
+        assert "expected event times in the file" in refused.stderr
     refused = perceptron("train", file, "--save", "m", *EVENTS)
     assert refused.exit_code == 2
     assert "replay` and `compare` process a file as a stream" in " ".join(refused.stderr.split())

@@ -27,7 +27,7 @@ def test_no_command_overwrites_its_input(perceptron, rows, name):
     *command, option = WRITING[name]
     result = perceptron(*command, "--input-format", "csv", option, "x.png")
     assert (result.exit_code, rows.read_text()) == (1, ROWS)
-    assert "x.png: is read by this command" in result.stderr
+    assert "x.png: is an input of this command" in result.stderr
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])

@@ -72,7 +72,7 @@ def test_a_table_has_no_delimiter(perceptron, tmp_path):
 @pytest.mark.parametrize("command", ["replay", "train"])
 def test_without_labels_the_hint_names_the_option_and_the_header(perceptron, tmp_path, command):
     (tmp_path / "x.csv").write_text("red,1,yes\nblue,2,no\n")
-    assert "--label-column; its first line names the columns" in perceptron(command, "x.csv").stderr
+    assert "--label-column; its first line must name the columns" in perceptron(command, "x.csv").stderr
 
 
 def test_structs_without_a_mapping_are_hinted_at(perceptron, tmp_path):
@@ -83,7 +83,7 @@ def test_structs_without_a_mapping_are_hinted_at(perceptron, tmp_path):
 def test_a_column_is_named_in_one_way(perceptron):
     result = perceptron("replay", "-", "--events-id", "n", "--label-column", "kind")
     assert result.exit_code == 2
-    assert "name it with --events-label" in result.stderr
+    assert "use --events-label" in result.stderr
 
 
 @pytest.mark.parametrize("delimiter", ["ab", "", '"'])

@@ -40,7 +40,7 @@ WRONG_USES = [
     ("test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"),
     ("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
     ("status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: no stream found", "--broker"),
-    ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"),
+    ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create the topic"),
     (
         "serve --model perceptrn",
         USAGE,

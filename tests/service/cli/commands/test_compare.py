@@ -85,7 +85,7 @@ def test_models_that_take_no_text_say_so_and_come_last(perceptron):
 def test_a_wrong_parameter_is_refused_with_the_names_of_the_others(perceptron):
     result = perceptron("compare", "none.csv", "--model", "arow,R=1")
     assert result.exit_code == 2
-    assert "the keys are r, forgetting" in result.stderr
+    assert "the keys r, forgetting" in result.stderr
 
 
 def test_the_fewest_mistakes_come_first(compared):

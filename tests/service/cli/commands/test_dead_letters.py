@@ -149,7 +149,7 @@ def test_a_letter_that_was_cut_says_so_and_never_goes_back(dead_letters, stream,
     assert "of 2056 bytes)" in dead_letters("list").stdout
     result = dead_letters("replay", "--session-timeout-seconds", "1", *FIXED)
     assert result.exit_code == 1
-    assert "dead-letters[0]@0  refused: it was cut to fit" in result.stdout
+    assert "dead-letters[0]@0  rejected: it was cut to fit" in result.stdout
     assert "dead-letters[0]@1  replayed to events" in result.stdout
     assert "1 replayed, 1 still rejected" in result.stderr
     assert "1 of the dead letters still rejected was cut" in result.stderr
@@ -161,11 +161,11 @@ def test_a_letter_that_was_cut_says_so_and_never_goes_back(dead_letters, stream,
 def test_what_is_still_refused_stays_outstanding_unchanged(dead_letters, replay, stream):
     refuse(stream, b"junk", UNKNOWN, b"more")
     before = listed(dead_letters)
-    assert replay(*FIXED) == ["refused", "replayed", "refused"]
+    assert replay(*FIXED) == ["rejected", "replayed", "rejected"]
     after = listed(dead_letters)
     assert [each["value"] for each in after] == ["more", "junk"]
     assert {**after[1], "offset": 0} == {**before[0], "offset": 0}
-    assert replay(*FIXED) == ["refused", "refused"]
+    assert replay(*FIXED) == ["rejected", "rejected"]
     assert listed(dead_letters) == after, "nothing was moved without need"
 
 
@@ -184,9 +184,9 @@ def test_letters_of_topics_that_are_not_read_stay(dead_letters, replay, stream):
     stream.produce([Output("dead-letters", None, good, (("source.topic", b"checkpoints"),), 0)])
     stream.produce([Output("dead-letters", None, good, (), 0)])
     result = dead_letters("replay")
-    assert "it came from 'checkpoints', which is not read" in result.stdout
+    assert "it came from 'checkpoints', which the present settings do not read" in result.stdout
     assert "its headers do not name a source topic" in result.stdout
-    assert replay() == ["refused"] * 3
+    assert replay() == ["rejected"] * 3
 
 
 def test_a_replayed_message_that_is_refused_again_can_be_replayed_again(dead_letters, replay, stream):

@@ -84,7 +84,7 @@ def test_a_file_that_is_there_stays_as_it_is(perceptron, tmp_path, given):
     path = streams.write(tmp_path, "iris")
     Path("perceptron.toml").write_text("mine")
     result = perceptron("init", path, *given)
-    assert (result.exit_code, "stays as it is" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not overwritten" in result.stderr) == (1, True)
     assert Path("perceptron.toml").read_text() == "mine"
 
 
@@ -109,14 +109,14 @@ def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("empty.ndjson", b"", "the file is empty"),
+        ("empty.ndjson", b"", "empty"),
         ("empty.csv", b"", "no header row"),
         ("binary.ndjson", bytes(range(256)) * 40, "none of 41 records is a JSON object"),
         ("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(2000), "the header row is not UTF-8"),
         ("zipped.ndjson", gzip.compress(b'{"id": 1}', mtime=0), "expected ndjson, got gzip"),
         ("numbers.ndjson", b"1\n2\n", "none of 2 records is a JSON object"),
         ("one.csv", b"id,x,label\n" + b"1,1,no\n2,2,no\n", "the label, is no wherever it is known"),
-        ("text.tsv", b"ham\thi\n", "its rows are events already"),
+        ("text.tsv", b"ham\thi\n", "its rows are native events"),
         ("none.csv", b"id,label\n1,yes\n2,no\n", "no field to learn from"),
     ],
 )
@@ -153,7 +153,7 @@ def test_json_that_is_not_in_lines_is_refused_with_the_remedy(perceptron, broker
     result = perceptron(command, "x.json", *["--broker", broker] * (command == "produce"))
     assert result.exit_code == 1
     assert "x.json:1: " in result.output
-    assert f"one object per line is expected: `{way} FILE > FILE.ndjson`" in result.output
+    assert f"expected one object per line: convert it with `{way} FILE > FILE.ndjson`" in result.output
 
 
 def test_labels_of_a_file_of_their_own_are_learned_from(perceptron, tmp_path):

@@ -62,7 +62,7 @@ def test_what_is_no_model_file_is_an_error(perceptron, tmp_path, content, why):
     result = perceptron("inspect", "m")
     assert (result.exit_code, result.stdout) == (1, "")
     assert why in result.stderr
-    assert "hint: `perceptron checkpoint export`" in result.stderr
+    assert "hint: choose a file written by `perceptron checkpoint export`" in result.stderr
 
 
 def test_replay_saves_the_model_it_ends_with(perceptron, tmp_path):
@@ -131,7 +131,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
         (["--model", "auto"], ["--format", "json"], "AutoClassifier is not a linear model"),
         ([], ["--format", "sklearn", "--text", "chars"], "text: expected 'words' as in model.bin"),
         (["--hash-bits", "8"], ["--format", "sklearn"], "--format sklearn: features of texts"),
-        ([], ["--format", "pmml"], "'pmml' is not one of"),
+        ([], ["--format", "pmml"], "got 'pmml'"),
         ([], ["--format", "json", "--output", "no/x.json"], "does not exist"),
         ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
     ],

@@ -52,7 +52,7 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
     [
         (("weights", "model.bin"), 2, "`inspect` shows the largest weights"),
         (("learning-curve", "missing.csv", "-o", "picture.gif"), 2, ".png, .svg"),
-        (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "scores are drawn of two classes"),
+        (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "expected labels of two classes"),
     ],
 )
 def test_what_is_no_picture_is_refused(perceptron, arguments, code, said):
@@ -85,7 +85,7 @@ def test_a_calibration_is_that_of_replay(perceptron, pages):
 def test_a_calibration_of_a_model_without_log_odds_names_one_that_has_them(perceptron, pages):
     result = perceptron("plot", "calibration", pages, "--model", "arow")
     assert result.exit_code == 2
-    assert "the scores of arow are not log-odds" in result.stderr
+    assert "arow has no probabilities, as its scores are not log-odds" in result.stderr
     assert "hint: --model auto has probabilities" in result.stderr
 
 

@@ -164,7 +164,7 @@ def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, brok
         (("-", "--events-id", "@header.trace"), 2, "name it with --events-id"),
         (("-", "--loop"), 2, "--loop needs a file"),
         (("x.ndjson", "--loop"), 1, "x.ndjson: empty"),
-        (("-", "--skip", 3), 1, "stdin: has 3 records fewer than --skip"),
+        (("-", "--skip", 3), 1, "stdin: --skip is 3 larger"),
         *(
             (("-", "--topic", topic), 2, f"'{topic}' is an output topic")
             for topic in ("predictions", "dead-letters", "checkpoints")

@@ -147,7 +147,7 @@ def test_an_event_that_comes_again_with_its_first_label_is_no_repeated_id(percep
 @pytest.mark.parametrize("first", [LABELLED, b'{"id":"a","label":true}'])
 def test_an_event_that_comes_again_and_brings_no_first_label_is_a_repeated_id(perceptron, first, last):
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, first, last]))
-    assert "1 labels are of events that had one" in result.stderr
+    assert "1 labels repeat the label of their event" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])

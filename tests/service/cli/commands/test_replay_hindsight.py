@@ -111,7 +111,7 @@ def test_a_goal_that_nothing_reaches_is_said_to_be_unreached(perceptron):
 @pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
 def test_what_is_no_goal_is_refused(perceptron, goal):
     result = perceptron("replay", "none.csv", "--threshold", goal)
-    assert (result.exit_code, "is not precision|recall|false_positive_rate=RATIO" in result.stderr) == (
+    assert (result.exit_code, "expected precision|recall|false_positive_rate=RATIO" in result.stderr) == (
         2,
         True,
     )

@@ -93,7 +93,7 @@ def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
 
 def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payments):
     result = perceptron("replay", "events.csv", "--labels", "labels.csv")
-    assert (result.exit_code, "--timestamp names its column in both" in result.stderr) == (2, True)
+    assert (result.exit_code, "name its column with --timestamp" in result.stderr) == (2, True)
 
 
 def test_rows_that_are_not_in_order_are_counted(perceptron, payments):

@@ -93,7 +93,7 @@ def test_says_why_it_ended(summary, options, stopped):
     [
         (["--holdout", 1.0], "holdout"),
         (["--epochs", 0], "epochs"),
-        (["--model", "river.linear_model:LogisticRegression"], "none of the built-in models"),
+        (["--model", "river.linear_model:LogisticRegression"], "is not a built-in model"),
     ],
 )
 def test_options_that_make_no_sense_are_a_usage_error(perceptron, pages, arguments, message):
