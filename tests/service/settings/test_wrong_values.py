@@ -51,7 +51,7 @@ SINGLE = [
     ("events.features", "a,a", "named twice"),
     ("events.exclude", "a[0]", "expected names with dots, such as a.b, got the expression 'a[0]'"),
     ("events.format", "text", "set events.id to @key, @header.NAME or @offset"),
-    ("events.format", "xml", "must be"),
+    ("events.format", "xml", "expected 'json'"),
     ("labels.id", "'", "not JMESPath at character 1"),
     ("labels.label", "a b", "not JMESPath at character 3"),
 ]

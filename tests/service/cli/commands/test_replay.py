@@ -161,7 +161,7 @@ def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
         capture_output=True,
         check=True,
     )
-    told = [line for line in ran.stderr.decode().splitlines() if "spelled" in line]
+    told = [line for line in ran.stderr.decode().splitlines() if "spelling" in line]
     assert told == [
         "events.features: amont: not found in the first 5 records: check the spelling",
         "events.derive: part: not found in the first 5 records: check the spelling",
