@@ -11,7 +11,7 @@
      ├─ NoSuchModel               a question about a partition that is not served here
      ├─ ModelBusy                 a question that came while the model was learning
      ├─ IdTaken                   an event with an id that another event has
-     ├─ TooFarBehind              an event or a label that came while too many waited
+     ├─ TooManyWaiting              an event or a label that came while too many waited
      ├─ PartitionMoved            an event or a label whose partition is not served here any more
      ├─ PartitionElsewhere        an event or a label whose partition another process has
      ├─ AppendUnsure              an event or a label that may have been appended, or not
@@ -136,7 +136,7 @@ class IdTaken(ServiceError):
     """Another event came under the id of an event that is to be appended."""
 
 
-class TooFarBehind(ServiceError):
+class TooManyWaiting(ServiceError):
     """Too many records of the partition wait to be processed; the same request may be taken later."""
 
 

@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from service.redaction import one_line, visible
+from service.redaction import escaped, one_line
 
 LogFormat = Literal["auto", "text", "json"]
 """`auto` is text on a terminal and JSON elsewhere."""
@@ -56,7 +56,7 @@ class TextFormatter(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802 - as logging declares it
         """Return the traceback."""
-        return visible(super().formatException(ei))
+        return escaped(super().formatException(ei))
 
 
 def log_to_stderr(level: str, form: LogFormat = "auto") -> None:

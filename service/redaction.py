@@ -25,10 +25,10 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def visible(text: str) -> str:
+def escaped(text: str) -> str:
     r"""Escape the same, but for line breaks and tabs, in such a way that JSON stays the same JSON.
 
-    >>> visible("née\n\x1b[2J\u202e")
+    >>> escaped("née\n\x1b[2J\u202e")
     'née\n\\u001b[2J\\u202e'
     """
     if text.replace("\n", "").isprintable():

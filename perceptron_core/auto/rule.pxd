@@ -78,7 +78,7 @@ cdef class AutoRule:
     cdef _grow(self, Py_ssize_t number, double w)
 
     @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
-    cdef _judge(self, Py_ssize_t number)
+    cdef _evaluate(self, Py_ssize_t number)
 
     @cython.locals(number=int, speaks=bint, waits=bint)
     cdef bint _join(self) except -1

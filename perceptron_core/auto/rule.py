@@ -288,7 +288,7 @@ class AutoRule:
                 best, highest = number, answer
         return best
 
-    def _judge(self, number: int) -> None:
+    def _evaluate(self, number: int) -> None:
         """Count the mistakes of the candidates on an event of a class, and that of the answer given then."""
         self.n_mistakes += self._decision(GIVEN) != number
         for k in range(GIVEN, self.lead.n):
@@ -328,7 +328,7 @@ class AutoRule:
         self.lead.note(lateness(context, self.n_updates))
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
-        self._judge(number)
+        self._evaluate(number)
         self._mistakes.count(self.ensembles, self.maps.speaks, number, self.lead.discount)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]

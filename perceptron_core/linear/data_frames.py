@@ -130,7 +130,7 @@ def no_row_predicted(self: Any, frame: Any) -> list[Any]:  # noqa: ARG001
     return []
 
 
-def sound_rows(frame: Any) -> NDArray[np.float64]:
+def valid_rows(frame: Any) -> NDArray[np.float64]:
     """Return the rows before the first with a value that is refused, as a matrix.
 
     None of them, if a column holds anything but numbers and booleans.
@@ -190,7 +190,7 @@ def _each(
 
 def learn_leading(rule: LinearRule, frame: Any, labels: list[Any], weights: list[Any]) -> int:
     """Learn the leading rows; return their number."""
-    matrix = sound_rows(frame)
+    matrix = valid_rows(frame)
     signs = signs_of(labels[: len(matrix)])
     sizes = weights_of(weights[: len(signs)])
     if len(sizes):
@@ -213,7 +213,7 @@ def score_leading(rule: LinearRule, frame: Any) -> Doubles:
     """Compute the signed scores of the leading rows."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
-    matrix = sound_rows(frame)
+    matrix = valid_rows(frame)
     scores = np.empty(len(matrix))
     if len(matrix):
         DenseBatch(rule.table, frame.columns, matrix).score(rule, scores)

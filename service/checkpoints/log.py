@@ -263,7 +263,7 @@ def _read_progress(record: Record) -> Progress:
         progress = Progress(**{**fields, "offsets": flat(fields["offsets"])})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(record, "unreadable progress record") from error
-    if not _is_sound(progress):
+    if not _is_valid(progress):
         raise _unreadable(record, "unreadable progress record")
     return progress
 
@@ -282,7 +282,7 @@ def what_is_newer(fields: Mapping[str, Any]) -> str:
     return f"with unknown fields {unknown!r:.50}" if unknown else ""
 
 
-def _is_sound(progress: Progress) -> bool:
+def _is_valid(progress: Progress) -> bool:
     """Return whether the fields of progress have their types, as far as anything depends on them."""
     by_name = (progress.offsets, progress.counts, progress.consumed)
     return (

@@ -114,7 +114,7 @@ def partition_statuses(
 
 def _is_shared(log: CheckpointLog) -> bool:
     """Return whether a log is that of one model over all partitions."""
-    _, snapshot = newest_sound(log)
+    _, snapshot = newest_valid(log)
     return snapshot is not None and bool(snapshot.config_fingerprint.get("share_model"))
 
 
@@ -129,7 +129,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         The input cannot be asked for its end.
 
     """
-    stored, snapshot = newest_sound(log)
+    stored, snapshot = newest_valid(log)
     offsets, counts = last_commit(log, snapshot)
     if snapshot is not None:
         offsets = _unread(transport, offsets, snapshot)
@@ -183,7 +183,7 @@ def _lag(transport: Transport, topic: str, partition: int, offset: int | None = 
     return sum(1 for _ in transport.read(topic, partition, offset, end))
 
 
-def newest_sound(
+def newest_valid(
     log: CheckpointLog, refused: list[tuple[StoredSnapshot, DamagedError]] | None = None
 ) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
     """Return the newest snapshot that can be read, as stored and as it reads; collect those `refused`."""

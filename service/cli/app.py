@@ -90,7 +90,7 @@ class LazyGroup(click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except BrokenPipeError:
-            _let_go_of_stdout()
+            _detach_stdout()
             return None
         return result
 
@@ -119,7 +119,7 @@ class LazyGroup(click.Group):
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            _let_go_of_stdout()
+            _detach_stdout()
             reason = f"{error.filename or 'the output'}: {error.strerror}"
             report_error(reason, hint="free space on its file system")
             code = FAILURE
@@ -133,7 +133,7 @@ def _discard_stderr() -> None:
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - until the process ends
 
 
-def _let_go_of_stdout() -> None:
+def _detach_stdout() -> None:
     """Keep Python, which flushes stdout once more at exit, from failing a second time."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -14,7 +14,7 @@ import click
 
 from service.errors import FAILURE, ServiceError
 from service.logs import logs_json
-from service.redaction import one_line, visible
+from service.redaction import escaped, one_line
 
 _log = logging.getLogger(__name__)
 _kept: list[TextIO | None] = []
@@ -43,7 +43,7 @@ def stdout_for_results() -> Iterator[None]:
 def echo(text: str, *, err: bool = False) -> None:
     """Print text, of one or several lines, or JSON. Raises `ServiceError` if stdout is closed."""
     stdout = None if err else open_stdout()
-    click.echo(visible(text), file=stdout if _kept else None, err=err)
+    click.echo(escaped(text), file=stdout if _kept else None, err=err)
 
 
 def echo_result(output: str, result: object, text: Callable[[], str]) -> None:

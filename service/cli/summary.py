@@ -116,7 +116,7 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
 
 
 def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lay out the fields of the `ClassFigures` of each class, at most of the most common ones."""
+    """Lay out the fields of the `ClassMetrics` of each class, at most of the most common ones."""
     majority = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
     rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(majority)]
     left_out = len(classes) - len(rows)

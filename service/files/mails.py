@@ -40,7 +40,7 @@ def mail_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
 
 def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
     """Yield the mails, each with the number of its first line."""
-    mail, begins, is_behind_blank, waiting = bytearray(), 0, True, b""
+    mail, begins, follows_blank, waiting = bytearray(), 0, True, b""
     for line in chain(lines, [b""]):
         if waiting and _HEADER.match(line):
             if begins:
@@ -49,13 +49,13 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
         elif len(mail) <= MOST_MAIL_BYTES:
             mail += waiting
         waiting = b""
-        if is_behind_blank and line.startswith(_SEPARATOR):
+        if follows_blank and line.startswith(_SEPARATOR):
             waiting = line
         elif not begins and (mail or line.strip()):
             raise DamagedFile("not a mailbox: expected a first line 'From …' and a header")
         elif begins and len(mail) <= MOST_MAIL_BYTES:
             mail += line
-        is_behind_blank = line.isspace()
+        follows_blank = line.isspace()
     if begins:
         yield begins, bytes(mail)
 

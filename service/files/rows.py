@@ -225,7 +225,7 @@ _MOST_LOOKED_AT: Final = 20
 """Texts of a column that may be numbers or times."""
 
 
-class Doubts:
+class DataWarnings:
     """Warns, once for each column, of texts that are numbers, times, or a word among numbers."""
 
     def __init__(self, columns: Columns) -> None:
@@ -247,13 +247,13 @@ class Doubts:
             self._looks[name] = _MOST_LOOKED_AT
             return
         self._looks[name] = self._looks.get(name, 0) + 1
-        found, hint = self._doubt(name, text)
+        found, hint = self._warning(name, text)
         if found:
             self._looks[name] = _MOST_LOOKED_AT
             what = f"the column {name!r} has {found}, such as {text!r:.50}: each text becomes a category"
             self._columns.warn(what, f"{hint}; to exclude it: {leaving_out(name)}")
 
-    def _doubt(self, name: str, text: str) -> tuple[str, str]:
+    def _warning(self, name: str, text: str) -> tuple[str, str]:
         """Return what a text is that it should not be, and what to do; two empty texts if it is none."""
         mapping = self._columns.mapping
         if mapping and text in mapping.missing:
@@ -282,7 +282,7 @@ class _Cells:
         self._columns = columns
         self._value, self._text = value, text
         self._unread: set[str] = set()
-        self._doubts = Doubts(columns)
+        self._doubts = DataWarnings(columns)
 
     def value(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
         """Return what a cell says; None where there is none. Raises ValueError."""

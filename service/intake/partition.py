@@ -11,7 +11,14 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, ServiceError, TooFarBehind
+from service.errors import (
+    AppendUnsure,
+    IdTaken,
+    MessageTooLarge,
+    PartitionMoved,
+    ServiceError,
+    TooManyWaiting,
+)
 from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.labels import Vocabulary
@@ -80,28 +87,28 @@ class PartitionIntake:
         return len(self._undecided) + self._n_appending
 
     def submit(self, tickets: Iterable[Ticket], max_open: int) -> None:
-        """Accept records until `max_open` submissions are open; refuse those behind.
+        """Accept records until `max_open` submissions are open; refuse those after them.
 
         Each is appended once it is certain that it is not there. Where the append of a line is not confirmed,
         none of those after it is appended: so that their order is kept when the body is sent again.
         """
-        behind: TooFarBehind | None = None
+        error: TooManyWaiting | None = None
         with self._changed:
             for ticket in tickets:
-                if behind is None and self.n_open >= max_open:
-                    behind = self.behind(0, max_open)
-                if behind is None:
+                if error is None and self.n_open >= max_open:
+                    error = self.backlog_error(0, max_open)
+                if error is None:
                     self._take(ticket)
                 else:
-                    ticket.note_appended(behind)
+                    ticket.note_appended(error)
             self._changed.notify_all()
 
-    def behind(self, waiting: int, max_open: int) -> TooFarBehind | None:
+    def backlog_error(self, waiting: int, max_open: int) -> TooManyWaiting | None:
         """Return the error that refuses a submission while so many records, or submissions, wait."""
         waiting = max(waiting, self.n_open)
         if waiting < max_open:
             return None
-        return TooFarBehind(
+        return TooManyWaiting(
             f"partition {self.partition}: {waiting} records are waiting to be processed",
             hint="send it again later, or raise http_max_lag",
         )

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from service.messages.labels import TrueLabel, Vocabulary
 from service.partition.examples import LearnedExamples
-from service.partition.parts.quality import class_figures
+from service.partition.parts.quality import class_metrics
 from service.partition.processor import Processor
 
 GOALS: Final = ("precision", "recall", "false_positive_rate")
@@ -185,7 +185,7 @@ class Evaluation:
     def classes(self) -> dict[str, dict[str, Any]]:
         """Return how each class is notified from the others."""
         cells = {(self._name(t), self._name(p)): count for (t, p), count in self._confusion.items()}
-        return {name: figures._asdict() for name, figures in class_figures(cells).items()}
+        return {name: figures._asdict() for name, figures in class_metrics(cells).items()}
 
     def baselines(self) -> dict[str, dict[str, Any]]:
         """Judge two predictors that need no features: the majority class, and the label before.

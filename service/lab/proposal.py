@@ -468,13 +468,13 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
     tables: dict[str, list[str]] = {"": [], "labels": [], "events": []}
     for name, (value, why) in proposal.settings.items():
         table, _, key = name.rpartition(".")
-        tables[table].append(f"{key} = {_value(value)}{_behind(why)}")
+        tables[table].append(f"{key} = {_value(value)}{_comment_after(why)}")
     yield from tables.pop("")
     for table, lines in tables.items():
         yield from ["", f"[{table}]", *lines] if lines else []
     for name, roles in _LISTS.items():
         if rows := proposal.of(*roles):
-            listed = [(row.role, f"  {_value(row.entry)},{_behind(row.why)}") for row in rows]
+            listed = [(row.role, f"  {_value(row.entry)},{_comment_after(row.why)}") for row in rows]
             yield f"{name} = ["
             yield from (_comment(line) if role == _LEAK else line for role, line in listed)
             yield "]"
@@ -489,7 +489,7 @@ def _value(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _behind(why: str) -> str:
+def _comment_after(why: str) -> str:
     return f"  {_comment(why)}" if why else ""
 
 

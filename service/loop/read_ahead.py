@@ -45,7 +45,7 @@ class KeptState(NamedTuple):
         """Return what to keep; None where what follows may be learned otherwise than this process would."""
         if restored.settings_changed or restored.losses or not log.snapshots:
             return None
-        made_with = fingerprint(settings) | restored.beside_settings
+        made_with = fingerprint(settings) | restored.fingerprint_extras
         snapshot = Snapshot(
             restored.sequence, restored.offsets, made_with, {"arithmetic": ARITHMETIC}, restored.topic_ids
         )
@@ -146,10 +146,10 @@ class ReadAhead(ReadStream):
             each: state for each, state in kept.items() if each in logs and state.lies_in(*logs[each])
         }
         starts = {each: state.next_offset for each, state in self.kept.items()}
-        self._records = self._read_together(
+        self._records = self._read_partitions(
             self._log, {each: (starts.get(each, first), end) for each, (first, end) in logs.items()}
         )
-        self.logs = dict(self._sound_logs(settings))
+        self.logs = dict(self._valid_logs(settings))
         self._inputs: dict[str, dict[int, Range]] = {topic: {} for topic in input_topics(settings)}
         for each, log in self.logs.items():
             for (topic, partition), found in self._replayed(each, log, places[each]).items():
@@ -157,10 +157,10 @@ class ReadAhead(ReadStream):
         self._input_records = {
             (topic, partition): records
             for topic, ranges in self._inputs.items()
-            for partition, records in self._read_together(topic, ranges).items()
+            for partition, records in self._read_partitions(topic, ranges).items()
         }
 
-    def _read_together(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
+    def _read_partitions(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
         """Return the records of several partitions; of none, if they are large together."""
         found: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
@@ -168,14 +168,14 @@ class ReadAhead(ReadStream):
             partition: (max(start, self._bounds[topic, partition][0]), end)
             for partition, (start, end) in ranges.items()
         }
-        for record in self._stream.read_together(topic, there):
+        for record in self._stream.read_partitions(topic, there):
             n_bytes += len(record.value or b"")
             if n_bytes > _MOST_BYTES and len(ranges) > 1:
                 return {}
             found[record.partition].append(record)
         return found
 
-    def _sound_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
+    def _valid_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
         """Yield the logs that can be read; who asks for another one is notified why it cannot."""
         for task, state in [*self.kept.items()]:
             first_offset = self._bounds[self._log, task][0]

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from service.checkpoints.config_fingerprint import earlier_settings
 from service.checkpoints.log import read_log
-from service.checkpoints.status import last_commit, newest_sound
+from service.checkpoints.status import last_commit, newest_valid
 from service.errors import CheckpointError
 from service.loop.bootstrap import Bootstrap
 from service.loop.context import Context
@@ -63,7 +63,7 @@ def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapp
     """
     topic = settings.checkpoints_topic
     log = read_log(stream.read(topic, task), settings.group)
-    _, snapshot = newest_sound(log)
+    _, snapshot = newest_valid(log)
     if snapshot is None and log.snapshots and not log.progress:
         raise CheckpointError(
             f"{topic}[{task}]: unreadable checkpoint, and no committed offsets of {settings.group!r}",
@@ -77,7 +77,7 @@ def _earlier(
 ) -> Sequence[Mapping[str, Any]]:
     """Return which settings held before these offsets, as far as a log tells that may be beyond repair."""
     with suppress(CheckpointError):
-        _, snapshot = newest_sound(read_log(stream.read(settings.checkpoints_topic, task), settings.group))
+        _, snapshot = newest_valid(read_log(stream.read(settings.checkpoints_topic, task), settings.group))
         if snapshot is not None:
             return earlier_settings(snapshot.config_fingerprint, settings, offsets)
     return ()

@@ -36,7 +36,7 @@ from service.checkpoints.losses import (
     warn_of_predictions,
 )
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
-from service.checkpoints.status import newest_sound
+from service.checkpoints.status import newest_valid
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.forms import check_form
@@ -86,7 +86,7 @@ class Restored:
     """Of the input topics, as far as they have any."""
 
     @property
-    def beside_settings(self) -> dict[str, Any]:
+    def fingerprint_extras(self) -> dict[str, Any]:
         """What the snapshots to come name alongside the settings."""
         found = {EARLIER: self.earlier, ORIGIN: self.began}
         return {name: value for name, value in found.items() if value}
@@ -150,7 +150,7 @@ def _resume(
 ) -> Restored:
     """Resume after the last commit."""
     place = f"{settings.checkpoints_topic}[{partition}]"
-    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_sound(log, place)
+    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, place)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
@@ -238,9 +238,9 @@ def _begin(
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
 
 
-def _newest_sound(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:
+def _newest_valid(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:
     refused: list[tuple[StoredSnapshot, DamagedError]] = []
-    stored, snapshot = newest_sound(log, refused)
+    stored, snapshot = newest_valid(log, refused)
     for each, error in refused:
         _log.error(
             "%s@%d: snapshot rejected: %s; trying the preceding snapshot", place, each.first_offset, error
@@ -279,7 +279,7 @@ def _replay(
     lacking = {topic: n - processor.counters.consumed.get(topic, 0) for topic, n in last.consumed.items()}
     missing = {topic: count for topic, count in lacking.items() if count > 0}
     if missing:
-        processor.counters.go_on_from(last.counts)
+        processor.counters.continue_from(last.counts)
     else:
         _check_counts(processor, last, where)
     return unlearned_losses(snapshot.offsets, last.offsets, missing)

@@ -194,7 +194,7 @@ class Snapshots:
 
     def __init__(self, context: Context, address: Address, restored: Restored) -> None:
         self.sequence = restored.snapshot_sequence
-        self._beside_settings = restored.beside_settings
+        self._fingerprint_extras = restored.fingerprint_extras
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
         """Where the kept whole ones begin, oldest first."""
@@ -256,7 +256,7 @@ class Snapshots:
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
-        made_with = fingerprint(self._settings) | self._beside_settings
+        made_with = fingerprint(self._settings) | self._fingerprint_extras
         chain, state = self._copy(processor)
         if state.size_bytes > most_bytes:
             return

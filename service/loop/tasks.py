@@ -87,7 +87,7 @@ class Failures:
         self._refused[partition] += 1
         return self._refused[partition] <= _SHORT_AFTER
 
-    def cuts_letters(self, partition: int) -> bool:
+    def cuts_dead_letters(self, partition: int) -> bool:
         """Return whether dead letters are to be cut, as they may be what was refused."""
         return self._refused[partition] >= _SHORT_AFTER
 
@@ -295,7 +295,7 @@ class Tasks:
         begun = []
         for number in [each for each, due in self._waiting.items() if due <= now]:
             if number in self.running:
-                self._go_on(number, partial(self.running.__getitem__, number))
+                self._continue_task(number, partial(self.running.__getitem__, number))
             elif number not in self._openings and (opening := self._begun(number)) is not None:
                 begun.append(opening)
         self._restorer.restore(begun)
@@ -303,7 +303,7 @@ class Tasks:
             if opening.found.done():
                 del self._openings[number]
                 self._report()
-                self._go_on(number, partial(self._task, opening))
+                self._continue_task(number, partial(self._task, opening))
         self._send_restored()
         self._keep_others()
 
@@ -320,7 +320,7 @@ class Tasks:
         opening = Opening(
             number,
             TaskWriter(writers, self._context.health),
-            _SHORT if self._failures.cuts_letters(number) else NO_LIMIT,
+            _SHORT if self._failures.cuts_dead_letters(number) else NO_LIMIT,
             self._clock.monotonic(),
         )
         self._openings[number] = opening
@@ -353,7 +353,7 @@ class Tasks:
             processor.schemas.note_defect = context.metrics.format_defects.inc
         return task
 
-    def _go_on(self, number: int, task_of: Callable[[], Task]) -> None:
+    def _continue_task(self, number: int, task_of: Callable[[], Task]) -> None:
         """Let the records of a task come; on a passing error, open it later."""
         task = None
         try:

@@ -64,7 +64,7 @@ class Decoder:
         self.vectors = None if events is None else events.vectors
 
     @property
-    def has_own_schema(self) -> bool:
+    def has_native_schema(self) -> bool:
         """Whether all records have the native schema."""
         return self._events is None and self._labels is None
 

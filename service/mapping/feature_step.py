@@ -442,9 +442,13 @@ class Vectors:
                     features.name_chars = name_chars
                     return None
                 vectors.append(vector)
-        return VectorFeatures(features.found, self._together(names), tuple(vectors)) if any(vectors) else None
+        return (
+            VectorFeatures(features.found, self._concatenated(names), tuple(vectors))
+            if any(vectors)
+            else None
+        )
 
-    def _together(self, names: list[VectorNames]) -> VectorNames:
+    def _concatenated(self, names: list[VectorNames]) -> VectorNames:
         if len(names) == 1:
             return names[0]
         if self._several[0] != names:

@@ -40,7 +40,7 @@ def text_of_html(html: str) -> str:
             pieces.append("<")
             at = start + 1
             continue
-        at = _behind(html, "-->" if opening[1] else ">", opening.end())
+        at = _index_after(html, "-->" if opening[1] else ">", opening.end())
         name = (opening[2] or "").lower()
         if name not in _WITHIN_WORDS:
             pieces.append(" ")
@@ -50,7 +50,7 @@ def text_of_html(html: str) -> str:
     return " ".join(unescape("".join([*pieces, html[at:]])).split())
 
 
-def _behind(html: str, end: str, start: int) -> int:
+def _index_after(html: str, end: str, start: int) -> int:
     found = html.find(end, start)
     return len(html) if found < 0 else found + len(end)
 

@@ -35,7 +35,7 @@ cdef class VectorNames:
     cpdef bint are_new(self, dict features) except -1
 
     @cython.locals(first=tuple, joined=tuple)
-    cpdef tuple behind(self, dict features)
+    cpdef tuple followed_by(self, dict features)
 
 
 cdef class VectorFeatures(FeatureArray):

@@ -64,7 +64,7 @@ class VectorNames:
         """Return whether no feature has one of the names."""
         return self._set.isdisjoint(features)
 
-    def behind(self, features: dict[str, Any]) -> tuple[str, ...] | None:
+    def followed_by(self, features: dict[str, Any]) -> tuple[str, ...] | None:
         """Return the names of features and these, mostly the same object; None if two are alike."""
         first = tuple(features)
         joined = self._joined.get(first)
@@ -327,7 +327,7 @@ class FeatureExtractor:
         if not _are_doubles(first):
             first = _as_numbers(first, ())
         if not self._mask:
-            names = shared.behind(first)
+            names = shared.followed_by(first)
             if names is None or (last and not last.keys().isdisjoint(names)):
                 return None
             names += tuple(last)

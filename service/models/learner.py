@@ -122,7 +122,7 @@ class Learner(ABC):
 
         A model with probabilities that cannot undo learns it with 1 − p² of the weight w, where p is
         the probability of the other classes; a label that says one of these is learned with 1 + p of it
-        (`learn_beside`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
+        (`learn_additional`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
 
         References
         ----------
@@ -135,7 +135,7 @@ class Learner(ABC):
         p = self.probability_of_others(x, truth)
         return self.learn(x, truth, memo, w * (1.0 - p * p))
 
-    def learn_beside(self, x: X, truth: TrueLabel, other: TrueLabel, w: float = 1.0) -> object:
+    def learn_additional(self, x: X, truth: TrueLabel, other: TrueLabel, w: float = 1.0) -> object:
         """Learn an example that was learned provisionally as one of the `other` class as one more."""
         if not self.weighs:
             return self.learn(x, truth, b"", w)

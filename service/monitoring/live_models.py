@@ -40,7 +40,7 @@ from service.stream.protocol import Output, Record
 
 
 class Turns:
-    """A lock for a long time, which its holder leaves to a thread that waits for it at each `give_way`.
+    """A lock held for a long time; at each `yield_to_threads` its holder leaves it to a waiting thread.
 
     The holder enters it as a context; others `acquire` and `release` it for a short time.
     """

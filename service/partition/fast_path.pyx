@@ -20,7 +20,7 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.partition.limits import give_way
+from service.partition.limits import yield_to_threads
 
 cdef enum:
     TURN = 64  # records: tenths of a millisecond
@@ -90,7 +90,7 @@ cdef class FastPath:
                 break
             place += 1
             if not place % TURN:
-                give_way()
+                yield_to_threads()
         return place
 
     cdef bint _process(self, Py_ssize_t place) except -1:

@@ -219,7 +219,7 @@ class LabelLearner:
         if example.truth is not None and not example.is_provisional and before != self.join.truth_on_timeout:
             return None
         if not example.early_weight:
-            return (learner.learn_beside(x, truth, before, w),)
+            return (learner.learn_additional(x, truth, before, w),)
         if self.takes_weights and learner.has_log_odds:
             p = learner.probability_of_others(x, before)
             beside = self.weigh(before, example.weight * example.early_weight) * p

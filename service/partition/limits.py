@@ -16,7 +16,7 @@ leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("lea
 """Leaves the lock that this thread holds for a batch to those who wait for it, and takes it back."""
 
 
-def give_way() -> None:
+def yield_to_threads() -> None:
     """Let a thread that waits for the GIL have it, and one that waits for the lock of this batch.
 
     The interpreter sees to the first when a Python function begins, so this one is never compiled. Compiled

@@ -26,7 +26,7 @@ from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
-from service.partition.limits import TimeBounds, give_way
+from service.partition.limits import TimeBounds, yield_to_threads
 from service.partition.parts.counters import Counters
 from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
 from service.partition.parts.part import Part
@@ -161,7 +161,7 @@ class Processor:
                 outputs.append(letter)
             place += 1
             if not place % 64:  # tenths of a millisecond
-                give_way()
+                yield_to_threads()
         if fast_path is not None:
             self._n_predictions += fast_path.end()
         self._observe(batch, learned, outputs)
@@ -330,7 +330,7 @@ def fast_path(
     """Return what processes the records of the common case; None where nothing is common."""
     is_common = (
         type(decoder) is Decoder
-        and decoder.has_own_schema
+        and decoder.has_native_schema
         and not decoder.vocabulary.is_by_name
         and isinstance(extractor, FeatureExtractor)
         and learner.rule is not None

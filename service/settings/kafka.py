@@ -46,7 +46,7 @@ class KafkaSettings(Table):
     """Password of the client's private key."""
 
     @model_validator(mode="after")
-    def _check_together(self) -> KafkaSettings:
+    def _check_layers(self) -> KafkaSettings:
         protocol, layers = self.security_protocol, self.security_protocol.split("_")
         for needed in ("sasl_mechanism", "sasl_username") if "SASL" in layers else ():
             if not getattr(self, needed):

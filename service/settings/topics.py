@@ -73,7 +73,7 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
     for topic, count in (dict.fromkeys(others, partitions) | kept).items():
         _grow(transport, settings, topic, count)
     if settings.share_model:
-        _check_alone(transport, settings)
+        _check_one_partition(transport, settings)
     for topic in gone:
         _log.warning(
             "topic %r did not exist, although %r does: it starts empty, and its former records are lost",
@@ -96,7 +96,7 @@ def _ensure_input(transport: Transport, settings: Settings, topic: str, partitio
         raise TopicMissing(str(error), hint=f"{meant}{why}; or create it with --create-topics all") from None
 
 
-def _check_alone(transport: Transport, settings: Settings) -> None:
+def _check_one_partition(transport: Transport, settings: Settings) -> None:
     """Refuse a checkpoints topic with several partitions: one of them says who has all partitions."""
     topic = settings.checkpoints_topic
     if (found := transport.partition_count(topic)) > 1:

@@ -30,7 +30,7 @@ __all__ = [
     "TopicPartition",
     "Transport",
     "Writer",
-    "check_read_together",
+    "check_copartitioned",
     "topics_of",
 ]
 
@@ -270,7 +270,7 @@ class Transport(ReadStream, Protocol):
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record whose time is this or later; the end where there is none."""
 
-    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+    def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the committed records of several partitions, each from its start to its end (exclusive).
 
         Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
@@ -344,7 +344,7 @@ def topics_of(outputs: Iterable[Output]) -> set[str]:
     return set(outputs.topics) if isinstance(outputs, OutputBatch) else {output.topic for output in outputs}
 
 
-def check_read_together(partitions: Mapping[str, int]) -> None:
+def check_copartitioned(partitions: Mapping[str, int]) -> None:
     """Raise `ConfigurationError` unless topics, the leading one first, have the same number of partitions."""
     leading, expected = next(iter(partitions.items()))
     for topic, count in partitions.items():

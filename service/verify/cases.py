@@ -1,4 +1,4 @@
-"""Judge the records of one id: its events and labels, and the predictions and outcomes that were written."""
+"""Check the records of one id: its events and labels, and the predictions and outcomes that were written."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Case:
         """The events that have an outcome."""
 
     def check(self) -> None:
-        """Judge them."""
+        """Check them."""
         for event, found in self._aligned():
             if event is not None and found is not None:
                 self._prediction_of[event.number] = found
@@ -135,7 +135,7 @@ class Case:
             if event.labels_first is not None and first is not None:
                 is_mistake = first.answer.predicted != event.labels_first
                 self._ledger.compare(event, is_mistake=is_mistake)
-        self._judge_outcomes()
+        self._check_outcomes()
 
     def _say(self, fault: Fault, place: RecordPosition, message: str) -> None:
         self._ledger.say(fault, place, message, self._id)
@@ -181,7 +181,7 @@ class Case:
             message = f"its truth is {answer.truth}, that of the event {event.place} was {names}"
             self._say(Fault.WRONG, found.place, message)
 
-    def _judge_outcomes(self) -> None:
+    def _check_outcomes(self) -> None:
         left, missing = [*self._outcomes], list[Label]()
         for label in self._labels:
             event = None if label.event is None else self._event_of[label.event]
@@ -195,7 +195,7 @@ class Case:
             elif prediction and (self._known.is_exact or prediction.answer.truth is None):
                 missing.append(label)
         for found in left:
-            self._judge_left(found, missing)
+            self._check_left(found, missing)
         for label in missing:
             message = (
                 f"this label did not produce an outcome of event {self._event_of[label.event or 0].place}"
@@ -223,8 +223,8 @@ class Case:
         if prediction and prediction.place[:2] == found.place[:2] and found.place < prediction.place:
             self._say(Fault.OUT_OF_ORDER, found.place, f"it precedes its prediction {prediction.place}")
 
-    def _judge_left(self, found: Found, missing: list[Label]) -> None:
-        """Judge an outcome that no label makes if events were kept for as long as the settings say."""
+    def _check_left(self, found: Found, missing: list[Label]) -> None:
+        """Check an outcome that no label makes if events were kept for as long as the settings say."""
         known, events = self._known, self._events
         for event in () if known.is_exact else events:
             label = next((each for each in self._labels if self._fits(found, event, each)), None)

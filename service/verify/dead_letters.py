@@ -68,7 +68,7 @@ class DeadLetters:
         self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
         self.n_lacking = 0
         """Refused records without a dead letter, which may be deleted."""
-        database.execute("CREATE TABLE dead_letters (topic, part INT, at INT, is_judged INT, fields BLOB)")
+        database.execute("CREATE TABLE dead_letters (topic, part INT, at INT, is_checked INT, fields BLOB)")
         database.execute("CREATE INDEX by_source ON dead_letters (topic, part, at)")
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
@@ -101,7 +101,7 @@ class DeadLetters:
         """
         source = RecordPosition.of(record)
         self._database.execute(
-            "UPDATE dead_letters SET is_judged = 1 WHERE topic = ? AND part = ? AND at = ?", source
+            "UPDATE dead_letters SET is_checked = 1 WHERE topic = ? AND part = ? AND at = ?", source
         )
         for dead_letter in dead_letters:
             for message in dead_letter.contradictions(record, reason):
@@ -124,7 +124,7 @@ class DeadLetters:
         """
         n_new = 0
         for *source, fields in self._database.execute(
-            "SELECT topic, part, at, fields FROM dead_letters WHERE NOT is_judged ORDER BY rowid"
+            "SELECT topic, part, at, fields FROM dead_letters WHERE NOT is_checked ORDER BY rowid"
         ):
             dead_letter, place, offset = _dead_letter(fields), (source[0], source[1]), source[2]
             is_after = offset >= ends.get(place, 0)

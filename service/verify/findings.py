@@ -101,7 +101,7 @@ class Report:
     """Input records that a filter has left out."""
     progress_records: int = 0
     snapshots: int = 0
-    not_yet_judged: int = 0
+    not_yet_evaluated: int = 0
     """Answers that were committed while this ran."""
     unread: dict[str, int] = field(default_factory=dict)
     """Offsets after the last commit, by partition, that the group has yet to process."""

@@ -130,19 +130,19 @@ class Ledger:
         self._insert("unasked", *found.place[1:], found.is_new, answer.kind, answer.event_id.encode(), event)
 
     def check(self) -> None:
-        """Judge the records of each id; then what is left over, and the order."""
+        """Check the records of each id; then what is left over, and the order."""
         rows = self._database.execute("SELECT id, side, fields FROM entries ORDER BY id, side, rowid")
         for key, group in groupby(rows, itemgetter(0)):
             sides: defaultdict[str, list[Any]] = defaultdict(list)
             for _, side, (place, *fields) in ((key, side, unpack(packed)) for key, side, packed in group):
                 sides[side].append((RecordPosition(*place), *fields))
-            self._judge_id(key.decode(), sides)
+            self._check_records_of(key.decode(), sides)
         firsts = self._firsts()
         self.is_mixed |= any(task != q for task, q in firsts)
-        self._judge_unanswered(firsts)
-        self._judge_unasked(firsts)
-        self._judge_order()
-        self._judge_partitions(firsts)
+        self._check_unanswered(firsts)
+        self._check_unasked(firsts)
+        self._check_order()
+        self._check_partitions(firsts)
         for number, what in (
             (self._n_shared, "event ids in several partitions"),
             (self._n_without_prediction, "events whose predictions are deleted"),
@@ -150,8 +150,8 @@ class Ledger:
         ):
             self._stream.report.notes += [f"{number} {what}"] * bool(number)
 
-    def _judge_id(self, event_id: str, sides: Mapping[str, Sequence[Any]]) -> None:
-        """Judge the records of an id, if they belong to one task."""
+    def _check_records_of(self, event_id: str, sides: Mapping[str, Sequence[Any]]) -> None:
+        """Check the records of an id, if they belong to one task."""
         events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
         labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
         predictions, outcomes = (
@@ -177,8 +177,8 @@ class Ledger:
         )
         return {(task, q): (number, at) for task, q, number, at in rows}
 
-    def _judge_unanswered(self, firsts: _Firsts) -> None:
-        """Judge events without a prediction, which may be deleted: then it lay before all that are left."""
+    def _check_unanswered(self, firsts: _Firsts) -> None:
+        """Check events without a prediction, which may be deleted: then it lay before all that are left."""
         for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
             own = {task, partition_for_key(key, self._n_partitions)}
             lanes = self.deleted if self.is_mixed else self.deleted & own
@@ -188,8 +188,8 @@ class Ledger:
                 message = "missing answer: this event has neither a prediction nor a dead letter"
                 self.say(Fault.MISSING, RecordPosition(*place), message, key.decode())
 
-    def _judge_unasked(self, firsts: _Firsts) -> None:
-        """Judge answers without an event, which may be deleted: then they lie before all others."""
+    def _check_unasked(self, firsts: _Firsts) -> None:
+        """Check answers without an event, which may be deleted: then they lie before all others."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
             is_before = any(
@@ -198,7 +198,7 @@ class Ledger:
                 if n == q or n not in seen or self.is_mixed  # where nothing is left, any may have
             )
             if is_new:
-                self._stream.report.not_yet_judged += 1
+                self._stream.report.not_yet_evaluated += 1
             elif is_before if what == "prediction" else not is_exact:
                 self._n_without_event += 1
             else:
@@ -206,7 +206,7 @@ class Ledger:
                 message = f"duplicate {what} of event {event}" if event else f"{what} without an event"
                 self.say(fault, RecordPosition(self._topic, q, at), message, key.decode())
 
-    def _judge_order(self) -> None:
+    def _check_order(self) -> None:
         """Check that answers lie in the order of the records that they are of."""
         last: defaultdict[tuple[int, int, bool, str], int] = defaultdict(int)
         rows = self._all(
@@ -224,7 +224,7 @@ class Ledger:
                 self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
             last[*lane, source] = max(number, last[*lane, source])
 
-    def _judge_partitions(self, firsts: _Firsts) -> None:
+    def _check_partitions(self, firsts: _Firsts) -> None:
         """Check that answers lie where their ids belong: by now, or among fewer partitions before.
 
         Partitions are only added: an answer by fewer of them comes before all that needs more.

@@ -99,7 +99,7 @@ def _verified(stream: Stream) -> Report:
         starts = {place: at for task in tasks for place, at in task.starts.items()}
         ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.known.values()):
-            stream.report.not_yet_judged += dead_letters.check_others(starts, ends)
+            stream.report.not_yet_evaluated += dead_letters.check_others(starts, ends)
     if dead_letters.n_lacking:
         stream.report.notes.append(f"{dead_letters.n_lacking} dead letters that may be deleted")
     return stream.report

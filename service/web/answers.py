@@ -25,7 +25,7 @@ from service.errors import (
     NoSuchModel,
     PartitionElsewhere,
     ServiceError,
-    TooFarBehind,
+    TooManyWaiting,
     pydantic_sentence,
 )
 from service.messages.labels import LabelValue
@@ -48,7 +48,7 @@ _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     IdTaken: HTTPStatus.CONFLICT,
     MessageTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
-    TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
+    TooManyWaiting: HTTPStatus.TOO_MANY_REQUESTS,
     UnsupportedBody: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 }
 _UNREADABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -254,7 +254,7 @@ class ModelDescription(Answered):
     """Null of a model that the theorem is not about."""
 
 
-class DecisionFigures(Answered):
+class DecisionMetrics(Answered):
     """What came, or would have come, of a decision; null where it is not known."""
 
     class_: LabelValue = Field(alias="class")
@@ -269,7 +269,7 @@ class DecisionFigures(Answered):
     """Share of the other events that were decided."""
 
 
-class DecisionTaken(DecisionFigures):
+class DecisionTaken(DecisionMetrics):
     """A decision since the beginning."""
 
     name: str
@@ -285,7 +285,7 @@ class DecisionTaken(DecisionFigures):
     """Whether the `max_rate` of the present period is spent."""
 
 
-class ThresholdRow(DecisionFigures):
+class ThresholdRow(DecisionMetrics):
     """What a threshold would have come to on recent labels."""
 
     decided_per_day: float | None

@@ -237,8 +237,8 @@ class Inputs:
         n_partitions, intake = self.live.n_partitions, self.live.intakes.get(partition)
         if intake is not None and n_partitions:
             waiting, limit = self.metrics.lag_of(partition) or 0, self.settings.http_max_lag
-            if (behind := intake.behind(waiting, limit)) is not None:
-                raise behind
+            if (error := intake.backlog_error(waiting, limit)) is not None:
+                raise error
             return intake
         if self.health.state is not State.READY:
             raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")

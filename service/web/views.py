@@ -107,7 +107,7 @@ class Window:
             **described,
             "model": described["kind"],
             **self._row(model),
-            "doubt": self._doubt(published),
+            "data_warning": self._warning(published),
             "window": RECENT,
             "history": {name: [getattr(each, name) for each in points] for name in Point._fields},
             "quality": _quality(published),
@@ -122,7 +122,7 @@ class Window:
             "columns": _COLUMNS,
         }
 
-    def _doubt(self, published: Published) -> str:
+    def _warning(self, published: Published) -> str:
         """Say whether what needs no features makes fewer mistakes, and what to do; empty if not."""
         cells, settings = published.counters.confusion.cells, self._settings
         name_of = Vocabulary(settings.classes).name

@@ -69,6 +69,6 @@ def test_a_service_that_runs_is_proved_at_any_moment_and_when_it_has_stopped(str
     assert serve("--exit-at-end").wait() == 0
     report = verified(stream)
     assert report.is_proved, report
-    assert (report.notes, report.not_yet_judged) == ([], 0)
+    assert (report.notes, report.not_yet_evaluated) == ([], 0)
     assert report.predictions + report.outcomes == len(stream.answers())
     assert report.dead_letters == len(stream.records("dead-letters"))

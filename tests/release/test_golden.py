@@ -51,6 +51,6 @@ def test_golden_stream_is_continued_and_verified(folder, run):
 def test_golden_chain_of_linear_model_has_increments(tmp_path):
     golden.write(tmp_path / "golden", "perceptron")
     shown = golden.run("checkpoint", "show", "--broker", f"sqlite:///{tmp_path}/golden/stream.db")
-    parents = [each["goes_on_from"] for each in json.loads(shown)["partitions"][0]["snapshots"]]
+    parents = [each["parent"] for each in json.loads(shown)["partitions"][0]["snapshots"]]
     assert parents[:2] == [None, 0]
     assert None not in parents[1:]

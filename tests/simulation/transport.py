@@ -73,7 +73,7 @@ class SimulatedTransport:
     def bounds_of(self, places):
         return {place: self.bounds(*place) for place in places}
 
-    def read_together(self, topic, ranges):
+    def read_partitions(self, topic, ranges):
         for partition, (start, end) in ranges.items():
             yield from self.read(topic, partition, start, end)
 

@@ -127,7 +127,7 @@ class Life:
         self.member_id = None
         self.is_idle = False
         self.is_told_to_stop = False
-        self._beside = []
+        self._sibling = []
         self._is_beside = False
         """Whether one of these runs: they wait for each other."""
         self.metrics = metrics_of(number)
@@ -144,16 +144,16 @@ class Life:
 
     def run_beside(self, run):
         """Let partitions be restored between two calls of the loop, whichever chance says."""
-        self._beside.append(run)
+        self._sibling.append(run)
 
     def _go_on_beside(self):
-        waiting, self._beside, self._is_beside = self._beside, [], True
+        waiting, self._sibling, self._is_beside = self._sibling, [], True
         try:
             for run in waiting:
                 if self.world.is_calm or self.chance(0.3):
                     run()
                 else:
-                    self._beside.append(run)
+                    self._sibling.append(run)
         finally:
             self._is_beside = False
         if self.is_dead:  # whoever restores is notified of it later, as of any error
@@ -170,7 +170,7 @@ class Life:
         clock.seconds += CALL_SECONDS
         if clock.seconds >= world.next_sent_at:
             world.feed()
-        if self._beside and not self._is_beside:
+        if self._sibling and not self._is_beside:
             self._go_on_beside()
         if world.is_calm:
             return

@@ -16,7 +16,7 @@ from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.config_fingerprint import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
-from service.checkpoints.status import newest_sound, read_logs
+from service.checkpoints.status import newest_valid, read_logs
 from service.cli.commands.training import load_model_file
 from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
@@ -162,7 +162,7 @@ def show(loaded: Loaded) -> None:
 
 
 def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
-    _, newest = newest_sound(log)
+    _, newest = newest_valid(log)
     progress = None
     if log.progress:
         first, last = log.progress[0], log.progress[-1]
@@ -190,7 +190,7 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
     return {
         "sequence": stored.sequence,
         "offset": stored.first_offset,
-        "goes_on_from": stored.before,
+        "parent": stored.before,
         "time": time_text(stored.timestamp_ms),
         "size_bytes": stored.size_bytes,
         "refused": refused,
@@ -266,7 +266,7 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 
 def _settings_in(log: CheckpointLog) -> dict[str, Any]:
     """Return the settings that the newest valid snapshot names, by dotted name."""
-    _, snapshot = newest_sound(log)
+    _, snapshot = newest_valid(log)
     return {} if snapshot is None else named_settings(snapshot.config_fingerprint)
 
 

@@ -19,7 +19,7 @@ from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Redelivery
 from service.errors import ServiceError, TopicMissing
 from service.messages.dead_letter import DeadLetter
-from service.redaction import one_line, visible
+from service.redaction import escaped, one_line
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded
 from service.stream.protocol import Record, Transport
@@ -57,7 +57,7 @@ def consume_command(*, topic: str, exit_at_end: bool, count: int | None, begin: 
         else:
             positions = dict.fromkeys(chosen, int(begin))
         for record in islice(_records(transport, topic, positions, follow=not exit_at_end), count):
-            stdout.write(visible(record_line(record)).encode() + b"\n")
+            stdout.write(escaped(record_line(record)).encode() + b"\n")
             stdout.flush()
 
 

@@ -293,7 +293,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     if most_confident:
         summary["errors"] = mistakes_as_json(most_confident.found(), settings.classes)
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
-    return _report_doubts(run, settings)
+    return _report_warnings(run, settings)
 
 
 def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: PredictionFile | None) -> None:
@@ -380,7 +380,7 @@ def warn_of_leaks(leaks: Leaks) -> None:
         report_warning(f"{named}: determines the label", hint)
 
 
-def _report_doubts(run: Contender, settings: Settings) -> int:
+def _report_warnings(run: Contender, settings: Settings) -> int:
     """Warn of results that may mislead; return the exit code."""
     counters = run.processor.counters
     last_label = run.evaluation.baselines().get("last_label", {}).get("mistakes")
@@ -490,10 +490,11 @@ def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     shown = {**summaries, **{f"({BASELINES[name]})": each for name, each in baselines.items()}}
     columns = [column for column in _COLUMNS if any(column[1] in each for each in shown.values())]
     rows = [
-        [one_line(name), *(_figure(each, *column[1:]) for column in columns)] for name, each in shown.items()
+        [one_line(name), *(_formatted(each, *column[1:]) for column in columns)]
+        for name, each in shown.items()
     ]
     return table([["model", *(column[0] for column in columns)], *rows])
 
 
-def _figure(summary: Mapping[str, Any], name: str, form: str) -> str:
+def _formatted(summary: Mapping[str, Any], name: str, form: str) -> str:
     return format(summary[name], form) if name in summary else ABSENT

@@ -16,7 +16,7 @@ from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
 from service.errors import FAILURE
 from service.partition.parts.counters import concerns
-from service.partition.parts.quality import class_figures
+from service.partition.parts.quality import class_metrics
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
@@ -60,7 +60,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         topics = input_topics(settings)
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
     _warn_of_unread_topics(loaded, found)
-    classes = {name: each._asdict() for name, each in class_figures(_cells(found)).items()}
+    classes = {name: each._asdict() for name, each in class_metrics(_cells(found)).items()}
     for concern in concerns(_cells(found), str, max(each.model for each in found)):
         report_warning(*concern)
     partitions = [_as_row(each) for each in found]
@@ -174,7 +174,7 @@ def _report_as_json(group: str, found: Report) -> dict[str, Any]:
         "proved": found.is_proved,
         "partitions": found.partitions,
         **{name: getattr(found, name) for name in _counted(found)},
-        "not_yet_judged": found.not_yet_judged,
+        "not_yet_evaluated": found.not_yet_evaluated,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
         "never_verifiable": NOT_VERIFIABLE,
@@ -193,8 +193,8 @@ def _print_report(found: Report) -> None:
         echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
     for note in found.notes:
         echo(one_line(f"not verifiable: {note}"))
-    if found.not_yet_judged:
-        echo(f"not yet evaluated: {count_text(found.not_yet_judged)} records written during the check")
+    if found.not_yet_evaluated:
+        echo(f"not yet evaluated: {count_text(found.not_yet_evaluated)} records written during the check")
     for place, n_offsets in found.unread.items():
         echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
     if found.is_proved:

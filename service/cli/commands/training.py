@@ -46,7 +46,7 @@ from service.models.registry import learner_of, make_learner
 from service.partition.examples import Example as PredictedExample
 from service.partition.examples import LearnedExamples
 from service.partition.parts.counters import data_warnings
-from service.redaction import visible
+from service.redaction import escaped
 from service.settings.load import Loaded, Settings
 
 _HEADER: Final = "     epoch   mistakes    updates  training error"
@@ -291,7 +291,7 @@ def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str
             report("rejected", "yellow", f"{source.place}: {rejection_of_row(message, rejection)}")
         else:
             predicted += 1
-            stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
+            stdout.write(escaped(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
     stdout.flush()
     return predicted, skipped, rejected
 

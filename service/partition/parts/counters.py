@@ -202,7 +202,7 @@ class Counters(Part):
             PartMetric("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
         ]
 
-    def go_on_from(self, counts: Mapping[str, int]) -> None:
+    def continue_from(self, counts: Mapping[str, int]) -> None:
         """Count on from what was committed, where the records that led there are gone."""
         self.predictions, self.labelled, self.mistakes = (
             counts[name] for name in ("predictions", "labelled", "mistakes")

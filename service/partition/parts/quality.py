@@ -319,7 +319,7 @@ class Confusion:
         self.revoked[before, predicted] += 1
 
 
-class ClassFigures(NamedTuple):
+class ClassMetrics(NamedTuple):
     """Figures of one class against all others, 0-1; None where they divide by nothing.
 
     References
@@ -342,10 +342,10 @@ class ClassFigures(NamedTuple):
     matthews_correlation: float | None
 
 
-def class_figures(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, ClassFigures]:
+def class_metrics(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, ClassMetrics]:
     """Return the figures of each class, in the order of the classes, from predictions by (truth, predicted).
 
-    >>> found = class_figures({("ham", "ham"): 8, ("ham", "spam"): 1, ("spam", "spam"): 1})["spam"]
+    >>> found = class_metrics({("ham", "ham"): 8, ("ham", "spam"): 1, ("spam", "spam"): 1})["spam"]
     >>> found.precision, found.recall, found.specificity, found.matthews_correlation
     (0.5, 1.0, 0.888..., 0.666...)
     """
@@ -355,7 +355,7 @@ def class_figures(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, Class
     labels = sorted(truths | predictions, key=str)
     total = truths.total()
     return {
-        label: _figures(cells.get((label, label), 0), truths[label], predictions[label], total)
+        label: _metrics_of(cells.get((label, label), 0), truths[label], predictions[label], total)
         for label in labels
     }
 
@@ -368,10 +368,10 @@ def labels_of(cells: Mapping[tuple[Label, Label], int]) -> Counter[Label]:
     return truths
 
 
-def _figures(hits: int, positives: int, predicted: int, total: int) -> ClassFigures:
+def _metrics_of(hits: int, positives: int, predicted: int, total: int) -> ClassMetrics:
     negatives, rejected = total - positives, total - predicted
     spread = math.sqrt(predicted * positives * negatives * rejected)
-    return ClassFigures(
+    return ClassMetrics(
         positives,
         ratio(hits, predicted),
         ratio(hits, positives),

@@ -32,7 +32,7 @@ from service.stream.protocol import (
     Record,
     RecordLimit,
     TopicPartition,
-    check_read_together,
+    check_copartitioned,
     topics_of,
 )
 
@@ -270,10 +270,10 @@ class KafkaTransport(KafkaTopics):
         """Yield committed records; see `Transport.read`. The transport's `close` ends it."""
         first, present_end = self.bounds(topic, partition)
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
-        return self.read_together(topic, {partition: (start, stop)})
+        return self.read_partitions(topic, {partition: (start, stop)})
 
-    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
-        """Yield the records of several partitions, by one reader; see `Transport.read_together`."""
+    def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, by one reader; see `Transport.read_partitions`."""
         wanted = {partition: bounds for partition, bounds in ranges.items() if bounds[0] < bounds[1]}
         records = self._read(topic, wanted)
         self._reads.add(records)
@@ -334,7 +334,7 @@ class KafkaTransport(KafkaTopics):
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
         """Join `group`; see `Transport.join`."""
-        check_read_together({topic: self.partition_count(topic) for topic in topics})
+        check_copartitioned({topic: self.partition_count(topic) for topic in topics})
         options = replace(self._options, alone=alone)
         member = self._cluster.member(self._cluster, group, topics, assignee, options, self._find_topics)
         self._members.add(member)

@@ -196,7 +196,7 @@ class OpenFiles:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._opened = {suffix: _identity(self._beside(suffix)) for suffix in _SUFFIXES}
+        self._opened = {suffix: _identity(self._sibling(suffix)) for suffix in _SUFFIXES}
         self._next_look = 0.0
         self._lost = ""
 
@@ -212,7 +212,7 @@ class OpenFiles:
         if not self._lost and (at_once or time.monotonic() >= self._next_look):
             self._next_look = time.monotonic() + _LOOK_AT_FILES_SECONDS
             self._lost = next(
-                (str(self._beside(suffix)) for suffix in _SUFFIXES if not self._is_in_place(suffix)), ""
+                (str(self._sibling(suffix)) for suffix in _SUFFIXES if not self._is_in_place(suffix)), ""
             )
         if self._lost:
             raise TransportError(
@@ -229,12 +229,12 @@ class OpenFiles:
         """
         if not self._is_in_place(""):
             return False
-        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._beside("-wal").exists()
+        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._sibling("-wal").exists()
 
     def _is_in_place(self, suffix: str) -> bool:
-        return _identity(self._beside(suffix)) == self._opened[suffix]
+        return _identity(self._sibling(suffix)) == self._opened[suffix]
 
-    def _beside(self, suffix: str) -> Path:
+    def _sibling(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
 
 

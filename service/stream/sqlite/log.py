@@ -166,8 +166,8 @@ class Log:
             ).fetchone()
         return end if found is None else offset_of(found[0])
 
-    def read_together(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
-        """Yield the records of several partitions, one after the other; see `Transport.read_together`."""
+    def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
+        """Yield the records of several partitions, one after the other; see `Transport.read_partitions`."""
         for partition, (start, end) in ranges.items():
             yield from self.read(topic, partition, start, end)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from service.stream.protocol import Assignee, check_read_together
+from service.stream.protocol import Assignee, check_copartitioned
 from service.stream.sqlite.consumer import SqliteConsumer
 from service.stream.sqlite.database import Database
 from service.stream.sqlite.log import Log
@@ -38,7 +38,7 @@ class EmbeddedTransport(Log):
         alone: str = "",  # noqa: ARG002 - a group has one owner here in any case
     ) -> SqliteConsumer:
         """Join `group` as a consumer of `topics`; the first one leads."""
-        check_read_together({topic: self.partition_count(topic) for topic in topics})
+        check_copartitioned({topic: self.partition_count(topic) for topic in topics})
         consumer = SqliteConsumer(self._database, self, group, topics, assignee)
         self._consumers.append(consumer)
         return consumer

@@ -24,8 +24,8 @@ export function showFigures(state) {
   say("recent-error", percent(history.recent_error.at(-1)));
   say("error", percent(state.error));
   say("baseline", percent(history.baseline_error.at(-1)));
-  say("doubt", state.doubt);
-  document.getElementById("doubt").hidden = !state.doubt;
+  say("data-warning", state.data_warning);
+  document.getElementById("data-warning").hidden = !state.data_warning;
   say("predictions", count(counts.predictions));
   say("rate", perSecond === null ? NONE : rate(perSecond));
   say("mistakes", count(counts.mistakes));

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import service.cli
-from service.redaction import one_line, visible
+from service.redaction import escaped, one_line
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 
@@ -121,8 +121,8 @@ def test_errors_show_no_control_characters(perceptron, arguments):
 
 def test_json_stays_the_same_json():
     text = json.dumps({HOSTILE: "\U000e0001é"}, ensure_ascii=False, indent=2)
-    assert json.loads(visible(text)) == json.loads(text)
-    assert visible(text).replace("\n", "").isprintable()
+    assert json.loads(escaped(text)) == json.loads(text)
+    assert escaped(text).replace("\n", "").isprintable()
     assert one_line(HOSTILE).isprintable()
 
 

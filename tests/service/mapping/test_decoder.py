@@ -268,7 +268,7 @@ def test_a_topic_that_is_not_mapped_has_the_own_schema():
     record = Record("labels", 0, 0, 0, None, b'{"id": "7", "label": true}')
     assert mapped_events.decode(record.value, record).is_label
     assert decode({"id": "7", "text": "x"}, {}, labels=LABELS).text == "x"
-    assert make_decoder(settings(events={"unknown_fields": "refuse"})).has_own_schema
+    assert make_decoder(settings(events={"unknown_fields": "refuse"})).has_native_schema
 
 
 def test_the_size_counts_long_names_of_features():

@@ -263,17 +263,17 @@ def test_a_list_with_anything_else_is_left_to_others(value):
 
 def test_events_of_the_same_features_share_their_names():
     names = VectorNames(["e[0]"])
-    first = names.behind({"a": 1.0, "b": 2.0})
+    first = names.followed_by({"a": 1.0, "b": 2.0})
     assert first == ("a", "b", "e[0]")
-    assert names.behind({"a": 3.0, "b": 4.0}) is first
-    assert names.behind({"b": 1.0, "a": 2.0}) == ("b", "a", "e[0]")
-    assert names.behind({"e[0]": 1.0}) is None
+    assert names.followed_by({"a": 3.0, "b": 4.0}) is first
+    assert names.followed_by({"b": 1.0, "a": 2.0}) == ("b", "a", "e[0]")
+    assert names.followed_by({"e[0]": 1.0}) is None
 
 
 def test_names_of_many_kinds_of_events_are_not_all_kept():
     names = VectorNames(["e[0]"])
-    first = names.behind({"f": 1.0})
+    first = names.followed_by({"f": 1.0})
     for n in range(100):
-        names.behind({f"lang={n}": 1.0})
-    assert names.behind({"f": 1.0}) is not first
-    assert names.behind({"f": 1.0}) == first
+        names.followed_by({f"lang={n}": 1.0})
+    assert names.followed_by({"f": 1.0}) is not first
+    assert names.followed_by({"f": 1.0}) == first

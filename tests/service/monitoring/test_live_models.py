@@ -12,7 +12,7 @@ from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels, Turns
 from service.monitoring.metrics import Metrics
-from service.partition.limits import give_way
+from service.partition.limits import yield_to_threads
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import change_writers, event, observing, settings
@@ -146,7 +146,7 @@ def test_a_thread_that_waits_has_its_turn_in_the_middle_of_a_batch():
     with turns:
         asking.start()
         while not got:
-            give_way()
+            yield_to_threads()
         assert turns.locked()
         assert not turns.acquire(0)
         assert not turns.acquire(0.01)

@@ -154,7 +154,7 @@ def test_what_is_committed_meanwhile_is_not_yet_judged(streams, monkeypatch):
 
     monkeypatch.setattr(module, "read_logs", read_and_go_on)
     report = stream.verify()
-    assert (report.findings.kept, report.predictions, report.not_yet_judged) == ([], 5, 3)
+    assert (report.findings.kept, report.predictions, report.not_yet_evaluated) == ([], 5, 3)
 
 
 NOT_VERIFIABLE = {

@@ -89,7 +89,7 @@ def test_a_model_that_is_worse_than_the_commonest_class_is_named_with_what_to_do
     for n in range(120):
         stage(event(f"e-{n}", "see", label=n % 4 == 0))
     with stage.served() as client:
-        told = client.get("/state").json()["doubt"]
+        told = client.get("/state").json()["data_warning"]
     assert told.startswith(
         "31 mistakes in 120 labels, but always predicting 'false' makes only 30: try --model auto"
     )

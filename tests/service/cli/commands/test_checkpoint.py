@@ -88,7 +88,7 @@ def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypa
     serve(stream, max_batch_records=5, snapshot_interval_records=5)
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     whole, increment, *_ = found["snapshots"]
-    assert (whole["goes_on_from"], increment["goes_on_from"]) == (None, whole["sequence"])
+    assert (whole["parent"], increment["parent"]) == (None, whole["sequence"])
     assert increment["refused"] is None
 
 

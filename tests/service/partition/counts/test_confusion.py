@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef, precision_recall_fscore_support
 
 from service.partition.examples import Correction
-from service.partition.parts.quality import MOST_CLASSES, Confusion, class_figures, first_classes
+from service.partition.parts.quality import MOST_CLASSES, Confusion, class_metrics, first_classes
 from tests.service.building import learned
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
@@ -57,7 +57,7 @@ def test_what_corrections_took_away_comes_back_from_a_state():
 def test_precision_recall_f1_and_correlation_are_those_of_scikit_learn(pairs):
     assume(pairs)
     truths, predictions = zip(*pairs, strict=True)
-    found = class_figures(counted(pairs).cells)
+    found = class_metrics(counted(pairs).cells)
     theirs = precision_recall_fscore_support(truths, predictions, labels=[*found], zero_division=0)
     for label, *expected in zip(found, *theirs, strict=True):
         mine = found[label]
@@ -70,13 +70,13 @@ def test_precision_recall_f1_and_correlation_are_those_of_scikit_learn(pairs):
 
 @given(PREDICTIONS)
 def test_of_two_classes_the_specificity_of_one_is_the_recall_of_the_other(pairs):
-    found = class_figures(counted([(a == "sea", b == "sea") for a, b in pairs]).cells)
+    found = class_metrics(counted([(a == "sea", b == "sea") for a, b in pairs]).cells)
     if len(found) == 2:
         assert found[True].specificity == found[False].recall
 
 
 def test_what_divides_by_nothing_is_unknown():
-    metrics = class_figures({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
+    metrics = class_metrics({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
     assert (metrics.precision, metrics.recall, metrics.f1) == (None, 0.0, 0.0)
     assert metrics.matthews_correlation is None
 
