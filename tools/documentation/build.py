@@ -125,7 +125,7 @@ def _rewrite(pages: Path, page: PurePosixPath) -> Iterator[PurePosixPath]:
         there = site_path(target)
         if there.parts[0] == "source":
             if not (ROOT / target).is_file():
-                raise FileNotFoundError(f"{page} links to {target}, which is no file")
+                raise FileNotFoundError(f"{page} links to {target}, which is not a file")
             found.append(target)
         return os.path.relpath(there, here.parent) + (link["anchor"] or "")
 
