@@ -252,8 +252,12 @@ def _add_labels(
         raise InputFileError(f"{file}: no field looks like a label", hint=hint)
     found.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
     truths = _add_label(found, label, file, "labels")
-    if (time := find_time([each for each in others if each is not label])) is not None:
+    others = [each for each in others if each is not label]
+    read_as_written(others)
+    if (time := find_time(others)) is not None:
         found.settings["labels.timestamp"] = (time.path, time_form(time))
+        if time.time_format:
+            found.settings["labels.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
     numbers = {str(value): number for number, value in event_id.known.items()}
     ids = {number: str(value) for number, value in label_id.known.items()}
     known = {ids[number]: truth for number, truth in truths.items() if number in ids}

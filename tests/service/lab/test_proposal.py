@@ -119,6 +119,18 @@ def test_labels_of_one_class_are_completed_by_the_timeout(value, classes, on_tim
     assert any("is ever labelled" in each for each in found.warnings)
 
 
+def test_labels_in_a_file_have_times_in_their_own_format():
+    feed = rows(ref=lambda n: f"p-{n}", receivedOn=lambda n: f"05.03.2026 10:{n:02}:00", kind="CHARGEBACK")
+    given = Labels(Records("feed", feed, len(feed)), LabelSettings(label="kind"))
+    found = written(proposed(rows(id=lambda n: f"p-{n}", x=lambda n: n % 7), labels=given))
+    assert found["labels"] == {
+        "id": "ref",
+        "label": "kind",
+        "timestamp": "receivedOn",
+        "time_format": {"receivedOn": "%d.%m.%Y %H:%M:%S"},
+    }
+
+
 @pytest.mark.parametrize("case", ROLES)
 def test_each_field_has_its_role(case):
     fields, expected = ROLES[case]
