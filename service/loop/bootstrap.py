@@ -87,7 +87,7 @@ class Bootstrap:
             began = f"was trained on {', '.join(before)}" if before else "was not bootstrapped"
             raise ConfigurationError(
                 f"bootstrap: partition {restored.partition} already has a model, which {began}",
-                hint="restore the former setting; or start again with `checkpoint reset --bootstrap FILE`",
+                hint="restore the former setting, or `checkpoint reset --from committed --bootstrap FILE`",
             )
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
@@ -103,7 +103,7 @@ class Bootstrap:
         processor = make_processor(settings)
         _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
         if not self._settings.start_from:
-            _log.warning("bootstrap: events that are also in the topic are learned twice; set start_from")
+            _log.warning("bootstrap: without start_from, events that are also in the topic are learned twice")
         began = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
