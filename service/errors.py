@@ -112,7 +112,10 @@ class NewerRelease(CheckpointError):
     @classmethod
     def wrote(cls, what: str) -> NewerRelease:
         """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
-        hint = "start that release or a newer one; to downgrade, export there, then reset and import here"
+        hint = (
+            "start that release or a newer one, and reset nothing: the model is intact; to downgrade, run "
+            "`perceptron checkpoint export` with it, then `checkpoint reset` and `checkpoint import` here"
+        )
         return cls(f"{what}: a newer release wrote it", hint=hint)
 
 
@@ -252,3 +255,20 @@ def click_sentence(message: str) -> str:
         if found := re.fullmatch(pattern, message, re.DOTALL):
             message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
     return message[:1].lower() + message[1:]
+
+
+def instead_of(name: str) -> str:
+    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
+
+    >>> instead_of("kafka.group.id")
+    'group is the name of the consumer group'
+    >>> len({instead_of(name) for name in ("--kafka-acks", "PERCEPTRON_KAFKA__ACKS", "acks")})
+    1
+    >>> instead_of("kafka.aks")
+    ''
+    """
+    plain = re.sub(r"[._-]+", "_", name.lower()).strip("_")
+    removed = tomllib.loads(
+        Path(__file__).with_name("settings").joinpath("removed.toml").read_text(encoding="utf-8")
+    )
+    return str(removed.get(plain.removeprefix("perceptron_").removeprefix("kafka_"), ""))

@@ -132,7 +132,7 @@ def _signs(labels: Any) -> Signs:
 def _refusal(row: int, indices: list[int], values: list[float], n_slots: int) -> FeatureError:
     for index, value in zip(indices, values, strict=True):
         if not 0 <= index < n_slots:
-            return FeatureError(f"row {row}: expected a feature from 0 to {n_slots - 1}, got {index}")
+            return FeatureError(f"row {row}: feature {index} is not an integer from 0 to {n_slots - 1}")
         if not abs(value) <= MAX_MAGNITUDE:
             return FeatureError(f"row {row}: {refuse_features({index: value})}")
     twice = next(index for index in indices if indices.count(index) > 1)

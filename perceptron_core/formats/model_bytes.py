@@ -304,7 +304,7 @@ def _written(what: str, value: Any) -> Any:
             return {"model": cls.__name__, "parameters": _parameters(cls, params)}
         if cls not in _schedulers().values():
             raise TypeError(
-                f"{what} is a {cls.__name__}and cannot be saved: expected {', '.join(_schedulers())}"
+                f"{what} is a {cls.__name__} and cannot be saved: expected {', '.join(_schedulers())}"
             )
         return {"scheduler": cls.__name__, "parameters": params}
     return value

@@ -166,7 +166,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         self.classes_ = np.unique(y)
         if len(self.classes_) < _BINARY:
-            raise ValueError(f"expected at least two classes, got only {self.classes_.tolist()}")
+            raise ValueError(f"expected two classes, got one class: {self.classes_.tolist()}")
         examples = self._rows(X)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.trainings_ = [

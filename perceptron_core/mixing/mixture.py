@@ -138,7 +138,7 @@ def check_weight(experts: Iterable[Any], w: float) -> None:
     for expert in experts:
         parameters = inspect.signature(expert.learn_one).parameters
         if "w" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
-            raise TypeError(f"{name_of(expert)} takes no weights of examples; this one has {w:g}")
+            raise TypeError(f"{name_of(expert)} does not support example weights, got {w:g}")
 
 
 def is_linear(expert: Any) -> bool:

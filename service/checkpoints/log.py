@@ -76,7 +76,9 @@ _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
 """What no offset and no count reaches; a foreign record may hold any number."""
 
-RESET_HINT: Final = "drop the model: `perceptron checkpoint reset --from committed` (or `--from beginning`)"
+RESET_HINT: Final = (
+    "drop the model: `perceptron checkpoint reset --from committed`; or `checkpoint import` one"
+)
 _FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
 
 

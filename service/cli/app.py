@@ -25,6 +25,7 @@ from service.errors import (
     ServiceError,
     SettingsDiffer,
     click_sentence,
+    instead_of,
 )
 from service.logs import end_log
 
@@ -140,8 +141,6 @@ def _detach_stdout() -> None:
 
 def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
-    from service.settings.load import instead_of  # noqa: PLC0415 - takes long, and most calls are right
-
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""
     if isinstance(error, click.NoSuchOption):

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from service.cli.output import echo
 from service.settings.declaration import Section
 from service.settings.fields import DECLARED, SECTIONS
 
@@ -40,7 +41,7 @@ class SettingsCommand(click.Command):
 def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
     if value and not ctx.resilient_parsing:
         ctx.meta[ALL] = True
-        click.echo(ctx.get_help())
+        echo(ctx.get_help())
         ctx.exit()
 
 

@@ -22,7 +22,7 @@ from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, instead_of
 from service.redaction import STARS, redacted
 from service.settings.declaration import parse_object, reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
@@ -35,7 +35,6 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 # Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
-_REMOVED: Final = Path(__file__).with_name("removed.toml")
 _FREE = ("model_params", "class_weights")
 """Settings that are tables of names that the user chooses."""
 _OBJECTS = {*TABLES, *_FREE}
@@ -233,21 +232,6 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
         elif isinstance(holder := nested.setdefault(outer, {}), dict):
             holder[inner] = value
     return nested
-
-
-def instead_of(name: str) -> str:
-    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
-
-    >>> instead_of("kafka.group.id")
-    'group is the name of the consumer group'
-    >>> len({instead_of(name) for name in ("--kafka-acks", "PERCEPTRON_KAFKA__ACKS", "acks")})
-    1
-    >>> instead_of("kafka.aks")
-    ''
-    """
-    plain = re.sub(r"[._-]+", "_", name.lower()).strip("_")
-    removed = tomllib.loads(_REMOVED.read_text(encoding="utf-8"))
-    return str(removed.get(plain.removeprefix("perceptron_").removeprefix("kafka_"), ""))
 
 
 def _closest(name: str, spell: Callable[[str], str] = str) -> str:

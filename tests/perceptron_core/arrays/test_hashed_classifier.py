@@ -119,7 +119,7 @@ def test_what_the_given_learner_has_learned_is_not_used():
 def test_a_feature_that_is_no_index_is_refused_by_name(name):
     model = HashedClassifier(bits=BITS)
     for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):
-        with pytest.raises(FeatureError, match="expected a feature from 0 to 15"):
+        with pytest.raises(FeatureError, match="is not an integer from 0 to 15"):
             call({0: 1.0, name: 1.0})
     assert model.weights == {}
 
@@ -130,7 +130,7 @@ GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"indices": [1, 5, 16]}, "row 1: expected a feature from 0 to 15, got 16"),
+        ({"indices": [1, 5, 16]}, "row 1: feature 16 is not an integer from 0 to 15"),
         ({"indices": [1, -5, 2]}, "row 0: feature -5 is not an integer"),
         ({"indices": [1, 5, 2**40]}, "row 1: feature 1099511627776 is not an integer"),
         ({"indices": np.array([1, 5, 2**32 - 1], np.uint32)}, "row 1: feature 4294967295 is not an integer"),
@@ -244,7 +244,7 @@ def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
 
 
 def test_a_learner_that_keeps_examples_is_refused():
-    with pytest.raises(TypeError, match="KernelPerceptron keeps no weight for each feature"):
+    with pytest.raises(TypeError, match="KernelPerceptron has no weight for each feature"):
         HashedClassifier(KernelPerceptron())
 
 

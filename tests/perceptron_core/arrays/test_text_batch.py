@@ -69,7 +69,7 @@ def test_what_is_refused_changes_nothing():
     model, hasher = HashedClassifier(bits=10), HASHERS["words"]
     for wrong, error, said in [
         (("win", [True]), TypeError, "several texts"),
-        (([1], [True]), TypeError, "str or bytes, not int"),
+        (([1], [True]), TypeError, "str or bytes, got int"),
         ((TEXTS, [True]), ValueError, "5 rows, but 1 labels"),
         ((TEXTS, [True, 7, True, True, True]), LabelError, "row 1"),
         ((TEXTS, LABELS, -1.0), ValueError, "weight of an example"),

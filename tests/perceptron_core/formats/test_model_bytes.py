@@ -74,7 +74,7 @@ def test_another_kind_of_data_is_refused_by_name():
 
 
 def test_an_unknown_class_is_refused_by_name():
-    with pytest.raises(DamagedError, match="is a Neocognitron"):
+    with pytest.raises(DamagedError, match="unknown kind of perceptron-model: Neocognitron"):
         from_bytes(seal(b"perceptron-model", 1, pack(["Neocognitron", {}, {}])))
 
 
@@ -138,7 +138,7 @@ def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
     model = Perceptron(learning_rate=optim.schedulers.InverseScaling(2.0, power=0.7))
     assert repr(from_bytes(to_bytes(model))) == repr(model)
     unknown = Perceptron(learning_rate=optim.schedulers.Optimal(optim.losses.Hinge()))
-    with pytest.raises(TypeError, match=r"learning_rate is a Optimal; .* Constant, InverseScaling"):
+    with pytest.raises(TypeError, match=r"learning_rate is a Optimal and .* Constant, InverseScaling"):
         to_bytes(unknown)
 
 
@@ -165,7 +165,7 @@ def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
     name, params, state = unpack(to_bytes(SENTENCES)[34:])
     for table in ("emissions", "transitions"):
         wide = state | {table: state[table] | {"columns": 10**9}}
-        with pytest.raises(DamagedError, match="other tags than columns"):
+        with pytest.raises(DamagedError, match="tags and columns"):
             from_bytes(seal(b"perceptron-model", 1, pack([name, params, wide])))
     long = state | {"tags": [*range(30_000)], "emissions": state["emissions"] | {"keys": [*range(30_000)]}}
     with pytest.raises(DamagedError, match="bytes of memory"):

@@ -180,10 +180,14 @@ def test_a_weight_that_an_expert_cannot_take_is_refused_by_its_name_and_nothing_
     ("parameters", "error", "said"),
     [
         ({"experts": []}, ValueError, "1 to 256 experts, not 0"),
-        ({"experts": [Perceptron()] * 2}, ValueError, "there twice"),
-        ({"experts": [preprocessing.StandardScaler()]}, TypeError, "StandardScaler gives no probability"),
-        ({"experts": [linear_model.PARegressor()]}, TypeError, "PARegressor gives no probability"),
-        ({"experts": [regression()]}, TypeError, r"StandardScaler \| LinearRegression gives no probability"),
+        ({"experts": [Perceptron()] * 2}, ValueError, "occurs twice"),
+        ({"experts": [preprocessing.StandardScaler()]}, TypeError, "StandardScaler needs predict_proba_one"),
+        ({"experts": [linear_model.PARegressor()]}, TypeError, "PARegressor needs predict_proba_one"),
+        (
+            {"experts": [regression()]},
+            TypeError,
+            r"StandardScaler \| LinearRegression needs predict_proba_one",
+        ),
         ({"mixers": []}, ValueError, "mixers must be 1 to 16"),
         ({"mixers": [(0.0, 1.0)]}, ValueError, "variance above 0"),
         ({"mixers": [(0.1, 1.1)]}, ValueError, "forgetting above 0"),

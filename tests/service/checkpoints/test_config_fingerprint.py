@@ -34,7 +34,7 @@ def test_without_a_mapping_nothing_of_it_is_named():
 def test_other_features_are_another_model(made, given):
     with pytest.raises(CheckpointError) as refused:
         check_config_fingerprint(snapshot(events=made), settings(events=given), n_batches=0)
-    assert "giving the model up" in refused.value.hint
+    assert "drop the model" in refused.value.hint
 
 
 @pytest.mark.parametrize(

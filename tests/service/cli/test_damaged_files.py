@@ -125,7 +125,11 @@ def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
     (tmp_path / f"x.{form}").touch()
     result = run(command, f"x.{form}")
     can_be_empty = form not in {"csv", *TABLES} and command[0] in {"predict", "produce"}
-    said = "damaged" if form in TABLES else "(no header row|no record|no labelled (event|example)|: 0 )"
+    said = (
+        "damaged"
+        if form in TABLES
+        else "(no header row|empty|all 0 records|no record|no labelled (event|example)|: 0 )"
+    )
     assert re.search(said, result.stderr)
     assert result.exit_code == (not can_be_empty)
 

@@ -95,7 +95,7 @@ WORSE = {
 def test_replay_says_that_it_is_worse_than_without_features_and_what_to_do(run, name):
     labels, said, hint = WORSE[name]
     result = run("replay", labels, "--classes", "ham,spam", "--model-param", "learning_rate=0.3")
-    assert f"where {said}" in result.stderr
+    assert f"but {said}" in result.stderr
     assert hint in result.stderr
 
 

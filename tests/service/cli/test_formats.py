@@ -68,7 +68,7 @@ def test_dead_letters_of_a_schema_go_back_once_it_is_registered(perceptron, brok
     at = ("--broker", broker)
     perceptron("serve", *at, "--exit-at-end", "--http", "")
     refused = perceptron("dead-letters", "replay", *at)
-    assert "  refused: " in refused.stdout
+    assert "  rejected: " in refused.stdout
     registry.register("events-value", EVENT)
     replayed = perceptron("dead-letters", "replay", *at)
     assert "  replayed to events" in replayed.stdout

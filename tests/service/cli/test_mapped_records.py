@@ -122,7 +122,7 @@ def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptr
         assert "expected event times in the file" in refused.stderr
     refused = perceptron("train", file, "--save", "m", *EVENTS)
     assert refused.exit_code == 2
-    assert "replay` and `compare` process a file as a stream" in " ".join(refused.stderr.split())
+    assert "process the file as a stream: `perceptron replay`" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.parametrize("number", [7, "m-7"])

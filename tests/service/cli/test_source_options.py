@@ -66,7 +66,7 @@ def test_a_mapped_csv_file_gives_the_model_of_the_same_rows(native, model, tmp_p
 def test_a_table_has_no_delimiter(perceptron, tmp_path):
     parquet.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "x.parquet")
     result = perceptron("replay", tmp_path / "x.parquet", "--delimiter", ";")
-    assert (result.exit_code, "is for CSV, and the file is parquet" in result.stderr) == (2, True)
+    assert (result.exit_code, "needs a CSV file, got parquet" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["replay", "train"])

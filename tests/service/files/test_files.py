@@ -220,7 +220,7 @@ def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
         (b"a,,y\n", {}, "column 2 has no name", "name it"),
         (b"id,id,y\n", {}, "two columns are named 'id'", "rename one of them"),
         (b"1,1,0\n", {}, "two columns are named '1'", "insert a line before it"),
-        (b"a,b\n", {"label": "c"}, "no column 'c'", "may name: a, b"),
+        (b"a,b\n", {"label": "c"}, "unknown column 'c'", "a, b"),
         ("größe,label\n".encode("latin-1"), {}, "the header row is not UTF-8", "iconv"),
         ("größe,label\n".encode("utf-16-le"), {}, "the header row is not UTF-8", "iconv"),
         (b"x" * (rows.MAX_LINE_BYTES + 5), {}, "no header row", "must name its columns"),

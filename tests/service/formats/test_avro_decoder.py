@@ -116,7 +116,7 @@ def test_compiled_and_interpreted_code_stop_at_the_same_depth(schema, data):
     ("schema", "data", "message"),
     [
         ("string", b"\x06ab", "expected 3 bytes at byte 1, got 2"),
-        ("string", b"\x05", "-expected 3 bytes"),
+        ("string", b"\x05", "expected -3 bytes"),
         ("long", b"\xff" * 11, "more than ten bytes"),
         ("int", b"\x02\x00", "1 bytes are left after"),
         ("boolean", b"\x02", "expected a boolean, got byte 2"),

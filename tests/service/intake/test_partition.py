@@ -84,7 +84,7 @@ def test_another_event_under_the_same_id_is_refused(scene, known, other):
     scene.open()
     appended(scene.event(event("a", "win")))
     known()
-    with pytest.raises(IdTaken, match="'a' came before"):
+    with pytest.raises(IdTaken, match="'a' exists with other"):
         appended(scene.event(other))
 
 
@@ -153,7 +153,7 @@ def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered
 
 def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
-    with pytest.raises(MessageTooLarge, match="'events' takes 200 at most"):
+    with pytest.raises(MessageTooLarge, match="'events' takes at most 200"):
         appended(scene.event(event("a", "x" * 200)))
     assert not appended(scene.event(event("b")))
 

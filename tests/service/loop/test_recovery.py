@@ -146,7 +146,7 @@ def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
 
 def test_without_any_sound_snapshot_it_says_what_to_do(stream):
     process(stream)
-    with pytest.raises(CheckpointError, match="none of 2 snapshots") as refused:
+    with pytest.raises(CheckpointError, match="all 2 snapshots") as refused:
         restore(Changed(stream, lambda r: r if is_progress(r) else damaged(r)), settings(), 0)
     assert "checkpoint import" in refused.value.hint
 
@@ -258,7 +258,10 @@ def compact(stream, offset, topic="events"):
 @pytest.mark.parametrize(
     ("lose", "found"),
     [
-        (lambda stream: stream.delete_before("events", 0, 5), "5 of the records 0 to 19, which are needed"),
+        (
+            lambda stream: stream.delete_before("events", 0, 5),
+            "5 of the records 0 to 19, which restoring the model needs",
+        ),
         (lambda stream: compact(stream, 7), r"1 of the records 0 to 19.*compacted"),
     ],
     ids=["deleted", "compacted"],
@@ -354,7 +357,7 @@ def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatc
     process(stream)
     reversed_decision = "perceptron_core.linear.perceptron.Perceptron.decide"
     monkeypatch.setattr(reversed_decision, lambda _, score: score < 0)
-    with pytest.raises(CheckpointError, match="does not learn the same twice"):
+    with pytest.raises(CheckpointError, match="replay diverged"):
         restored(stream)
 
 
@@ -367,7 +370,7 @@ def test_batches_of_a_release_with_another_arithmetic_are_not_replayed(stream, m
         without_final_snapshot(before)
         produce(stream, MESSAGES[10:])
         run(stream)
-    with pytest.raises(CheckpointError, match="another arithmetic") as refused:
+    with pytest.raises(CheckpointError, match="different arithmetic") as refused:
         restored(stream)
     assert "--exit-at-end" in refused.value.hint
 
@@ -406,7 +409,7 @@ def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
     process(stream)
     empty_the_checkpoints(stream)
     with pytest.raises(
-        CheckpointError, match=r"checkpoints\[0\]: checkpoint missing.*  events.0.@20"
+        CheckpointError, match=r"checkpoints\[0\]: checkpoint missing.* events.0.@20"
     ) as refused:
         run(stream)
     assert "checkpoint reset --from committed" in refused.value.hint
@@ -460,7 +463,7 @@ def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
     found = restore(stream, settings(), 0, {("events", 0): 7})
     assert found.offsets["events", 0] == 20
     (warning,) = caplog.messages
-    assert "set back to events[0]@7" in warning
+    assert "to events[0]@7" in warning
     assert "events[0]@20" in warning
 
 

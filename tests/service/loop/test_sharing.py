@@ -161,5 +161,5 @@ def test_its_status_is_one_with_the_lag_of_all_partitions(stream):
 
 def test_a_checkpoints_topic_of_several_models_is_refused(stream):
     stream.ensure_topics({"checkpoints": 2})
-    with pytest.raises(ConfigurationError, match="with share_model there is one model"):
+    with pytest.raises(ConfigurationError, match="share_model needs one"):
         run(stream, shared())

@@ -81,7 +81,7 @@ LATER = {**HERE, "start_from": "1970-01-01T00:00:07Z"}
     [
         (3, None, HERE, "start_from: events[0] starts at offset 3; the topic has offsets 0 to 2"),
         (3, {"events": {}}, HERE, "start_from has no effect: partition 0 started without it"),
-        (10, HERE, LATER, "start_from has no effect: partition 0 had begun at another time"),
+        (10, HERE, LATER, "start_from has no effect: partition 0 started at another time"),
         (10, HERE, HERE, ""),
     ],
 )

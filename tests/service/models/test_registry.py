@@ -94,7 +94,7 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
         ("river.linear_model:NoSuchModel", {}, "cannot import"),
         ("/no/such/file.py:build", {}, "no such file"),
         ("{file}:not_callable", {}, "is not a function or class"),
-        ("{file}:makes_nothing", {}, "is not a River classifier"),
+        ("{file}:makes_nothing", {}, "expected a River classifier"),
         ("{file}:scales_only", {}, "expected a River classifier"),
         ("{file}:fails", {}, "^model: .*:fails could not make a model: RuntimeError: no licence"),
         ("json:dumps", {}, "^model: json:dumps could not make a model: TypeError: .*'obj'"),

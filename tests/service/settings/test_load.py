@@ -121,7 +121,7 @@ def test_an_unknown_key_in_toml_is_refused_and_the_closest_one_named(tmp_path, t
     config = write(tmp_path / "my.toml", text)
     with pytest.raises(ConfigurationError) as caught:
         load_settings({}, config)
-    assert str(caught.value) == f"{name} (from {config}): no such setting"
+    assert str(caught.value) == f"{name} (from {config}): unknown setting"
     assert caught.value.hint == f"did you mean {meant}?"
 
 

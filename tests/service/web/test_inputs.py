@@ -104,7 +104,7 @@ def test_a_weight_is_refused_where_the_model_takes_none(path, message):
         lines = client.post(path, content=json.dumps(message | {"weight": 2}) + "\n", headers=NDJSON)
     for answer in (alone, lines):
         assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
-    assert "takes no weights" in alone.json()["what"]
+    assert "does not support example weights" in alone.json()["what"]
     assert stage.appended == []
 
 
@@ -233,7 +233,7 @@ def test_records_of_another_shape_are_taken_as_they_are():
     [
         ({"format": "text", "id": "@key"}, "events.format is text", "to the topic"),
         ({"format": "avro"}, "events.format is avro", "to the topic"),
-        ({}, "must be application/json", "Content-Type: application/json"),
+        ({}, "expected the content type application/json", "Content-Type: application/json"),
     ],
 )
 def test_the_hint_of_a_body_in_another_form_fits_what_is_wrong(given, what, hint):

@@ -141,7 +141,7 @@ def test_where_the_stream_fails_within_a_body_the_answer_says_how_many_are_appen
         10 - len(stage.appended),
     )
     assert {each["status"] for each in counts["problems"]} == {503}
-    assert "may be" in counts["problems"][0]["what"] or "not confirmed" in counts["problems"][0]["what"]
+    assert "may be" in counts["problems"][0]["what"] or "did not confirm" in counts["problems"][0]["what"]
     stage.open_intake(0)
     assert outcome(client, "/events", EVENTS) == (counts["acknowledged"], [])
     assert [json.loads(output.value) for output in stage.appended] == EVENTS

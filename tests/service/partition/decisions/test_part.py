@@ -77,7 +77,7 @@ def test_a_decision_without_a_threshold_says_why():
     assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
     for n in range(200):  # the score says nothing
         part.learn(True, 1.0, n % 2 == 0, None)
-    best = "no threshold is good enough yet: the best bound is {}, not {}"
+    best = "no threshold is good enough yet: the best bound is {}, expected {}"
     assert undecided() == {"block": best.format(0.468, 0.95), "rare": best.format(1, 0.2)}
     for _ in range(1900):
         part.learn(True, 1.0, True, None)

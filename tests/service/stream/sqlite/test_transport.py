@@ -111,7 +111,7 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(path, make, refusal):
 def test_a_stream_of_a_newer_format_is_refused(path, transport):
     transport.close()
     overwrite(path, "PRAGMA user_version = 2")
-    with pytest.raises(TransportError, match=r"format 2.*knows format 1"):
+    with pytest.raises(TransportError, match=r"format 2, expected 1"):
         SqliteTransport(path)
 
 
@@ -292,7 +292,7 @@ def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_second
         shutil.copy(path.with_name("elsewhere"), lost)
     with pytest.raises(TransportError, match=f"{lost} was deleted, moved or replaced") as caught:
         transport.produce([Output("events", None, b"b")])
-    assert "stop every process" in caught.value.hint
+    assert "stop all processes" in caught.value.hint
     with pytest.raises(TransportError, match=str(lost)):
         alone.consumer.poll(2, 1)
     transport.close()
@@ -346,7 +346,7 @@ def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
     writer.commit([Output("events", None, b"x")], {"events": 0})
     table, name = column.split(".")
     overwrite(path, f"UPDATE {table} SET {name} = 'x'")
-    with pytest.raises(TransportError, match=r"stream.db is damaged \('x' stands where"):
+    with pytest.raises(TransportError, match=r"stream.db is damaged \(expected a whole number, got 'x'"):
         alone.look_everywhere()
 
 
