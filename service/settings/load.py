@@ -246,7 +246,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     found = errors.errors(include_url=False)
     names = [_blamed(error, given) for error in found]
     lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=True)]
-    hint = f"{names[0]} set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
+    hint = f"set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
     return ConfigurationError(*dict.fromkeys(lines), hint=hint)
 
 
