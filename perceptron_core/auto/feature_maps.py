@@ -396,7 +396,7 @@ class NamedMaps(FeatureMaps):
             range(self.columns.n), [limit + number for number in self.categories.chosen]
         )
         if unknown:
-            raise ValueError(f"trees are grown on the bins {sorted(unknown)!r:.100}, which nothing has")
+            raise ValueError(f"trees use unknown bins {sorted(unknown)!r:.100}")
 
     def _words_by_index(self, name: Any, ngrams: list[str]) -> dict[int, str]:
         tag = self._hash(f"{name}:")
