@@ -100,7 +100,7 @@ def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admi
     with closing(again.transport):
         again.create()
         again.produce(EVENTS[:n_new])
-        with pytest.raises(InputLost, match="the topic was deleted and created again"):
+        with pytest.raises(InputLost, match="the topic was deleted and recreated"):
             run(again)
         run(again, on_data_loss="continue")
         assert len(again.answers()) == 50 + n_new
