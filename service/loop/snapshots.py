@@ -322,7 +322,7 @@ class Snapshots:
 
 
 def _age_seconds(restored: Restored, now: float) -> float:
-    """Return how old the newest snapshot is, if batches were learned again: then the next may be due."""
+    """Return how old the newest snapshot is, if batches were replayed: then the next may be due."""
     if restored.snapshot_seconds is None or restored.sequence == restored.snapshot_sequence:
         return 0.0
     return max(0.0, now - restored.snapshot_seconds)

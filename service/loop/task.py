@@ -159,7 +159,7 @@ class Task:
         if restored.losses:
             self._continue_without(restored.losses)
         elif self.snapshots.is_empty or restored.settings_changed:
-            # What follows can be learned again under the settings it names only.
+            # What follows can be replayed under the settings it names only.
             self._begin_snapshot()
             return
         elif not restored.offsets_are_committed:

@@ -2,7 +2,7 @@
 
 A lock for each model: the loop holds it while it learns a batch, and leaves it every few records to a reader
 that waits; a reader holds it for one answer. So no one ever sees a model in the middle of an update. Answers
-may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
+may be a batch ahead of the last commit: should that commit fail, the same batch is replayed.
 """
 
 from __future__ import annotations

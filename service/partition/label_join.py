@@ -71,7 +71,7 @@ class LabelJoin(Part):
     size_bytes : int
         Of all examples kept, together.
     max_bytes : float
-        As given; infinite while batches are learned again that were learned without this limit.
+        As given; infinite while batches are replayed that were learned without this limit.
 
     """
 

@@ -7,14 +7,13 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from click import Context
 
 import perceptron_core
 from service.messages.schema import KINDS
 from service.settings.fields import Settings, setting_values
 from tests.docs.documents import ROOT
 from tools.documentation.build import written_pages
-from tools.documentation.references import command_tree, exported_families
+from tools.documentation.references import command_tree, exported_families, help_of
 
 WORDS = tomllib.loads(Path(__file__).with_name("banned_words.toml").read_text(encoding="utf-8"))["word"]
 CODE = [
@@ -31,7 +30,7 @@ def docs():
 
 
 def help_texts():
-    return {path: command.get_help(Context(command)) for path, command in command_tree()}
+    return {path: help_of(path, command) for path, command in command_tree()}
 
 
 def messages():

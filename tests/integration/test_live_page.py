@@ -156,7 +156,7 @@ def test_a_line_that_cannot_be_read_is_named_and_left_out(address, open_page):
     for line, problem in [
         ("urgent", "not of the form"),
         ("lang =", "not of the form"),
-        ("length = -Infinity", "expected a finite number"),
+        ("length = -Infinity", "is not a finite number"),
         ("known = 2", "has a value already"),
     ]:
         page.get_by_label("Features").fill(f"known = 1\n\n{line}")
@@ -214,7 +214,7 @@ def test_what_one_types_is_taught_with_its_class(stage, address, open_page):
     assert truth == {"id": taught["id"], "label": False}
     stage.metrics.lag = {("events", 0): 10**6}
     page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#taught .wrong")).to_contain_text("wait to be processed")
+    expect(page.locator("#taught .wrong")).to_contain_text("are waiting to be processed")
     open_page.complaints.clear()  # a browser reports each answer of an error status
 
 
@@ -336,7 +336,7 @@ def test_of_many_classes_the_commonest_ten_are_shown_and_the_others_as_one(serve
     names = [f"c{n}" for n in range(14)]
     page = open_page(serve(labelled(names, 24, classes=",".join(names)).served()))  # the last four come once
     expect(page.locator("#confusion tbody th")).to_have_text([*names[:10], "others"])
-    expect(page.locator("#auc-explained")).to_contain_text("need two classes")
+    expect(page.locator("#auc-explained")).to_contain_text("there are more than two classes")
 
 
 @pytest.fixture
@@ -429,7 +429,7 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     assert re.fullmatch(rf"100\.0 % \(9\d\.\d–100\.0 %\) of {taken[0]['labelled']}", block[5])
     assert sure[3:] == ["none yet", "0", "–"]
     unreached = re.compile(
-        r"^sure: no threshold is good enough yet: the best bound is 0\.984, not 0\.9999; about "
+        r"^sure: no threshold is good enough yet: the best bound is 0\.984, expected 0\.9999; about "
     )
     expect(page.locator("#decisions-undecided")).to_have_text(unreached)
     assert look[1] == "max_rate = 24/day"
@@ -506,7 +506,7 @@ def test_a_process_that_stands_by_says_who_has_the_partitions(serve, open_page):
     stage.health.become(State.READY, "standing by: other members own all partitions")
     page = open_page(serve(stage.served()))
     expect(page.get_by_role("status")).to_have_text("standing by")
-    expect(page.get_by_role("alert")).to_contain_text("other members have all the partitions")
+    expect(page.get_by_role("alert")).to_contain_text("other members own all partitions")
     page.close()
     open_page.complaints.clear()  # the browser notes the answer that there is no model
 

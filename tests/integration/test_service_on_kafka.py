@@ -83,7 +83,10 @@ def test_a_topic_deleted_while_it_runs_ends_it_with_the_topics_name(stream, serv
     admin.delete_topics([stream.topics[topic]])
     admin.close()
     assert process.wait(patience(30)) == 1
-    assert f"'{stream.topics[topic]}': the topic was deleted while the service ran" in process.errors[-1]
+    assert (
+        f"'{stream.topics[topic]}' does not exist: the topic was deleted while the service ran"
+        in process.errors[-1]
+    )
 
 
 @pytest.fixture

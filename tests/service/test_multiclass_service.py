@@ -59,7 +59,7 @@ def test_a_model_made_for_other_classes_is_refused(tmp_path):
         "def build():\n    return MulticlassPerceptron(['dog', 'cat', 'ox'])\n",
         encoding="utf-8",
     )
-    with pytest.raises(ConfigurationError, match="made for"):
+    with pytest.raises(ConfigurationError, match="the model has"):
         make_learner(f"{tmp_path}/made.py:build", {}, ANIMALS)
 
 

@@ -71,11 +71,12 @@ def _commands_of(name: str, command: click.Command) -> Iterator[tuple[str, click
 
 def commands() -> str:
     """List every command with its help."""
-    sections = [f"## {name}\n\n```text\n{_help(name, command)}\n```\n" for name, command in command_tree()]
+    sections = [f"## {name}\n\n```text\n{help_of(name, command)}\n```\n" for name, command in command_tree()]
     return "\n".join(sections)
 
 
-def _help(name: str, command: click.Command) -> str:
+def help_of(name: str, command: click.Command) -> str:
+    """Return all of a command's help, as the command line shows it."""
     style: dict[str, Any] = {**cli.context_settings, "max_content_width": _WIDTH}
     context = click.Context(command, info_name=name, terminal_width=_WIDTH, **style)
     context.meta[ALL] = True

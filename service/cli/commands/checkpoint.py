@@ -204,7 +204,7 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
 def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Write the committed model of a partition to FILE.
 
-    That is the newest snapshot and the batches committed after it, learned again: the model that a
+    That is the newest snapshot and the batches committed after it, replayed: the model that a
     restart would continue with, to the last bit. Settings that are not given are those of the snapshot; those
     given must agree with it. The service may run meanwhile. FILE appears whole or not at all;
     `perceptron inspect` shows it, `checkpoint import` and `perceptron_core.from_bytes` read it.

@@ -55,7 +55,7 @@ def test_any_separator_bounds_and_the_default_one_bounds_best(data):
     ("separator", "reason"),
     [
         (Hyperplane({"x": -1.0}), "does not separate"),
-        (Hyperplane(), "is 0"),
+        (Hyperplane(), "all weights of the separator are 0"),
         (Hyperplane({"x": 1.0}, bias=-0.5), "has a bias"),
     ],
 )

@@ -299,7 +299,7 @@ def test_only_learners_with_weights_start_at_random():
         def clone(self):
             return self
 
-    with pytest.raises(ValueError, match="Foreign keeps no weights"):
+    with pytest.raises(ValueError, match="Foreign has no weights"):
         perceptron_train(AND, start="random", learner=Foreign())
 
 

@@ -104,7 +104,7 @@ def test_the_place_of_what_is_wrong_is_marked(text, marked):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        *(("bucket(a, 10, 5)", "edges must ascend"), ("bucket(a, 1, b, -1)", "edges do not ascend")),
+        *(("bucket(a, 10, 5)", "edges must ascend"), ("bucket(a, 1, b, -1)", "edges must ascend")),
         *(
             ("seconds_between('x', at)", "'x' is not ISO 8601"),
             ("seconds_between(at, 'x')", "'x' is not ISO 8601"),

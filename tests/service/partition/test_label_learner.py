@@ -107,7 +107,7 @@ def test_a_weight_is_refused_where_the_model_takes_none_unless_it_is_1():
     feed = Feed(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     (letter,) = feed(event("a") | {"weight": 2})
     assert dict(letter.headers)["error.reason"] == Reason.MODEL_ERROR.encode()
-    assert b"takes no weights" in dict(letter.headers)["error.message"]
+    assert b"the model does not support example weights" in dict(letter.headers)["error.message"]
     assert feed.answer(event("a") | {"weight": 1})["id"] == "a"
 
 

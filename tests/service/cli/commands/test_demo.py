@@ -54,7 +54,7 @@ def test_it_shows_the_mistakes_of_the_bare_model_as_the_events_double(finished):
 
 
 def test_it_is_killed_half_way_and_proves_that_nothing_was_lost_or_done_twice(finished):
-    assert "the service is killed amid its work" in finished.stderr
+    assert "the service is killed while it works" in finished.stderr
     assert finished.stderr.count("$ perceptron serve\n") == 2
     assert "proved: 1,251 records, 1,250 predictions, 0 outcomes, 1 dead letters" in finished.stdout
     assert "not proved" not in finished.stdout

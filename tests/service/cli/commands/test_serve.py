@@ -158,7 +158,7 @@ def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve,
     process = serve("--exit-at-end", broker="")
     assert process.wait() == 0
     (path,) = tmp_path.rglob("stream.db")
-    assert f"no --broker given; the stream is sqlite:///{path}" in process.stderr
+    assert f"without --broker, the stream is sqlite:///{path}" in process.stderr
 
 
 @pytest.mark.parametrize(
