@@ -1,4 +1,4 @@
-"""Judge `auto` alongside the ensembles of others: CapyMOA's, FLAML's AutoVW, River's forests.
+"""Evaluate `auto` and the ensembles of others: CapyMOA's, FLAML's AutoVW, River's forests.
 
 Those of other packages run in an environment of their own, one learner and stream at a time, as
 ``python peers/PROGRAM.py NAME``, with the stream in stdin: ``{"examples": [[x, y], …], "delay": events,

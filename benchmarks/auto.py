@@ -1,4 +1,4 @@
-"""Mistakes, log loss and time of `AutoClassifier`, alongside what its competitors make in the same run.
+"""Mistakes, log loss and time of `AutoClassifier` and its competitors in the same run.
 
     python benchmarks/auto.py all [--seed N] [--effort low] [--save FILE]
     python benchmarks/auto.py mistakes [--delay N] [--labels RATIO]

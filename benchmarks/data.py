@@ -1,6 +1,6 @@
 """What the benchmarks learn: real streams from a folder, and streams drawn from a seed.
 
-The folder is named by BENCH_DATA, else it is ../shared/data alongside the repository (see the README there).
+The folder is named by BENCH_DATA, else it is ../shared/data next to the repository (see the README there).
 Where it has no SMS, texts are drawn with the word frequencies of Zipf's law and the lengths of SMS.
 """
 

@@ -1,4 +1,4 @@
-"""`POST /predict` alongside what is written by hand, and what a snapshot costs."""
+"""`POST /predict` against what is written by hand, and what a snapshot costs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# At the end: what is measured is the installed project, compiled, and not the sources alongside this script.
+# At the end: what is measured is the installed project, compiled, and not the sources next to this script.
 sys.path.append(str(ROOT))
 
 import footprint  # noqa: E402

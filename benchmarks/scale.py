@@ -41,7 +41,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
-# At the end: what is measured is the installed project, compiled, and not the sources alongside this script.
+# At the end: what is measured is the installed project, compiled, and not the sources next to this script.
 sys.path.append(str(Path(__file__).parents[1]))
 
 import data

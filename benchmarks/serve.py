@@ -1,4 +1,4 @@
-"""`perceptron serve` on a real broker: what an event costs and how long it takes, alongside loops by hand."""
+"""`perceptron serve` on a real broker: what an event costs and how long it takes, against loops by hand."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, default
 from service.stream.records import TopicPartition, nested
 
 EARLIER: Final = "earlier"
-"""What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
+"""The field of a fingerprint with the settings that held before: oldest first, each an `Earlier`."""
 ORIGIN: Final = "began"
 """What it calls the beginning, where that is not an untrained model at the first record there was."""
 FILES, START, START_MS = "files", "start", "start_ms"
 """Of the beginning: the files that the model was trained on; the offset of the first record, by topic and
 partition, and the time before which records are skipped."""
 NOT_SETTINGS: Final = frozenset({EARLIER, ORIGIN})
-"""What there is alongside the settings."""
+"""Fields of a fingerprint that are not settings."""
 
 
 def earlier_settings(
@@ -36,7 +36,7 @@ def earlier_settings(
     Parameters
     ----------
     made_with
-        The identity in the newest snapshot.
+        The fingerprint in the newest snapshot.
     settings
         Those that the next record is processed under.
     offsets
@@ -46,7 +46,7 @@ def earlier_settings(
 
     Returns
     -------
-    Oldest first: `until`, the offsets at which they ended, and `settings`, as an identity names them.
+    Oldest first: `until`, the offsets at which they ended, and `settings`, as a fingerprint names them.
 
     """
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
@@ -81,14 +81,14 @@ def _computes_alike(snapshot: Snapshot) -> bool:
 
 
 def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that an identity names, in the form of a command line: dotted names and values.
+    """Return the settings that a fingerprint names, in the form of a command line: dotted names and values.
 
     A setting that it does not name has its default. A hash key is left out.
 
     Parameters
     ----------
     made_with
-        The identity.
+        The fingerprint.
 
     """
     found = {**defaults(), **{name: value for name, value in made_with.items() if name in KEPT}}

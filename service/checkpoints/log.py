@@ -26,7 +26,7 @@ A progress record is JSON: `version` and the fields of `Progress`.
     counts        updates, pending, predictions, labelled, mistakes, rejected, and what further parts count
                   (`Part.counts`)
     consumed      records ever processed, by input topic
-    now_ms        the time at which the batch was processed, which bounds event times
+    processing_time_ms  the time at which the batch was processed, which bounds event times
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
 `chunks`, those of an increment also `before`, the batch of the one that it continues from. The fields
@@ -34,8 +34,8 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
 
     sequence      number of the batch that it follows
     offsets       next offset, by input topic, then by partition
-    identity      the settings under which the state came about (`service.checkpoints.config_fingerprint`)
-    topic_ids     id of each input topic, by which one that was deleted and created again is notified
+    config_fingerprint  the settings that made the state (`service.checkpoints.config_fingerprint`)
+    topic_ids     id of each input topic, which differs if the topic was deleted and recreated
     state         `Processor.state`:
       model         the learner's class, parameters, weights and counts, as `Learner.dump` writes them
       join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)

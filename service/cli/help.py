@@ -28,8 +28,9 @@ class SettingsCommand(click.Command):
         shows_all = ALL in ctx.meta or _SHOW_ALL not in {each.name for each in parameters}
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *Section)}
         for each in parameters:
+            is_setting = (each.name or "").startswith(PREFIX)
             name = (each.name or "").removeprefix(PREFIX).replace("__", ".")
-            declared, record = DECLARED.get(name if name != each.name else ""), each.get_help_record(ctx)
+            declared, record = DECLARED[name] if is_setting else None, each.get_help_record(ctx)
             if record and (declared is None or shows_all or declared.common):
                 sections[SECTIONS[name.partition(".")[0]] if declared else "Options"].append(record)
         for title, records in sections.items():

@@ -49,7 +49,7 @@ WAITING = (*names_that_decide(Decides.JOIN), "max_event_time_ahead_seconds")
 """Settings that decide which events wait for their labels."""
 
 PARTS = names_that_decide(Decides.DECISIONS, Decides.DRIFT)
-"""Settings of what is made of predictions alongside their learning."""
+"""Settings of what is derived from predictions, besides learning."""
 
 STATE = (*SERVICE, *LEARNING, *names_that_decide(Decides.RECORDS, Decides.JOIN), *PARTS)
 """Settings that decide what a partition's state is."""

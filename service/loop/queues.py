@@ -177,7 +177,7 @@ class TopicEnds:
         answer = self._answers.get(place)
         if answer is not None and answer.left is not None:
             answer.left -= count
-            answer.lag = 0  # whatever the client has heard of alongside it is news
+            answer.lag = 0  # whatever the client has heard of since is news
 
     def forget(self, places: Collection[TopicPartition]) -> None:
         """Forget what is known of places, which are to be read from elsewhere."""

@@ -176,7 +176,7 @@ class ReadAhead(ReadStream):
         return found
 
     def _valid_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
-        """Yield the logs that can be read; who asks for another one is notified why it cannot."""
+        """Yield the logs that can be read; asking for another one raises the reason why it cannot."""
         for task, state in [*self.kept.items()]:
             first_offset = self._bounds[self._log, task][0]
             log = state.continued(self._records.pop(task, None), first_offset, settings)

@@ -87,7 +87,7 @@ class Restored:
 
     @property
     def fingerprint_extras(self) -> dict[str, Any]:
-        """What the snapshots to come name alongside the settings."""
+        """What the snapshots to come name besides the settings."""
         found = {EARLIER: self.earlier, ORIGIN: self.began}
         return {name: value for name, value in found.items() if value}
 

@@ -148,7 +148,7 @@ class Task:
         self._letter_limit = letter_limit
         self._sources = sources
         self._under_way: tuple[_Batch | None, Published | None] | None = None
-        """What the commit under way has committed alongside chunks of a snapshot."""
+        """What the commit under way has committed besides chunks of a snapshot."""
         self._is_clean, self.seconds = True, 0.0
         self.hand_over_bytes: float = HAND_OVER_BYTES
         """The largest snapshot that is made when the task is handed over."""
@@ -396,11 +396,11 @@ class Task:
         return self._processor.decoder.unfound()
 
     def hand_over(self) -> int:
-        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to replay .
+        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to replay.
 
         Returns how many bytes it has.
 
-        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but replay .
+        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but replays.
 
         Raises
         ------

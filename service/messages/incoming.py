@@ -164,7 +164,7 @@ def rejection_of_fields(
 
 
 def rejection_of_syntax(value: bytes, message: str) -> Rejection:
-    """Return the refusal of a value that is not a JSON, which a reader of JSON has called `message`."""
+    """Return the refusal of a value that is not JSON, which a reader of JSON has called `message`."""
     try:
         value.decode()
     except UnicodeDecodeError as error:

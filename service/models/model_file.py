@@ -139,7 +139,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise ServiceError(
             f"{path}: cannot be written: it is not a regular file", hint="choose a regular file"
         )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # alongside it: a rename crosses no disks
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # in its folder: a rename crosses no disks
     try:
         try:
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
@@ -185,7 +185,7 @@ def made_with(settings: Settings) -> dict[str, Any]:
 def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loaded:
     """Return the settings that go with a model file; those given, where the file knows none.
 
-    `makes_model` says whether a model is made with them, alongside the one in the file.
+    `makes_model` says whether a model is made with them, besides the one in the file.
 
     Raises
     ------

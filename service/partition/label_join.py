@@ -26,7 +26,7 @@ from service.partition.parts.part import Part, PartMetric
 _PACKED_AT_ONCE: Final = 1000
 """Examples: a millisecond or two."""
 _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
-"""What changes have alongside a state."""
+"""What changes have besides a state."""
 
 
 class EarlyLabel(NamedTuple):

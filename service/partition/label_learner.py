@@ -183,7 +183,7 @@ class LabelLearner:
     def _reconsider(self, example: Example, label: Incoming, timestamp_ms: int) -> None:
         """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
 
-        A model that cannot undo learns it alongside the class of the time-out, and takes no other back.
+        A model that cannot undo learns it as well as the class of the time-out, and takes no other back.
         """
         weight, before, truth = own_weight(label.weight, example.weight), example.truth, label.truth
         assert before is not None

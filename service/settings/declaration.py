@@ -78,7 +78,7 @@ class Section(StrEnum):
 
 
 class Declaration(NamedTuple):
-    """What a setting declares alongside its type, default, description and bounds."""
+    """What a setting declares besides its type, default, description and bounds."""
 
     decides: Decides = Decides.NOTHING
     form: str = ""

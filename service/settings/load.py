@@ -147,7 +147,7 @@ def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[st
 
 
 def _parse_table(name: str, text: str) -> object:
-    """Read a table written as JSON; what is not a JSON is left for the validation to complain about."""
+    """Read a table written as JSON; what is not JSON is left for the validation to complain about."""
     with suppress(ValueError):
         return parse_object(text) if name in _OBJECTS else text
     return text

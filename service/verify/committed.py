@@ -62,7 +62,7 @@ class Committed:
         From where on it is evaluated.
     reasons
         Why not from the origin.
-    identity, n_changes
+    config_fingerprint, n_changes
         The settings that the newest snapshot names, and how often they have changed.
     schemas, vectors
         What its records were written with.

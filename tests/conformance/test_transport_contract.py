@@ -102,7 +102,7 @@ def topic(topics):
 
 
 class Member:
-    """A consumer that starts each partition where its group stopped, and keeps what it is notified."""
+    """A consumer that starts each partition where its group stopped, and keeps what it is told."""
 
     def __init__(self, transport, stream, *topics, alone=""):
         self.assigned = set()

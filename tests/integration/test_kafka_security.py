@@ -153,9 +153,7 @@ def refused(broker, certificates, tmp_path_factory):
 def test_a_wrong_login_is_said_in_one_line_with_a_hint(refused, wrong, kafka_client):
     process, said, hinted = refused[wrong, kafka_client]
     if (wrong, kafka_client) == ("password", "kafka-python"):
-        said += (
-            "|authentication failed: "  # the broker may close it before the answer is read
-        )
+        said += "|authentication failed: "  # the broker may close it before the answer is read
     assert process.wait() == (2 if wrong == "key" else 1)
     error, hint = process.stderr.splitlines()
     assert error.startswith("error: ")

@@ -1,4 +1,4 @@
-"""What `pip-audit` reports is notified as it is: an audit of nothing is not a clean bill."""
+"""What `pip-audit` reports is printed as it is: an audit of nothing is not a clean bill."""
 
 from tools.release.audit import verdict
 

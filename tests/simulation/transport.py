@@ -353,7 +353,7 @@ class Transactions:
             raise failure
 
     def wait(self):
-        """Let what was sent come to its end; what failed is notified by `finish`."""
+        """Let what was sent come to its end; `finish` raises what failed."""
         parts, self._sent = self._sent, []
         is_one = self._broker.is_alone or self._life.chance(0.8)
         together = [parts] if is_one else [[part] for part in parts]

@@ -269,7 +269,7 @@ def fetch_libraries() -> Path:
     if maven is None:
         raise NoBroker(f"no Maven (`mvn`) on the PATH to fetch the jars of {POM} with")
     cache.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: parallel runs fetch alongside one another, and the first to finish wins.
+    # Whole or not at all: runs fetch in parallel, and the first to finish wins.
     with tempfile.TemporaryDirectory(dir=cache, ignore_cleanup_errors=True) as temporary:
         target = Path(temporary) / "libraries"
         command = [

@@ -66,7 +66,7 @@ class Site:
 
 
 class Member:
-    """Starts each partition where its group stopped, with a writer, and keeps what it is notified."""
+    """Starts each partition where its group stopped, with a writer, and keeps what it is told."""
 
     def __init__(self, transport: Transport, place: Site, *topics: str) -> None:
         self.writers: dict[int, Writer] = {}

@@ -1,6 +1,6 @@
 """Streams of real events, and what the bare perceptron makes of them: the reference for every other way.
 
-Messages are made of data that comes with River, or that lies alongside the checkout.
+Messages are made of data that comes with River, or that lies next to the checkout.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from river import datasets
 from perceptron_core import Perceptron
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-"""Data for development: alongside the checkout where there is any, never part of it."""
+"""Data for development: next to the checkout where there is any, never part of it."""
 
 
 class Run(NamedTuple):

@@ -1,4 +1,4 @@
-"""The picture of `auto` alongside the ensembles of others, as `benchmarks/auto.py anchors` measured them."""
+"""The picture of `auto` and the ensembles of others, as `benchmarks/auto.py anchors` measured them."""
 
 from __future__ import annotations
 

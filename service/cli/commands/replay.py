@@ -199,7 +199,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is wanted alongside the summary."""
+    """What is wanted besides the summary."""
 
     output: str
     save: Path | None

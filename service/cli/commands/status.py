@@ -50,9 +50,9 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     error        known mistakes / labelled: those after corrections, shown where there are any
     pending      predictions that wait for their label
     snapshot     age of the newest valid snapshot of the model, and its size
-    to replay   batches committed since, which a restart would replay
+    to replay    batches committed since, which a restart would replay
 
-    Below, of all partitions together, how each class is notified from the others, as of the snapshots: the
+    Below, of all partitions together, how well each class is told from the others, as of the snapshots: the
     columns are those of `replay`.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings

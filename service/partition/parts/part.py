@@ -28,7 +28,7 @@ class PartMetric(NamedTuple):
     value: float | Mapping[str, float | None] | Mapping[tuple[str, str], int] | None
     """Values by `by` where that is given; None: there is none yet."""
     by: str | tuple[str, ...] = ""
-    """The label by which values differ, or labels, alongside the partition."""
+    """The label by which values differ, or labels, besides the partition."""
     is_gauge: bool = False
 
 

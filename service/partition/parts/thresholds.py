@@ -166,7 +166,7 @@ class ClassBins:
         return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
 
     def _weigh(self, goal: int, k: int, of_class: float, others: float) -> None:
-        """Write the labels that favour and against a bin's threshold, and what is added to them before.
+        """Write the labels for and against a bin's threshold, and what is added to them before.
 
         Nothing and 1 make the bound of Clopper and Pearson.
         """

@@ -173,7 +173,7 @@ class FormerOwners:
     The group's generation keeps them from handing over offsets any more. Where one has handed them over
     before, its transaction may be committed yet: the group's offsets are not stable then. What it has written
     hides what comes after it from readers of committed records. An owner that was killed leaves its
-    transaction to its time-out; it is fenced before, by the name that lies alongside its last offsets.
+    transaction to its time-out; it is fenced before, by the name in the metadata of its last offsets.
 
     Parameters
     ----------

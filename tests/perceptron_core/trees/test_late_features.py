@@ -11,7 +11,7 @@ from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes, mistake
 
 
 def late(n, n_before, seed=1):
-    """Make events whose class is the sign of a number that the first ones lack, alongside noise."""
+    """Make events whose class is the sign of a number that the first ones lack, and noise."""
     draw = random.Random(seed)
     for k in range(n):
         a = draw.gauss(0, 1)

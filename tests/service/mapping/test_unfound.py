@@ -1,4 +1,4 @@
-"""What a mapping names and no record has is notified once: after a thousand records, or at the end."""
+"""A path that no record has is reported once: after a thousand records, or at the end."""
 
 import pytest
 

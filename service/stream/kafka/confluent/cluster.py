@@ -197,7 +197,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         return found, unstable
 
     def committer(self, group: str, topic: str, partition: int) -> str:
-        """Return what lies alongside a group's offset; see `KafkaCluster.committer`."""
+        """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
         asked = [ConsumerGroupTopicPartitions(group, [ClientPartition(topic, partition)])]
         answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
         return answers[group].topic_partitions[0].metadata or ""

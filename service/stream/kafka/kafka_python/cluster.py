@@ -181,7 +181,7 @@ class KafkaPythonCluster(KafkaCluster):
             return client.committed_by_topic(topics, partitions, within_seconds)
 
     def committer(self, group: str, topic: str, partition: int) -> str:
-        """Return what lies alongside a group's offset; see `KafkaCluster.committer`."""
+        """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
         with self._asking(group, isolation_level="read_uncommitted") as client:
             place, timeout_ms = ClientPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
             found = client.committed(place, metadata=True, timeout_ms=timeout_ms)

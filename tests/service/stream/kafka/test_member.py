@@ -35,7 +35,7 @@ class Broken(Exception):
 
 
 class Owner:
-    """An assignee that starts what it is given, and notes what it is notified."""
+    """An assignee that starts what it is given, and notes what it is told."""
 
     def __init__(self):
         self.member: ScriptedMember

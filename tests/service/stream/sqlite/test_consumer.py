@@ -14,7 +14,7 @@ from service.stream.sqlite.consumer import shares
 
 
 class Owner:
-    """An assignee that notes what it is notified."""
+    """An assignee that notes what it is told."""
 
     def __init__(self, transport, group="group"):
         self.told = []
