@@ -183,7 +183,7 @@ class Evaluation:
         return _areas(curve) if curve else {}
 
     def classes(self) -> dict[str, dict[str, Any]]:
-        """Return how well each class is told from the others."""
+        """Return how well each class is separated from the others."""
         cells = {(self._name(t), self._name(p)): count for (t, p), count in self._confusion.items()}
         return {name: figures._asdict() for name, figures in class_metrics(cells).items()}
 

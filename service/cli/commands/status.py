@@ -52,8 +52,8 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     snapshot     age of the newest valid snapshot of the model, and its size
     to replay    batches committed since, which a restart would replay
 
-    Below, of all partitions together, how well each class is told from the others, as of the snapshots: the
-    columns are those of `replay`.
+    Below, of all partitions together, how well each class is separated from the others as of the snapshots;
+    the columns are those of `replay`.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     with opened_stream(loaded) as transport:

@@ -11,10 +11,13 @@ cdef object _time_of
 cdef object _key_of
 cdef object _value_of
 
+
 @cython.locals(records=RecordBatch, place=tuple, partition=int)
 cpdef keep(messages, dict taken, begun, note)
 
+
 cdef tuple _headers(message)
+
 
 @cython.locals(batch=OutputBatch, place=Py_ssize_t)
 cpdef produce_each(produce, outputs)
