@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+sys.path.append(sys.path.pop(0))  # what is installed, and compiled, before what lies here
+
 from tests.simulation.defects import DEFECTS
 from tests.simulation.run import explain, run_many, story
 
