@@ -1,6 +1,7 @@
-"""Records, files, schemas, settings, models and snapshots: twice as much costs about twice as much."""
+"""Records, files, schemas, settings, models and snapshots: the cost is in proportion to the size."""
 
 import contextlib
+import itertools
 import json
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from service.partition.factory import make_decoder
 from service.stream.protocol import Record
 from tests.service.building import settings
 from tests.service.files.opened import opened
+from tests.support import growth
 from tests.support.growth import assert_grows_linearly
 
 HALF = 450_000
@@ -192,3 +194,15 @@ def test_progress_and_snapshots_cost_as_much_as_they_are_long():
 
     assert_grows_linearly(read, progress, HALF)
     assert_grows_linearly(from_chunks, chunks, HALF)
+
+
+@pytest.mark.parametrize(("exponent", "is_refused"), [(1.0, False), (1.25, False), (1.5, True), (2.0, True)])
+def test_a_cost_above_proportion_is_refused_despite_noise(monkeypatch, exponent, is_refused):
+    now, noise = [0.0], itertools.cycle((3.0, 1.0, 1.3, 2.0, 1.1))
+    monkeypatch.setattr(growth, "process_time", lambda: now[0])
+
+    def run(size):
+        now[0] += 0.5 * (size / 200) ** exponent * next(noise)
+
+    with pytest.raises(AssertionError, match="4 times as much") if is_refused else contextlib.nullcontext():
+        growth.assert_grows_linearly(run, lambda size: size, 100)

@@ -1,4 +1,4 @@
-"""The doors of HTTP: twice as much of whatever is sent costs about twice as much; probes are answered."""
+"""The doors of HTTP: the cost of whatever is sent is in proportion to its size; probes are answered."""
 
 import json
 import socket
