@@ -1,4 +1,4 @@
-"""The settings that a model depends on: snapshots name them, and a start with others is refused."""
+"""The settings that a model depends on: snapshots contain them, and other settings are refused at startup."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, default
 from service.stream.records import TopicPartition, nested
 
 EARLIER: Final = "earlier"
-"""The field of a fingerprint with the settings that held before: oldest first, each an `Earlier`."""
+"""Field of a fingerprint with the earlier settings: oldest first, each an `Earlier`."""
 ORIGIN: Final = "began"
-"""What it calls the beginning, where that is not an untrained model at the first record there was."""
+"""Field with the origin of the model, unless it is an untrained model at the first record of the topic."""
 FILES, START, START_MS = "files", "start", "start_ms"
-"""Of the beginning: the files that the model was trained on; the offset of the first record, by topic and
-partition, and the time before which records are skipped."""
+"""Fields of the origin: the files that the model was trained on; the offset of the first record by topic and
+partition; the time before which records are skipped."""
 NOT_SETTINGS: Final = frozenset({EARLIER, ORIGIN})
 """Fields of a fingerprint that are not settings."""
 
@@ -31,22 +31,22 @@ def earlier_settings(
     offsets: Mapping[TopicPartition, int],
     resumed: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> Sequence[Mapping[str, Any]]:
-    """List the settings that records before these offsets were processed under, other than the present ones.
+    """List the earlier settings under which records before these offsets were processed.
 
     Parameters
     ----------
     made_with
         The fingerprint in the newest snapshot.
     settings
-        Those that the next record is processed under.
+        Settings for the next record.
     offsets
-        Where processing has ended: next offset by input topic and partition.
+        Next offset by input topic and partition.
     resumed
-        Where it continues instead. The records of a topic that was created again are all processed after.
+        Offsets at which processing resumes instead. All records of a recreated topic come after the change.
 
     Returns
     -------
-    Oldest first: `until`, the offsets at which they ended, and `settings`, as a fingerprint names them.
+    Oldest first: `until`, the offsets at which the settings ended, and `settings`, in a fingerprint's form.
 
     """
     earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
@@ -70,20 +70,20 @@ def _clipped(
 
 
 def is_continued_alike(snapshot: Snapshot, settings: Settings) -> bool:
-    """Return whether a snapshot names these settings and no others, and the arithmetic of this release."""
+    """Return whether a snapshot has exactly these settings, and the arithmetic of this release."""
     named = {name: value for name, value in snapshot.config_fingerprint.items() if name not in NOT_SETTINGS}
     return named == fingerprint(settings) and _computes_alike(snapshot)
 
 
 def _computes_alike(snapshot: Snapshot) -> bool:
-    """Return whether replay gives the same last places: the snapshot was written with this arithmetic."""
+    """Return whether the snapshot has this arithmetic, so that a replay gives the same last digits."""
     return bool(snapshot.state["arithmetic"] == ARITHMETIC)
 
 
 def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a fingerprint names, in the form of a command line: dotted names and values.
+    """Return the settings of a fingerprint by dotted name, with values as on a command line.
 
-    A setting that it does not name has its default. A hash key is left out.
+    A setting that the fingerprint lacks has its default. A hash key is left out.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
-    """Refuse to continue under settings that would make another model, or to replay by another arithmetic."""
+    """Refuse to resume under settings that would make another model, or to replay with other arithmetic."""
     made, wanted = {**defaults(), **snapshot.config_fingerprint}, {**defaults(), **fingerprint(settings)}
-    # Two classes that had no names may get some: the only change that means the same model.
+    # Unnamed classes may get names: the only change of a setting that keeps the model the same.
     gives_names = not snapshot.config_fingerprint.get("classes") and len(wanted["classes"]) == BINARY
     for name in KEPT:
         may_change = name not in OF_MODELS or (name == "classes" and gives_names)

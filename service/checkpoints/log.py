@@ -1,23 +1,23 @@
 """The checkpoint log of one partition: records of its progress and its snapshots.
 
-Every transaction appends a small *progress* record: which offsets its batch ended at. Now and then a
-*snapshot* follows it. So restoring is the newest valid snapshot, then the batches that progress tells of.
+Every transaction appends a small *progress* record with the offsets at which its batch ended. Now and then a
+*snapshot* follows it. A restore loads the newest valid snapshot and replays the batches of later progress.
 
     s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
 
-The chunks of a large snapshot lie between the progress of later batches. It counts once the last of them is
-there; where its process did not come so far, never.
+The chunks of a large snapshot lie between the progress of later batches. The snapshot counts once its last
+chunk is written; if the process ends before, it never counts.
 
     … p3 p4 s3 p5 s3 p6 …       (in two chunks)
 
-Behind a large one follow *increments*, each with what changed since the one before it, until they are as
-large together: a *chain*. The newest counts that is complete down to its whole snapshot.
+A large snapshot is followed by *increments*, each with the changes since the one before it, until they are as
+large in sum: a *chain*. The newest increment whose chain is complete counts.
 
     s0 p1 s1 p2 i2 p3 i3 p4 s4 …   (i: increment; i3 needs i2 and s1)
 
-Records are told apart by the header `kind`; their key is the consumer group they belong to. Where records
-are written with schemas, each schema lies there as well, from the batch on that first needed it
-(`service.formats.schema`); the headers hold `sequence` and `schema`, its key.
+The header `kind` is the kind of a record; its key is the consumer group. If input records have schemas, the
+log holds each schema, too, from the first batch that needs it (`service.formats.schema`); its headers are
+`sequence` and `schema`, the key of the schema.
 
 A progress record is JSON: `version` and the fields of `Progress`.
 
@@ -28,8 +28,8 @@ A progress record is JSON: `version` and the fields of `Progress`.
     consumed      records ever processed, by input topic
     processing_time_ms  the time at which the batch was processed, which bounds event times
 
-A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
-`chunks`, those of an increment also `before`, the batch of the one that it continues from. The fields
+A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers are `sequence`, `chunk` and
+`chunks`, for an increment also `before`, the batch of the snapshot that it continues from. The fields
 (`service.checkpoints.snapshot.Snapshot`):
 
     sequence      number of the batch that it follows
@@ -47,8 +47,8 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       schemas       those that the records were written with, where they have any (`Schemas.state`)
       …             of each further part, under its name (`service.partition.parts.kinds`)
 
-An increment has the same fields and, last, the checksum of the snapshot before it. Of its state, `model` is
-what changed (`perceptron_core.formats.model_changes`); the rest is whole.
+An increment has the same fields and, last, the checksum of the snapshot before it. In its state, `model` has
+only the changes (`perceptron_core.formats.model_changes`); the rest is complete.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _SNAPSHOT: Final = b"snapshot"
 _INCREMENT: Final = b"increment"
 _SCHEMA: Final = b"schema"
 KINDS: Final = frozenset({_PROGRESS, _SNAPSHOT, _INCREMENT, _SCHEMA})
-"""Of records, by their headers."""
+"""Kinds of records, in the header `kind`."""
 _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
-"""What no offset and no count reaches; a foreign record may hold any number."""
+"""Limit of offsets and counts; a record from another program may hold any number."""
 
 RESET_HINT: Final = (
     "drop the model: `perceptron checkpoint reset --from committed`; or `checkpoint import` one"
@@ -83,7 +83,7 @@ _FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
 
 
 class Address(NamedTuple):
-    """Where a task's checkpoint records go, and whose they are."""
+    """Topic, partition and group of a task's checkpoint records."""
 
     topic: str
     partition: int
@@ -96,36 +96,36 @@ class Progress(NamedTuple):
     sequence: int
     """Number of the batch, counted from 1; 0 is the state before the first."""
     offsets: Mapping[TopicPartition, int]
-    """Where the batch ended: next offset by input topic and partition. Within it the records of these places
-    were processed in the order of `service.stream.batches.in_step`."""
+    """End of the batch: next offset by input topic and partition. The records of the batch were processed in
+    the order of `service.stream.batches.in_step`."""
     counts: Mapping[str, int]
-    """What the model had done by then: predictions, mistakes, updates, …"""
+    """Counts of the model at the end of the batch: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int]
-    """Records ever processed, by input topic."""
+    """Number of records processed since the beginning, by input topic."""
     processing_time_ms: int
-    """The time at which it was processed, which bounds event times."""
+    """The time at which the batch was processed, which bounds event times."""
 
 
 class StoredSchema(NamedTuple):
-    """A schema as it lies in the log."""
+    """A schema in the log."""
 
     sequence: int
-    """The batch from which on it is known."""
+    """The first batch that knows the schema."""
     key: bytes
     schema: Schema
 
 
 @dataclass(slots=True)
 class CheckpointLog:
-    """What the log of one partition holds, oldest first."""
+    """The contents of one partition's log, oldest first."""
 
     progress: list[Progress] = field(default_factory=list)
     snapshots: list[StoredSnapshot] = field(default_factory=list)
     schemas: list[StoredSchema] = field(default_factory=list)
     offsets: dict[int, int] = field(default_factory=dict)
-    """Where the progress of each batch lies, by its number."""
+    """Offset of each batch's progress record, by the batch's number."""
     unfinished: list[StoredSnapshot] = field(default_factory=list)
-    """The newest snapshot, if its last chunks are not there yet."""
+    """The newest snapshot, if its last chunks are not written yet."""
 
     def last_sequence(self) -> int:
         """Return the number of the last committed batch."""
@@ -163,7 +163,7 @@ def snapshot_records(
 ) -> Sequence[Output]:
     """Write a snapshot as records.
 
-    As an increment, if it continues from the one `before`: the number of its batch, and its mark.
+    With `before`, the batch number and the mark of the snapshot before it, it is written as an increment.
     """
     chunks = to_chunks(snapshot, before[1] if before else b"")
     kind = _kind(_INCREMENT if before else _SNAPSHOT, snapshot.sequence)
@@ -191,21 +191,21 @@ def _kind(kind: bytes, sequence: int) -> Headers:
 
 
 def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None = None) -> CheckpointLog:
-    """Read a partition's checkpoint records, in order; without snapshots that were not written to their end.
+    """Read a partition's checkpoint records, in order; incomplete snapshots are left out.
 
     Parameters
     ----------
     records
-        They follow those of `before`.
+        The records after those of `before`.
     group
-        Whose they have to be.
+        The group that the records must belong to.
     before
-        What was read already; it stays as it is.
+        The log read so far; it is not changed.
 
     Raises
     ------
     CheckpointError
-        A record is not a checkpoint, or another group's.
+        A record is not a checkpoint, or belongs to another group.
     NewerRelease
         A record is of a kind, or has a field, that this release does not know.
 
@@ -222,7 +222,7 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
 
 
 def add_record(log: CheckpointLog, record: Record, group: str) -> None:
-    """Add the next record to what was read of its log. Raises as `read_log`."""
+    """Add the next record to its log. Raises as `read_log`."""
     headers = dict(record.headers)
     kind = headers.get("kind")
     if kind not in KINDS:
@@ -271,9 +271,9 @@ def _read_progress(record: Record) -> Progress:
 
 
 def what_is_newer(fields: Mapping[str, Any]) -> str:
-    """Return what in the fields of a progress record only a newer release knows; empty if nothing is.
+    """Return which field of a progress record only a newer release knows; empty if there is none.
 
-    Raises `ValueError` or another error if they are not progress at all.
+    Raises `ValueError` or another error if the fields are not progress.
     """
     version = fields["version"]
     if type(version) is not int or version < 1:
@@ -285,7 +285,7 @@ def what_is_newer(fields: Mapping[str, Any]) -> str:
 
 
 def _is_valid(progress: Progress) -> bool:
-    """Return whether the fields of progress have their types, as far as anything depends on them."""
+    """Return whether the fields of progress have the types that the service depends on."""
     by_name = (progress.offsets, progress.counts, progress.consumed)
     return (
         _is_count(progress.sequence)
@@ -314,7 +314,7 @@ def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes])
         raise _unreadable(record, f"snapshot chunk {number} is out of range: the snapshot has {count} chunks")
     snapshots = log.snapshots
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
-        # Where the progress of its batch is gone, that of the next is the first there is.
+        # If the progress of its batch is deleted, the progress of the next batch comes first.
         needed = log.offsets.get(sequence, log.offsets.get(sequence + 1, record.offset))
         previous = next((each for each in reversed(snapshots) if each.sequence == before), None)
         needed = needed if previous is None else previous.needed_offset

@@ -1,10 +1,10 @@
-"""Find input and checkpoints that were lost since a partition stopped; refuse to continue without them.
+"""Find input and checkpoints that were lost since a partition stopped; refuse to resume without them.
 
-A topic loses records at its beginning by retention, in between by compaction, and all of them when it is
-deleted. Created again, it has another id, but its offsets begin at 0 as before.
+A topic loses records at its beginning by retention, in the middle by compaction, and all records when it is
+deleted. A recreated topic has another id, but its offsets begin at 0 again.
 
-A commit writes progress and offsets in one transaction, or neither: a log that ends before the committed
-offsets has lost its end, and offsets that lie before it were set back by another program.
+A commit writes progress and offsets in one transaction. So a log that ends before the committed offsets has
+lost its end; if the committed offsets lie before the end of the log, another program has set them back.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _HINT: Final = "`on_data_loss = continue` continues without them"
 
 
 class Loss(NamedTuple):
-    """Records of one input topic that are gone."""
+    """Lost records of one input topic."""
 
     place: TopicPartition
-    """Their topic and partition; of a topic as a whole the first partition."""
+    """Topic and partition of the records; for a whole topic, the first partition."""
     what: str
-    """What is gone, where, and why as far as is known."""
+    """Which records are lost, where, and why, if known."""
     records: int
-    """How many, as far as is known; Kafka's transaction markers take offsets and count as well."""
+    """Number of lost records, if known; it includes Kafka's transaction markers, which take offsets."""
     resume: int | None = None
-    """Offset to continue at instead; None if that is as it was."""
+    """Offset at which to resume instead; None keeps the offset."""
 
     @property
     def topic(self) -> str:
@@ -51,16 +51,16 @@ def topic_ids(stream: ReadStream, topics: Sequence[str]) -> dict[str, str]:
 def unread_losses(
     stream: ReadStream, offsets: Mapping[TopicPartition, int], ids: Mapping[str, str]
 ) -> list[Loss]:
-    """Find the places in which the next record to be processed is gone.
+    """Find the partitions whose next record to be processed is lost.
 
     Parameters
     ----------
     stream
-        Where they are.
+        The stream of the topics.
     offsets
-        Where processing stopped: the next offset by place.
+        Next offset by topic and partition.
     ids
-        The ids of the topics that the offsets are of, as far as they are known.
+        The known ids of the topics at the time of the offsets.
 
     """
     present = topic_ids(stream, [*dict.fromkeys(topic for topic, _ in offsets)])
@@ -83,7 +83,7 @@ def unread_losses(
 def unlearned_losses(
     start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], missing: Mapping[str, int]
 ) -> list[Loss]:
-    """Describe records between two offsets that recovery did not find: how many are `missing`, by topic."""
+    """Describe records that recovery did not find; `missing` has their number by topic."""
     losses = []
     for topic, count in missing.items():
         places = [place for place in end if place[0] == topic]
@@ -97,7 +97,7 @@ def unlearned_losses(
 
 
 def refuse(losses: Sequence[Loss], settings: Settings) -> None:
-    """Raise `InputLost` for the first loss, unless the settings say to continue."""
+    """Raise `InputLost` for the first loss, unless `on_data_loss` is `continue`."""
     if losses and settings.on_data_loss == "fail":
         loss = losses[0]
         keep = (
@@ -109,7 +109,7 @@ def refuse(losses: Sequence[Loss], settings: Settings) -> None:
 
 
 def records_held(stream: ReadStream, topic: str, partition: int) -> int:
-    """Return how many records a log has held that has none left: at least so many, where it is not known."""
+    """Return how many records an empty log has held, or a lower bound if the number is unknown."""
     first, end = stream.bounds(topic, partition)
     return end if stream.offsets_are_dense else first  # there may be nothing but transaction markers
 
@@ -117,15 +117,15 @@ def records_held(stream: ReadStream, topic: str, partition: int) -> int:
 def refuse_emptied(
     settings: Settings, partition: int, committed: Mapping[TopicPartition, int], held: int
 ) -> None:
-    """Refuse a log without checkpoints that has held some.
+    """Refuse a log that has lost all its checkpoints.
 
     Parameters
     ----------
     settings, partition
-        Where the log is.
+        The settings, and the partition of the log.
     committed, held
-        The group's committed offsets by place, as far as there are any, and how many records the log has
-        held: both as they were before the log was read. Others may have begun it since.
+        The group's committed offsets, if any, and the number of records that the log has held. Both were read
+        before the log, which another process may have begun since.
 
     Raises
     ------
@@ -136,14 +136,14 @@ def refuse_emptied(
     place = f"{settings.checkpoints_topic}[{partition}]"
     if any(committed.values()):
         raise _lost(f"{place}: checkpoint missing, but {_committed(settings, committed)}")
-    if held > 0:  # the offsets that would tell may be gone as well
+    if held > 0:  # the committed offsets may be lost, too
         raise _lost(f"{place}: checkpoint missing, but the topic has held {held} records")
 
 
 def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iterable[int]) -> None:
     """Warn if the predictions topic has held records at the first start of a group.
 
-    No more than a warning: a prediction does not name its group, and a new group may share the topic.
+    It is only a warning: a prediction does not name its group, and a new group may share the topic.
     """
     topic = settings.predictions_topic
     n_partitions = 0
@@ -166,16 +166,16 @@ def refuse_cut_off(
     committed: Mapping[TopicPartition, int],
     known: Mapping[TopicPartition, int],
 ) -> None:
-    """Refuse a log that ends before the committed offsets; warn of offsets that were set back.
+    """Refuse a log that ends before the committed offsets; warn if the offsets were set back.
 
     Parameters
     ----------
     settings, partition
-        Where the log is.
+        The settings, and the partition of the log.
     committed
-        The group's committed offsets by place, as far as there are any.
+        The group's committed offsets, if any.
     known
-        Where the log ends, by place. One that it does not name is new.
+        The offsets at the end of the log. A partition that is missing here is new.
 
     Raises
     ------

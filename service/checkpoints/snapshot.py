@@ -1,7 +1,7 @@
 """Snapshots: the whole state of a task, in chunks that any broker takes.
 
-A snapshot is MessagePack in an envelope with version and checksum; no pickle, except inside it where the
-model itself is one of River's, and then signed (`service.models.river`).
+A snapshot is MessagePack in an envelope with version and checksum. Only a River model in it is a pickle, and
+that pickle is signed (`service.models.river`).
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from service.stream.records import TopicPartition, flat, nested
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"
 LOG_VERSION: Final = 1
-"""Of snapshots and of progress records: it rises with each release that changes what is in them."""
+"""Version of snapshots and progress records: a release that changes their contents increases it."""
 _CHUNK_BYTES: Final = 512 * 1024
-"""Half of what Kafka's brokers take by default, so that headers and batch overhead fit alongside it."""
+"""Half of what Kafka brokers accept by default, to leave room for headers and batch overhead."""
 
 
 class Snapshot(NamedTuple):
-    """What a task needs to continue after the batch with number `sequence`."""
+    """The state with which a task resumes after the batch with number `sequence`."""
 
     sequence: int
     offsets: Mapping[TopicPartition, int]
-    """Next offset to be processed, by input topic and partition; written down by topic, then by partition."""
+    """Next offset by input topic and partition; written by topic, then by partition."""
     config_fingerprint: Mapping[str, Any]
-    """The settings under which the state came about."""
+    """The settings that made the state."""
     state: Mapping[str, Any]
-    """`Processor.state`; to be written it may be packed already."""
+    """`Processor.state`, possibly already packed."""
     topic_ids: Mapping[str, str]
-    """Which input topics the offsets are of."""
+    """Ids of the input topics of the offsets."""
 
 
 def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:
-    """Write a snapshot down, in pieces of at most half a mebibyte.
+    """Write a snapshot in chunks of at most half a mebibyte.
 
-    With the mark of the one `before` it, it is an increment: of its state, what changed since.
+    With `before`, the mark of the snapshot before it, it is an increment: its state has only the changes.
     """
     fields = [snapshot.sequence, nested(snapshot.offsets), *snapshot[2:-1], dict(snapshot.topic_ids)]
     kind = _KIND
@@ -74,7 +74,7 @@ def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
 
 
 def changes_from_chunks(chunks: Sequence[bytes]) -> tuple[Snapshot, bytes]:
-    """Read an increment; return what its state is the change of, too: the mark of the snapshot before it.
+    """Read an increment; return also the mark of the snapshot before it, which its state changes.
 
     Raises as `from_chunks` does.
     """
@@ -83,12 +83,12 @@ def changes_from_chunks(chunks: Sequence[bytes]) -> tuple[Snapshot, bytes]:
 
 
 def mark_of(chunks: Sequence[bytes]) -> bytes:
-    """Return what tells a snapshot or an increment from any other."""
+    """Return the mark of a snapshot or increment, which identifies it."""
     return checksum(_INCREMENT if chunks[0].startswith(_INCREMENT) else _KIND, chunks[0])
 
 
 def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snapshot, tuple[Any, ...]]:
-    """Read a snapshot, and other fields after its own."""
+    """Read a snapshot, and `n_others` fields after its own."""
     _, body = unseal(kind, range(1, LOG_VERSION + 1), b"".join(chunks))
     name, n_fields = kind.decode(), len(Snapshot._fields)
     try:
@@ -108,34 +108,34 @@ def _read(kind: bytes, chunks: Sequence[bytes], n_others: int = 0) -> tuple[Snap
 
 @dataclass(slots=True)
 class StoredSnapshot:
-    """A snapshot as it lies in the log."""
+    """A snapshot in the log."""
 
     first_offset: int
     needed_offset: int
-    """Where the log that it needs begins: at the progress of its batch, far before its own chunks perhaps."""
+    """First offset of the log that a restore needs: the batch's progress, maybe far before the chunks."""
     timestamp_ms: int
     sequence: int
     n_chunks: int
     before: int | None = None
-    """Of an increment: the number of the batch after the snapshot that it continues from."""
+    """For an increment: the batch number of the snapshot that it continues from."""
     previous: StoredSnapshot | None = None
-    """That snapshot; None if it is not there."""
+    """The snapshot that it continues from; None if that is missing."""
     chunks: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether its last chunks were never written, or not yet."""
+        """Whether its last chunks are missing, or not written yet."""
         return self.chunks.keys() == {*range(len(self.chunks))} and len(self.chunks) < self.n_chunks
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the chunks found."""
+        """Bytes of the present chunks."""
         return sum(map(len, self.chunks.values()))
 
     def read(self) -> Snapshot:
-        """Read it, an increment with all that it continues from.
+        """Read the snapshot; an increment is applied to the chain before it.
 
-        Raises `DamagedError` if a chunk or a snapshot is missing or anything in it is not as it was written.
+        Raises `DamagedError` if a chunk or a snapshot of the chain is missing or damaged.
         """
         chain = self._chain()
         snapshot, _ = chain[0].read_own()
@@ -157,7 +157,7 @@ class StoredSnapshot:
             raise DamagedError(f"unreadable increment: {error!r}") from error
 
     def _chain(self) -> Sequence[StoredSnapshot]:
-        """Return the whole snapshot, and each that continues from the one before; it is the last."""
+        """Return the chain: the whole snapshot, then each increment up to this one."""
         chain = [self]
         while chain[-1].before is not None:
             if chain[-1].previous is None:
@@ -168,7 +168,7 @@ class StoredSnapshot:
         return chain[::-1]
 
     def read_own(self) -> tuple[Snapshot, bytes]:
-        """Read its chunks; return the mark of the snapshot that it continues from, too."""
+        """Read its own chunks; return also the mark of the snapshot that it continues from."""
         chunks = self.in_order()
         snapshot, mark = (from_chunks(chunks), b"") if self.before is None else changes_from_chunks(chunks)
         if snapshot.sequence != self.sequence:

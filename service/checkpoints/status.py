@@ -1,6 +1,6 @@
 """The lag and counts of a partition, from its checkpoint log and the ends of its input.
 
-It only reads, so it may run alongside the service: it reports the last commit.
+It only reads, so it may run while the service does; it reports the last commit.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _COUNTED_RECORDS: Final = 1000
 
 
 class PartitionStatus(NamedTuple):
-    """One partition at its last commit; nearly empty where nothing was committed yet."""
+    """A partition at its last commit; nearly empty before the first commit."""
 
     partition: int
     lag: Mapping[str, int]
     """Records not yet processed, by input topic."""
     counts: Mapping[str, int | None]
-    """As `Processor.counts`; None what the log does not tell."""
+    """Counts as in `Processor.counts`; None if the log does not have a count."""
     snapshot: StoredSnapshot | None
-    """The newest valid one."""
+    """The newest valid snapshot."""
     batches_to_learn: int
-    """Committed batches that a restart would have to replay ."""
+    """Number of committed batches that a restart would replay."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
-    """Labelled predictions by the names of (truth, predicted), as of the snapshot."""
+    """Labelled predictions by the names (truth, predicted), as of the snapshot."""
     model: str = ""
-    """Its name, as of the snapshot."""
+    """Name of the model, as of the snapshot."""
     undecided: Mapping[str, str] = MappingProxyType({})
-    """Why decisions have no threshold, by their names, as of the snapshot."""
+    """Why decisions have no threshold, by name, as of the snapshot."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -50,9 +50,9 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
     Raises
     ------
     TopicMissing
-        There is no such topic.
+        The topic does not exist.
     CheckpointError
-        The group has left nothing in it, or what is there is no checkpoint of the group's.
+        The topic has no checkpoints of the group, or a record that is not a checkpoint of the group.
 
     """
     try:
@@ -72,21 +72,21 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
 def partition_statuses(
     transport: Transport, checkpoints_topic: str, group: str, topics: Sequence[str]
 ) -> Sequence[PartitionStatus]:
-    """Find out how each partition stands; before a group has committed anything, how much waits for it.
+    """Return the status of each partition; before the first commit, how many records wait.
 
     Parameters
     ----------
     transport, checkpoints_topic, group
-        Where the checkpoints are.
+        The checkpoints.
     topics
-        What the group reads, the leading topic first.
+        The topics that the group reads, the leading topic first.
 
     Raises
     ------
     TopicMissing
-        There are neither checkpoints nor a leading topic.
+        Neither the checkpoints topic nor the leading topic exists.
     CheckpointError
-        What is in the checkpoints topic is not a checkpoint of the group's, or not all there.
+        A record is not a checkpoint of the group, or records are missing.
 
     """
     counts = Counter(partition_counts(transport, (checkpoints_topic, *topics)))  # 0 where there is no topic
@@ -104,7 +104,7 @@ def partition_statuses(
             log = read_log(transport.read(checkpoints_topic, partition), group)
         if log is not None and (log.snapshots or log.progress):
             found.append(partition_status(transport, partition, log))
-            if _is_shared(log):  # it has all partitions
+            if _is_shared(log):  # this log covers all partitions
                 break
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
@@ -113,20 +113,20 @@ def partition_statuses(
 
 
 def _is_shared(log: CheckpointLog) -> bool:
-    """Return whether a log is that of one model over all partitions."""
+    """Return whether a log belongs to one model over all partitions."""
     _, snapshot = newest_valid(log)
     return snapshot is not None and bool(snapshot.config_fingerprint.get("share_model"))
 
 
 def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:
-    """Find out how a partition stands.
+    """Return the status of a partition.
 
     Raises
     ------
     CheckpointError
         Batches are missing from the log.
     TransportError
-        The input cannot be asked for its end.
+        The end of the input cannot be read.
 
     """
     stored, snapshot = newest_valid(log)
@@ -152,10 +152,10 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
 def _unread(
     transport: Transport, offsets: Mapping[TopicPartition, int], snapshot: Snapshot
 ) -> Mapping[TopicPartition, int]:
-    """Return where reading continues, of the topics that are still read.
+    """Return the next offsets of the topics that are still read.
 
     The log keeps offsets of former topics. A change of the topics is committed with a snapshot at once, so
-    that the newest names those that are read, and their ids.
+    the newest snapshot names the topics that are read, and their ids.
     """
     named = [str(snapshot.config_fingerprint.get(name)) for name in ("events_topic", "labels_topic")]
     read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
@@ -170,10 +170,10 @@ def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:
 
 
 def _lag(transport: Transport, topic: str, partition: int, offset: int | None = None) -> int:
-    """Count the records from `offset` on, or all of them.
+    """Count the records from `offset` on, or all records.
 
-    Kafka ends each transaction with a marker that takes an offset and is not a record: a long way is measured
-    in offsets, a short one counted, so that 0 is 0.
+    Kafka ends each transaction with a marker that takes an offset and is not a record. A large lag is
+    measured in offsets; a small lag is counted exactly, so that 0 is 0.
     """
     first, end = transport.bounds(topic, partition)
     if offset is None:
@@ -184,15 +184,15 @@ def _lag(transport: Transport, topic: str, partition: int, offset: int | None = 
 
 
 def newest_valid(
-    log: CheckpointLog, refused: list[tuple[StoredSnapshot, DamagedError]] | None = None
+    log: CheckpointLog, unreadable: list[tuple[StoredSnapshot, DamagedError]] | None = None
 ) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
-    """Return the newest snapshot that can be read, as stored and as it reads; collect those `refused`."""
+    """Return the newest readable snapshot, stored and read; collect unreadable snapshots in `unreadable`."""
     for stored in reversed(log.snapshots):
         try:
             return stored, stored.read()
         except DamagedError as error:
-            if refused is not None:
-                refused.append((stored, error))
+            if unreadable is not None:
+                unreadable.append((stored, error))
     return None, None
 
 

@@ -1,10 +1,11 @@
-"""The help of commands that have options of settings: by section, and of many the common ones."""
+"""The help of commands and options: settings by section, and bounds of numbers in words."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import click
+from click.types import OptionHelpExtra
 
 from service.cli.output import echo
 from service.settings.declaration import Section
@@ -19,8 +20,23 @@ PREFIX: Final = "setting_"
 _SHOW_ALL: Final = "help_all"
 
 
+class NumberOption(click.Option):
+    """An option of a bounded number, whose help shows the bounds in words: click shows `x>=1`."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """Return the default and the bounds."""
+        extra = super().get_help_extra(ctx)
+        for sign, words in (("x>=", "at least "), ("x>", "above "), ("<=x<", " to below ")):
+            extra["range"] = extra["range"].replace(sign, words)
+        return extra
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """Return the form of the value."""
+        return super().make_metavar(ctx).removesuffix(" RANGE")
+
+
 class SettingsCommand(click.Command):
-    """A command whose help lists the options of settings by section: of many, the common ones."""
+    """A command whose help lists the options of settings by section: by default only the common ones."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then each section."""

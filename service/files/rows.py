@@ -18,9 +18,9 @@ from service.messages.rejection import Reason, Rejection
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
 _MAX_CELL_BYTES: Final = 1 << 20
-"""A longer cell is refused, unless a message may be longer."""
+"""Longest cell that is read, unless a message may be longer."""
 _LONGEST_COMPLAINT: Final = 200
-"""Characters; a field that is named in it may be of any length."""
+"""Longest complaint in characters; a field name in it may be of any length."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
 _LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
@@ -29,7 +29,7 @@ Read = Callable[[Any], Any]
 
 
 class DamagedFile(ValueError):
-    """A file that is none of its format, or cannot be read as one."""
+    """A file that is not of its format, or cannot be read."""
 
 
 class CutLine(bytes):
@@ -39,7 +39,7 @@ class CutLine(bytes):
 
 
 class BadRow(bytes):
-    """A row that is not an example in its format, as it was, and what is wrong with it."""
+    """A row that is not an example in its format: its original bytes, with the complaint about it."""
 
     complaint: str
 
@@ -51,7 +51,7 @@ class BadRow(bytes):
 
 
 class TimedRow(bytes):
-    """The message that a row becomes, and its time, which stands in a column that is not a part of it."""
+    """The message of a row, with the time from a column that is not a part of the message."""
 
     time: object
 
@@ -63,11 +63,11 @@ class TimedRow(bytes):
 
 
 class UntimedRow(BadRow):
-    """A row without a time that can be taken; its complaint is about the time alone."""
+    """A row without a valid time; its complaint is about the time only."""
 
 
 def rejection_of_row(message: bytes | None, rejection: Rejection) -> Rejection:
-    """Return the rejection of a row that says what is wrong with it in its own format, if anything is."""
+    """Return the rejection of a row, with the complaint in the words of the row's format if there is one."""
     is_another = isinstance(message, UntimedRow) and rejection.reason != Reason.EVENT_TIME_OUT_OF_RANGE
     if isinstance(message, BadRow) and not is_another:
         return Rejection(rejection.reason, message.complaint)
@@ -77,20 +77,20 @@ def rejection_of_row(message: bytes | None, rejection: Rejection) -> Rejection:
 class Lines:
     """The lines of a binary file, counted; a byte order mark at its start is not part of a line.
 
-    Of a line longer than `MAX_LINE_BYTES` and than `max_message_bytes` only the beginning is kept in memory,
-    as a `CutLine`.
+    If a line is longer than both `MAX_LINE_BYTES` and `max_message_bytes`, only its beginning is kept in
+    memory, as a `CutLine`.
 
     Parameters
     ----------
     stream
         The file.
     max_message_bytes
-        The longest message wanted.
+        Largest message that is needed.
 
     Attributes
     ----------
     number : int
-        Of the last line, from 1; of a format that has no lines, of the row.
+        Number of the last line, from 1; for a format without lines, of the last row.
 
     """
 
@@ -137,7 +137,7 @@ class FileFormat(NamedTuple):
     """A format of files of examples."""
 
     name: str
-    """As `--input-format` has it."""
+    """Its name for `--input-format`."""
     extensions: tuple[str, ...]
     events: Callable[[Lines, Columns], Iterator[bytes]]
     """Yields an event for each row; `BadRow` or `CutLine` for a row that is not an example."""
@@ -169,17 +169,17 @@ def cell_value(cell: str) -> object:
         number = float(cell)
     except ValueError:
         return {"true": True, "false": False}.get(cell.strip().lower(), cell)
-    return cell if "_" in cell else plain_number(number)  # Python reads 1_000 as a number; no one else does
+    return cell if "_" in cell else plain_number(number)  # only Python reads 1_000 as a number
 
 
 def plain_number(number: float) -> float:
-    """Write whole numbers without a fraction. NaN and infinity stay, for decoding to refuse."""
+    """Return whole numbers as integers. NaN and infinity stay: the decoder rejects them."""
     exact = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
     return int(number) if exact else number
 
 
 def encode_event(fields: Mapping[str, Any]) -> bytes:
-    """Write a row's fields as JSON; an event without a label has none. Raises ValueError."""
+    """Write a row's fields as JSON; a missing label is left out. Raises ValueError."""
     if fields.get("label", "") is None:
         fields = {name: value for name, value in fields.items() if name != "label"}
     return to_json(fields, inf_nan_mode="constants")
@@ -188,16 +188,16 @@ def encode_event(fields: Mapping[str, Any]) -> bytes:
 def row_writer(
     header: Sequence[str], columns: Columns, value: Read, text: Read
 ) -> Callable[[Mapping[str, Any], int], bytes]:
-    """Return a function that turns a row, and its number, into an event or a document to be mapped.
+    """Return a function that turns a row and its number into an event, or into a document to be mapped.
 
-    Columns without a value are None. What `value` cannot read is left out of the features, with a warning.
+    Columns without a value are None. A cell that `value` cannot read is not a feature; a warning names it.
 
     Parameters
     ----------
     header
         The names of the columns.
     columns
-        What becomes of them.
+        The roles of the columns.
     value
         Reads a cell; raises ValueError.
     text
@@ -206,7 +206,7 @@ def row_writer(
     Raises
     ------
     HeaderError
-        A column that was named is not there. The function raises ValueError at a row that is not an example.
+        A named column is missing. The returned function raises ValueError if a row is not an example.
 
     """
     cells = _Cells(columns, value, text)
@@ -222,20 +222,20 @@ def row_writer(
 
 _FEW_NUMBERS: Final = 3
 _MOST_LOOKED_AT: Final = 20
-"""Texts of a column that may be numbers or times."""
+"""Texts of a column that are checked for numbers and times."""
 
 
 class DataWarnings:
-    """Warns, once for each column, of texts that are numbers, times, or a word among numbers."""
+    """Warns once for each column of texts that are numbers or times, and of words among numbers."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._numbers: dict[str, int] = {}
-        """How many each column has had, up to a few; none of a column that is not looked at any more."""
+        """Number of values that were checked, by column; a column that is no longer checked is missing."""
         self._looks: dict[str, int] = {}
 
     def note(self, name: str, value: object) -> None:
-        """Look at a feature."""
+        """Check the value of a feature."""
         if isinstance(value, str):
             if self._looks.get(name, 0) < _MOST_LOOKED_AT:
                 self._look(name, value)
@@ -254,7 +254,7 @@ class DataWarnings:
             self._columns.warn(what, f"{hint}; to exclude it: {leaving_out(name)}")
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
-        """Return what a text is that it should not be, and what to do; two empty texts if it is none."""
+        """Return what is suspicious about a text, and a hint; two empty texts if nothing is."""
         mapping = self._columns.mapping
         if mapping and text in mapping.missing:
             return "", ""
@@ -276,7 +276,7 @@ class DataWarnings:
 
 
 class _Cells:
-    """Reads cells, and warns once of each column that cannot be read."""
+    """Reads cells; warns once for each column with cells that cannot be read."""
 
     def __init__(self, columns: Columns, value: Read, text: Read) -> None:
         self._columns = columns
@@ -285,7 +285,7 @@ class _Cells:
         self._doubts = DataWarnings(columns)
 
     def value(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
-        """Return what a cell says; None where there is none. Raises ValueError."""
+        """Return the value of a cell; None if it is empty. Raises ValueError."""
         notation = self._columns.notation
         if notation is not None and isinstance(cell, str):
             found = notation.value(name, cell)
@@ -294,7 +294,7 @@ class _Cells:
         return None if cell is None else self._value(cell)
 
     def features(self, cells: Iterable[tuple[str, Any]]) -> Fields:
-        """Return the values that there are and that can be read."""
+        """Return the values of all cells that are not empty and can be read."""
         found = {}
         for name, cell in cells:
             if cell is not None:

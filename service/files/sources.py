@@ -1,7 +1,7 @@
 """Open files of examples, or stdin, as messages of one event each.
 
-NDJSON lines pass through untouched. Rows of other formats become events (`service.files.rows`); a row
-that cannot is passed on as its original bytes, so that decoding refuses it like any bad message.
+NDJSON lines pass through unchanged. Rows of other formats become events (`service.files.rows`); a bad row
+keeps its original bytes, so that the decoder rejects it like any bad message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STDIN = "-"
 _STDIN_NAME = "stdin"
 _BUFFER_BYTES = 1 << 17
 FORMATS: Final = {each.name: each for each in (*TEXT_FORMATS, *TABLES, *MAIL_FORMATS)}
-"""By their names."""
+"""The formats by name."""
 _BY_EXTENSION: Final = {extension: each for each in FORMATS.values() for extension in each.extensions}
 _MAGIC: Final = {
     b"\x1f\x8b\x08": ("gzip", "rename a gzipped file to .gz; unpack a pipe with gunzip -c"),
@@ -41,7 +41,7 @@ _MAGIC: Final = {
     b"ARROW1\0\0": ("Arrow", "set --input-format arrow"),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE")),
 }
-"""First bytes of files that are not text in UTF-8, with what they are, and hints."""
+"""First bytes of files that are not text in UTF-8, with the names of their formats, and hints."""
 
 
 class _Watched(io.RawIOBase):
@@ -92,7 +92,7 @@ class Source:
 
     @property
     def line(self) -> int:
-        """Number of the last line, from 1; of a table, of the row."""
+        """Number of the last line, from 1; for a table, of the last row."""
         return self._lines.number
 
     @property
@@ -126,7 +126,7 @@ class Source:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
     def _refuse_other_content(self) -> None:
-        """Refuse a file whose content is not a text in UTF-8, whatever its name says."""
+        """Refuse a file whose content is not text in UTF-8, whatever its extension is."""
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
         for magic, (found, hint) in _MAGIC.items():
             if beginning.startswith(magic):
@@ -156,13 +156,12 @@ def open_source(
     path
         A file, possibly gzipped (``.gz``), or ``-`` for stdin.
     form
-        Name of its format; by the extension if None (NDJSON for stdin).
+        Name of the format; None chooses by the extension (NDJSON for stdin).
     columns
-        How its rows become events.
+        The roles of the columns.
     max_message_bytes
-        The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
-        beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
-        file makes a bad row.
+        Largest message that is needed. If a line is longer than this and than `rows.MAX_LINE_BYTES`, only its
+        beginning is read into memory, as a `CutLine`. A longer cell of a CSV file makes a bad row.
 
     Raises
     ------
@@ -182,13 +181,13 @@ def open_source(
 
 
 def format_of(path: str) -> FileFormat | None:
-    """Return the format that the extension of a file says; None if it says none."""
+    """Return the format for the extension of a file; None if the extension is unknown."""
     return _BY_EXTENSION.get(Path(path.removesuffix(".gz")).suffix.lower())
 
 
 def _format_of(path: str) -> FileFormat:
     if (found := format_of(path)) is None:
-        _open(path).close()  # a missing file is the better complaint
+        _open(path).close()  # if the file is missing, complain about that instead
         extension = Path(path.removesuffix(".gz")).suffix.lower()
         hint = f"set the format with --input-format {'|'.join(FORMATS)}"
         raise InputFileError(f"{path}: unknown extension {extension or '(none)'}", hint=hint)

@@ -1,8 +1,8 @@
 """Convert rows of Parquet and Arrow files, and of data frames, to JSON events.
 
-Columns become what those of a CSV file become; with a mapping, a row is a document. Lists and structs keep
-their form, times are text in ISO 8601, bytes must be UTF-8. A cell that cannot be read makes its row a bad
-one if it is an id, a text or a label; else it is left out, with a warning.
+Columns have the same roles as in a CSV file; with a mapping, a row is a document. Lists and structs keep
+their form, times become text in ISO 8601, bytes must be UTF-8. An id, text or label that cannot be read makes
+a bad row; other cells that cannot be read are left out, with a warning.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table_events(
 
 
 def frame_writer(header: Sequence[str], columns: Columns) -> Callable[[Fields, int], bytes]:
-    """Return a function that turns a row with these names, and its number, into an event or a bad row.
+    """Return a function that turns a row with these columns, and its number, into an event or a bad row.
 
     Raises `HeaderError`.
     """
@@ -97,7 +97,7 @@ TABLES: Final = (
 def _rows(batch: Any, plain: Any) -> list[Fields]:  # noqa: ANN401 - pyarrow has no types
     """Return the rows of a `pyarrow.RecordBatch`, given its schema in plain types.
 
-    A cell that cannot be read is the reason why, a ValueError; the rows are then read one by one.
+    If a cell cannot be read, the ValueError stands in its place, and the rows are read one by one.
     """
     try:
         found: list[Fields] = batch.cast(plain, safe=False).to_pylist()

@@ -1,10 +1,10 @@
 """Formats of text: NDJSON, CSV, TSV and LIBSVM.
 
-A row that is not an example in its format is returned as its original bytes, which decoding refuses. A row
-without an id is named by its number, from 1, after a prefix: ``row-1``.
+A row that is not an example in its format keeps its original bytes, which the decoder rejects. A row without
+an id gets a prefix and its number, from 1: ``row-1``.
 
-A quote of CSV that is never closed would put all that follows into one cell. Its first line alone is then a
-bad row, and the lines after it are read again.
+In CSV, a quote that is never closed would put all following lines into one cell. Instead, only the line with
+the quote is a bad row, and the lines after it are read as rows.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ HEADER_HINT: Final = (
 )
 _DELIMITERS: Final = ";\t|,"
 _MOST_CELL_BYTES: Final = (1 << 31) - 1
-"""That `csv` takes; ours are bounded by their rows."""
+"""Largest limit that `csv` takes; our cells are bounded by the length of their rows."""
 _MOST_READ_AGAIN_BYTES: Final = 64 << 20
-"""Of one file; else a file with an open quote in each line would cost the square of its size."""
+"""Bytes of a file that are read twice: with an open quote in each line, reading would be quadratic."""
 
 
 def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     """Yield an event for each row of a CSV file.
 
-    Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is
-    left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
-    be, the beginning.
+    Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is left
+    out. A row with the wrong number of cells, or not in UTF-8, keeps its bytes; of a row that is too long,
+    only the beginning is kept.
     """
     reader = _CsvReader(lines, columns.delimiter)
     rows = reader.rows()
@@ -73,7 +73,7 @@ def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
 
 
 def _check_header(header: list[str], columns: Columns) -> None:
-    """Refuse names that cannot be used; warn of one that may be data, or split otherwise."""
+    """Refuse names that cannot be used; warn of a header that may be data, or have another delimiter."""
     if not header:
         raise HeaderError("no header row", HEADER_HINT)
     if not all(map(_is_text, header)):
@@ -94,26 +94,26 @@ def _check_header(header: list[str], columns: Columns) -> None:
 
 
 def _looks_like_data(header: list[str]) -> bool:
-    """Return whether most of a first line are numbers, and not those that count the columns."""
+    """Return whether most names of a header are numbers, but not the numbers of the columns."""
     numbers = [value for value in map(cell_value, header) if type(value) in {int, float}]
     counts = [*range(len(numbers))], [*range(1, len(numbers) + 1)]
     return 2 * len(numbers) > len(header) and numbers not in counts
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name was UTF-8, and is not the half of a wider encoding."""
+    """Return whether a name was UTF-8, and not, for example, a half of UTF-16."""
     return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 class _CsvReader:
-    """Splits the lines of a CSV file into rows, and tells `csv.reader` where one ends that has no end.
+    """Splits the lines of a CSV file into rows, and ends a row for `csv.reader` if its quote is never closed.
 
     Parameters
     ----------
     source
         The lines. Bytes that are not UTF-8 become cells that are not text.
     delimiter
-        Between cells.
+        The separator of cells.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class _CsvReader:
         self._rows = csv.reader(self, delimiter=delimiter)
         self._lines: list[bytes] = []
         self._n_bytes = 0
-        """Of the row that is being read."""
+        """Bytes of the row that is being read."""
         self._is_open = False
         """Whether the lines ended within a row."""
         self._bytes_read_again = 0
@@ -172,7 +172,7 @@ class _CsvReader:
         return BadRow(whole, complaint + f" in a row of {n} lines: check for an unclosed quote" * (n > 1))
 
     def _complaint(self, cells: list[str]) -> str:
-        """Return what is wrong with a row, if it is too long or has an open quote."""
+        """Return the complaint if a row is too long or has an open quote, else an empty text."""
         limit = self._source.max_cell_bytes
         if isinstance(self._lines[-1], CutLine):
             return "the line is too long"
@@ -185,7 +185,7 @@ class _CsvReader:
         return ""
 
     def _open_quote(self, cells: list[str]) -> str:
-        """Say where a quote was opened that is not closed; have the lines after the first read again."""
+        """Return where the open quote is; have the lines after the first read as rows."""
         opened = self._source.number - len(cells[-1].removesuffix("\n").split("\n")) + 1
         behind = self._lines[1:]
         self._bytes_read_again += sum(map(len, behind))
@@ -240,7 +240,7 @@ def _number(index: str, value: str) -> float:
 
 
 def _ndjson(lines: Lines, _: Columns) -> Iterator[bytes]:
-    """Yield the lines; the first one says so if the file is an array, or has objects of several lines."""
+    """Yield the lines; if the file is an array or has objects of several lines, the first is a bad row."""
     rows = lines.without_newlines()
     for line in rows:
         start = line[:2].rstrip()

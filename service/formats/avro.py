@@ -36,7 +36,7 @@ _LONGEST_SYMBOL: Final = 256
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
-    """Return `AvroDecoder.read` of a decoder for a schema. Parameters and errors are of `avro_decoder`."""
+    """Return the method `read` of `avro_decoder(parts)`. Parameters and errors: see `avro_decoder`."""
     return avro_decoder(parts).read
 
 
@@ -46,7 +46,7 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
     Parameters
     ----------
     parts
-        Texts of schemas that others refer to, then the schema itself.
+        Texts of the schemas that the schema refers to, then the schema itself.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
 
 
 def _reason(error: Exception) -> str:
-    """Say in words why a text is not a schema."""
+    """Return in words why a text is not a schema."""
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return f"not JSON: {error}"
     if isinstance(error, KeyError):
@@ -81,7 +81,7 @@ def _reason(error: Exception) -> str:
 
 
 def _tried(decoder: AvroDecoder) -> AvroDecoder:
-    """Return a decoder unless values are too many that take no bytes. Raises `UnusableSchema`."""
+    """Return the decoder. Raises `UnusableSchema` if one record has too many values that take no bytes."""
     try:
         decoder.read(b"", 0)
     except TooManyValues as error:
@@ -92,7 +92,7 @@ def _tried(decoder: AvroDecoder) -> AvroDecoder:
 
 
 class _Planner:
-    """Turns parsed schemas into plans; each named one once, as it may contain itself."""
+    """Turns parsed schemas into plans. A named schema is planned once, as it may contain itself."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -131,7 +131,7 @@ class _Planner:
 
 
 def _logical(schema: Mapping[str, Any]) -> Plan | None:
-    """Return the plan of a logical type; None for one that is unknown, or not of its underlying type."""
+    """Return the plan of a logical type; None if it is unknown or does not fit its underlying type."""
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal" and kind in {"bytes", "fixed"}:
         size = _size(schema) if kind == "fixed" else -1

@@ -1,7 +1,7 @@
 """Avro's binary encoding: from bytes and the plan of a schema to dictionaries, lists and scalars.
 
-Values become plain as they are read: `service.formats.avro` says how. Avro 1.12, Specification, "Binary
-encoding".
+Values become plain as they are read: `service.formats.avro` lists how. Source: Avro 1.12, Specification,
+"Binary encoding".
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from service.formats.plain_values import (
 )
 
 MAX_DEPTH: Final = 100
-"""Values within values: as many as Protobuf and JSON allow at least, and no stack overflows."""
+"""Deepest nesting of values: at least what Protobuf and JSON allow, and too little to overflow the stack."""
 
 _DEEPEST, _FREE, _64_BITS = MAX_DEPTH, FREE_VALUES, 0xFFFF_FFFF_FFFF_FFFF
 _MOST_NAMES = 256
-"""Names of a map that are kept by their position: most maps have the same names in the same order."""
+"""Names of a map that are cached by position: most maps have the same names in the same order."""
 _NULL, _BOOLEAN, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _FIXED, _ENUM = range(9)
 _ARRAY, _MAP, _UNION, _RECORD, _DECIMAL, _DATE, _SCALED, _UUID = range(9, 17)
 _KINDS: Final = (
@@ -41,13 +41,13 @@ class Plan:
     Parameters
     ----------
     kind
-        Their type, or logical type; `long` for an int as well, `scaled` for a number that is divided.
+        Type or logical type of the values; `long` also for an int, `scaled` for a number that is divided.
     names
-        Of a record's fields, or an enum's symbols.
+        Names of a record's fields, or an enum's symbols.
     size
-        Bytes of a fixed, -1 where the length precedes it; of a decimal likewise.
+        Length in bytes of a fixed or a decimal; -1 if the length precedes the value.
     scale
-        Of a decimal. Of a scaled number, by what it is divided.
+        Scale of a decimal; divisor of a scaled number.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Plan:
         self.size = size
         self.scale = scale
         self.empty = dict.fromkeys(self.names)
-        """A record whose copies have room for all fields."""
+        """An empty record, copied for each value: the copies have room for all fields."""
         self.seen: list[str] = []
-        """Names that a map had last, by their position."""
+        """Names of the last map, by position."""
 
 
 class AvroDecoder:
@@ -74,7 +74,7 @@ class AvroDecoder:
     Parameters
     ----------
     plan
-        Of the schema.
+        The plan of the schema.
 
     """
 
@@ -83,17 +83,17 @@ class AvroDecoder:
         self._data = b""
         self._at = self._end = 0
         self._left = 0
-        """Values that may still come: of nulls, which have no bytes, any number could."""
+        """How many values may still follow: nulls take no bytes, so their number needs a limit."""
         self._is_free = True
-        """Whether those are of the number that any record may hold, however short."""
+        """Whether the limit is the one that any record has, however short it is."""
 
     def read(self, data: bytes, start: int, instead: bytes | None = None) -> object:
-        """Read one value that begins at `start` and ends with the data, or all of `instead`.
+        """Read one value that begins at `start` and ends with the data; if given, read all of `instead`.
 
         Raises
         ------
         ValueError
-            The bytes are no such value; or, `TooManyValues`, they hold more than `most_values`.
+            The bytes are not a value of the schema; `TooManyValues` if they hold more than `most_values`.
         RecursionError
             Values are nested more than `MAX_DEPTH` deep.
 
@@ -185,7 +185,7 @@ class AvroDecoder:
         return self._data[start : start + size].decode("utf-8")
 
     def _name(self, seen: list[str], position: int) -> str:
-        """Read a name in a map: the text that was last read at its position, if it is the same."""
+        """Read a name in a map: the cached text of its position, if it is the same."""
         size = self._long()
         start = self._take(size)
         if position < len(seen) and spells(seen[position], self._data, start, size):
@@ -196,7 +196,7 @@ class AvroDecoder:
         return name
 
     def _take(self, n_bytes: int) -> int:
-        """Return where the next bytes begin, and continue after them."""
+        """Return where the next bytes begin, and advance past them."""
         start = self._at
         if n_bytes < 0 or n_bytes > self._end - start:
             raise ValueError(f"expected {n_bytes} bytes at byte {start}, got {self._end - start}")
@@ -233,7 +233,7 @@ class AvroDecoder:
         return count
 
     def _spend(self, count: int) -> None:
-        """Take values off those that may come; a union is none besides what it holds."""
+        """Subtract values from the limit. A union counts only as the value that it holds."""
         if count > self._left and self._is_free:
             self._left += most_values(len(self._data)) - _FREE
             self._is_free = False

@@ -1,8 +1,8 @@
 """HTTP within a bounded time.
 
-A timeout of a socket bounds each wait for some bytes: an answer that trickles would never end. Here it bounds
-the answer as a whole, from the beginning of the connection on. Only the address that was asked may answer: a
-redirect, which could lead to any host within reach, is an error.
+A socket's timeout bounds each wait for some bytes: an answer that trickles would never end. Here the timeout
+bounds the whole answer, from the start of the connection. A redirect is an error, as it could lead to any
+host within reach.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class _Bounded(HTTPConnection):
 
 
 class _BoundedTls(_Bounded, HTTPSConnection):
-    """The same, encrypted: `_Bounded.connect` calls that of `HTTPSConnection`."""
+    """A `_Bounded` connection with TLS: `_Bounded.connect` calls `HTTPSConnection.connect`."""
 
 
 class _RedirectRefuser(HTTPRedirectHandler):
     def redirect_request(self, *_: object) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 class _Handler(HTTPHandler):

@@ -1,7 +1,7 @@
 """Convert binary and logical values to numbers and texts, and limit how many values a record may hold.
 
-A few bytes may announce any number of values, since nulls, defaults and empty records take hardly any: the
-limit is of the length of the record.
+A few bytes may announce any number of values, since nulls, defaults and empty records take hardly any bytes.
+The limit therefore depends on the length of the record.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _GROUPS: Final = (0, 8, 12, 16, 20, 32)
 
 
 def double_at(data: bytes, start: int) -> float:
-    """Read a little-endian number of eight bytes; compiled code has its own in `avro_decoder.pxd`."""
+    """Read a little-endian number of eight bytes; compiled code uses `avro_decoder.pxd` instead."""
     return float(_DOUBLE.unpack_from(data, start)[0])
 
 
 def float_at(data: bytes, start: int) -> float:
-    """Read a little-endian number of four bytes; compiled code has its own, too."""
+    """Read a little-endian number of four bytes; compiled code uses `avro_decoder.pxd` instead."""
     return float(_FLOAT.unpack_from(data, start)[0])
 
 
 def spells(text: str, data: bytes, start: int, size: int) -> bool:
-    """Return whether bytes are those of a text; compiled code says so of ASCII alone."""
+    """Return whether the bytes spell the text; compiled code returns True for ASCII texts only."""
     return data[start : start + size] == text.encode()
 
 
@@ -84,10 +84,10 @@ def is_utf8(text: str) -> bool:
 
 
 FREE_VALUES: Final = 10_000
-"""Of any record, however short: records with thousands of fields that are not set exist."""
+"""Values that any record may hold, however short: some records have thousands of fields that are not set."""
 VALUES_PER_BYTE: Final = 16
 MOST_VALUES: Final = 1 << 20
-"""Of a record that has fewer bytes than this; a longer one may have a value for each byte."""
+"""Values of a record with at most this many bytes; a longer record may have a value for each byte."""
 
 
 class TooManyValues(ValueError):

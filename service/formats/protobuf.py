@@ -2,10 +2,10 @@
 
 A registry sends descriptors for `format=serialized`; a schema in the form of text is not read.
 
-A field with presence that is not set is left out; one without has its default. Enums are names; a timestamp
-is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None. Values are
-counted before a message is parsed: one that lies in another takes two bytes, and each of its fields has a
-value, so that parsing alone could take thousands of times the memory of the bytes.
+A field with presence that is not set is left out; a field without presence has its default. Enums become
+names, a timestamp milliseconds since 1970, a duration seconds, a decimal a number, bytes None (missing).
+Values are counted before a message is parsed: a nested message takes two bytes, but each of its fields has a
+value, so parsing could take thousands of times the memory of the bytes.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _AS_TEXT: Final = "is text: the Schema Registry must answer format=serialized wi
 
 
 class UnusableSchema(Exception):
-    """A schema that cannot be read, or means nothing to this release."""
+    """A schema that cannot be read, or that this release does not support."""
 
 
 def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
-    """Return the serialized `FileDescriptorProto` of each file, those that others import first.
+    """Return the serialized `FileDescriptorProto` of each file, imported files first.
 
     Parameters
     ----------
     files
-        Names, as the files import one another, and descriptors in base64; the last is the schema.
+        Names, as they are imported, and descriptors in base64; the last file is the schema.
 
     Raises
     ------
     UnusableSchema
-        One is not such a descriptor.
+        A descriptor is invalid.
 
     """
     from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
@@ -64,13 +64,13 @@ def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
 
 
 _SMALLEST: Final = 2
-"""Bytes of a message within another."""
+"""Fewest bytes of a nested message."""
 _VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
 """Types of a field on the wire: the lowest three bits of its tag."""
 
 
 class _Kind:
-    """A type of message: how many fields it has, and which of them are messages, by number."""
+    """A type of message: the number of its fields, and the types of its nested messages by field number."""
 
     def __init__(self) -> None:
         self.n_fields = 0
@@ -86,9 +86,9 @@ class ValueCounter:
     Parameters
     ----------
     descriptor
-        Of the messages.
+        Type of the messages.
     pool
-        Where it is from.
+        The pool of the descriptor.
 
     """
 
@@ -128,7 +128,7 @@ class ValueCounter:
             raise TooManyValues(n_bytes)
 
     def _count(self, data: bytes, most: int) -> int:
-        """Return how many fields all messages have, or one above `most`; IndexError if there is no end."""
+        """Return the number of fields of all messages, or `most` + 1 if there are more; IndexError if cut."""
         at, end, kind, count = 0, len(data), self._kind, self._kind.n_fields
         around: list[tuple[int, _Kind]] = []
         """The messages that this one lies in, and where they end."""

@@ -1,4 +1,4 @@
-"""Drives the models of `perceptron_core`: of two classes, of several, and `AutoClassifier`."""
+"""Drives the models of `perceptron_core`: two-class learners, multiclass learners, and `AutoClassifier`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ M = TypeVar("M")
 """A class of models."""
 
 _LONGEST_MEMO: Final = 2048
-"""Bytes kept with an event that waits for its label: enough for some ten classes."""
+"""Largest memo kept with a pending event in bytes: enough for about ten classes."""
 
 
 class CoreLearner(Learner, Generic[M]):
-    """Drives a model of `perceptron_core`, which is written down exactly and without pickle."""
+    """Drives a model of `perceptron_core`, which is saved exactly and without pickle."""
 
     model: M
 
@@ -40,7 +40,7 @@ class CoreLearner(Learner, Generic[M]):
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step
-        """Learn one example; return the step that was made."""
+        """Learn one example; return the step."""
         return self.model.update_one(x, truth, w)  # type: ignore[attr-defined] # where `learn` is not another
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
@@ -56,7 +56,7 @@ class CoreLearner(Learner, Generic[M]):
         return freeze(self.model)  # type: ignore[arg-type] # one of the core
 
     def changes(self) -> Packed | None:
-        """Copy what changed since; None where the model cannot tell it, or it is too much."""
+        """Copy the changes since the last call; None if they are not tracked or too large."""
         changes = freeze_changes(self.model)
         if changes is None:
             track_changes(self.model)
@@ -72,7 +72,7 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
 
     @property
     def rule(self) -> LinearRule | None:  # type: ignore[override] # read-only
-        """What learns for the model, without a Python object for a feature; None if it has no such rule."""
+        """The compiled rule of the model, which needs no Python object for a feature; None without one."""
         rule = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
         return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
 
@@ -102,7 +102,7 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         return self.model.decide(score), score
 
     def weights(self) -> tuple[Mapping[Any, float], float] | None:
-        """Return (weights, bias), where the model has one vector of them."""
+        """Return (weights, bias) if the model has one vector of weights, else None."""
         weights = getattr(self.model, "weights", None)
         return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
 
@@ -111,18 +111,18 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         return self.model.score_one(x)
 
     def terms(self, x: X, label: TrueLabel) -> list[Term] | None:  # noqa: ARG002  as `score`
-        """Return what the score is the sum of, the bias last; None where it is not a sum over features."""
+        """Return the terms of the score, the bias last; None if the score is not a sum over features."""
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
 
 
 def _learns_as_its_rule(kind: type) -> bool:
-    """Return whether a class of learners leaves all of it to its rule."""
+    """Return whether a class of learners learns with the methods of its rule."""
     names = ("score_one", "predict_learn", "update_one", "decide")
     return all(getattr(kind, name, None) is getattr(LinearRule, name, None) for name in names)
 
 
 def can_be_written(model: BinaryClassifier) -> bool:
-    """Return whether a model can be written as bytes: no subclass, no function among its parameters."""
+    """Return whether a model can be saved as bytes: it is not a subclass, and no parameter is a function."""
     try:
         to_bytes(model)
     except TypeError:
@@ -133,15 +133,15 @@ def can_be_written(model: BinaryClassifier) -> bool:
 class MulticlassLearner(CoreLearner[MulticlassClassifier]):
     """Drives a multiclass learner of `perceptron_core`.
 
-    The score of a prediction is that of the winning class. With two classes it is signed, as everywhere:
-    the score of True less that of False. The model's `classes` are given.
+    The score of a prediction is the score of the winning class. With two classes it is signed, as in other
+    learners: the score of True minus the score of False. The model's `classes` are given.
     """
 
     takes_vectors = answers_at_once = True
 
     @property
     def classes(self) -> Sequence[TrueLabel]:  # type: ignore[override] # read-only
-        """The classes, for each of which there are weights."""
+        """The classes with weights."""
         return self.model.classes or ()  # type: ignore[return-value] # of messages
 
     def assess(self, x: X) -> tuple[TrueLabel, float]:
@@ -169,12 +169,12 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         return named, dict(self.model.bias)
 
     def score(self, x: X, label: TrueLabel) -> float:
-        """Return the score of a class; of two classes always True's less False's."""
+        """Return the score of a class; with two classes, always the score of True minus that of False."""
         scores = self.model.scores_one(x)
         return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
 
     def terms(self, x: X, label: TrueLabel) -> list[Term]:
-        """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
+        """Return the terms of the class's score, the bias last; with two classes, of the difference."""
         if not isinstance(label, bool):
             return list(self.model._terms(x, label))  # noqa: SLF001
         plus, minus = (self.model._terms(x, each) for each in (True, False))  # noqa: SLF001
@@ -187,7 +187,7 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
 class AutoLearner(CoreLearner[AutoClassifier]):
     """Drives an `AutoClassifier` whose classes are given.
 
-    The score is the log-odds of the class predicted; of two classes it is signed, that of True.
+    The score is the log-odds of the predicted class; with two classes, the log-odds of True.
     """
 
     has_log_odds = is_calibrated = True
@@ -219,34 +219,34 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         return self.model.relative_log_odds(log_odds, self.model.numbers[label])
 
     def memo(self) -> bytes:
-        """Return the scores that the learners gave the event assessed last; where that is long, only when."""
+        """Return all learners' scores of the last assessed event; if they are too long, only its time."""
         return self.model.prediction_context(_LONGEST_MEMO)
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
-        """Learn one example, its learners evaluated by their scores then; return True: all are updates."""
+        """Learn one example; the memo's scores evaluate the learners. Return True: it is always an update."""
         self.model.learn(x, truth, w, memo)
         return True
 
     weighs = True
 
     def score(self, x: X, label: TrueLabel) -> float:
-        """Return the score of a class; of two classes the signed one."""
+        """Return the score of a class; with two classes, the signed score."""
         return self._score(self.model.log_odds(x), label)
 
     def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
-        """Return what each feature adds to the log-odds of a class; of two classes to the signed score."""
+        """Return what each feature adds to the log-odds of a class; with two classes, to the signed score."""
         positive = isinstance(label, bool) or label
         return self.model.explain(x, self.model.numbers[positive])
 
     @property
     def lacks_texts(self) -> bool:  # type: ignore[override] # read-only
-        """Whether nothing but texts says anything to the model, and it has learned none."""
+        """Whether the model uses only texts, and has not learned any yet."""
         groups = [*self.model.plan.groups]
         return groups == ["characters"] and not self.model.maps.characters.get_state()["grams"]
 
     @property
     def mixture(self) -> MixtureStatus:  # type: ignore[override] # read-only
-        """Which learners decide; before the first event none does."""
+        """Which learners decide; none before the first event."""
         model = self.model
         experts = sorted(model.experts, key=lambda each: -abs(each.weight))
         leader = model.candidates[model.leader] if model.candidates else "nothing"
@@ -259,7 +259,7 @@ def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any
     Raises
     ------
     ConfigurationError
-        The model was made for other classes.
+        The model has other classes.
 
     """
     labels: tuple[TrueLabel, ...] = tuple(names) if len(names) > BINARY else (False, True)
@@ -274,12 +274,12 @@ def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any
 
 
 def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron_core's models
-    """Read a model of the class and for the classes of another; where its weights are kept may differ.
+    """Read a model that has the same class and classes as `model`; the kind of weight table may differ.
 
     Raises
     ------
     DamagedError
-        The data holds no valid model, or one of another kind.
+        The data is not a valid model, or a model of another kind.
 
     """
     found = from_bytes(data)
@@ -293,5 +293,5 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
 
 
 def kind_of(model: Any) -> type[Any]:  # noqa: ANN401 - as above
-    """Return the class of a model; where its weights are kept makes it no other."""
+    """Return the class of a model, whatever kind of weight table it has."""
     return type(model.classifier if isinstance(model, HashedClassifier) else model)

@@ -1,8 +1,8 @@
 """Explanations of predictions: what each feature of an event added to the score.
 
-A linear score is the sum of weight times value, and these products are its explanation; the score of a
-mixture of linear learners is a sum over features, too. With any other model, the explanation of a feature is
-how much the score falls without it: true of each one, but no sum.
+A linear score is the sum of weight times value, and these products are its explanation. The score of a
+mixture of linear learners is also a sum over features. For any other model, the contribution of a feature is
+how much the score falls without it; such contributions do not add up to the score.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from service.messages.labels import TrueLabel
 from service.models.learner import Learner, MixtureStatus
 
 _MOST_LEFT_OUT: Final = 100
-"""Features that are left out one by one: each is a prediction of its own."""
+"""Features that are left out one by one: each needs another prediction."""
 _MOST_REPEATED: Final = 200_000
-"""Features of all these predictions together, for which the loop waits."""
+"""Features of all these predictions, since the loop waits for them."""
 
 
 class Method(StrEnum):
@@ -34,34 +34,34 @@ class Method(StrEnum):
 
 
 class Contribution(NamedTuple):
-    """What one feature did to the score."""
+    """What one feature added to the score."""
 
     feature: str
     value: float | None
-    """None where the feature is not a number of the event: a word of a text, say."""
+    """None if the feature is not a number of the event, such as a word of a text."""
     weight: float | None
-    """None where the model has no one weight for it."""
+    """None if the model does not have exactly one weight for the feature."""
     contribution: float
     known: bool | None = None
-    """Whether the model has learned anything about it; None where that cannot be told."""
+    """Whether the model has learned anything about the feature; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A score, taken apart."""
+    """A score, decomposed into contributions."""
 
     method: Method
     contributions: list[Contribution]
-    """The largest first, whatever their sign."""
+    """Sorted by absolute value, the largest first."""
     bias: float | None
     features_not_examined: int = 0
     leader: str | None = None
-    """Of a mixture: whose answer it is."""
+    """For a mixture: the learner that gave the answer."""
     experts: Sequence[ExpertStatus] = ()
-    """Of a mixture: its learners."""
+    """For a mixture: its learners."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields that an explanation has and a prediction has not."""
+        """Return the fields that an explanation has in addition to a prediction."""
         return {
             "method": self.method,
             "bias": self.bias,
@@ -79,7 +79,7 @@ class Decision:
 
 
 def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decision:
-    """Take the score of `x` for the predicted class apart."""
+    """Decompose the score of `x` for the predicted class."""
     if (mixture := learner.mixture) is not None:
         return _of_mixture(learner, mixture, x, predicted, score)
     terms = learner.terms(x, predicted)
@@ -101,7 +101,7 @@ def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decisi
 
 
 def _known(learner: Learner, x: X, terms: Sequence[Term]) -> set[object]:
-    """Return the features that have a weight, of several classes for any of them."""
+    """Return the features that have a weight; with several classes, for any class."""
     of_classes = [terms, *(learner.terms(x, label) or () for label in learner.classes)]
     return {name for each in of_classes for name, _, weight in each if weight}
 
@@ -109,7 +109,7 @@ def _known(learner: Learner, x: X, terms: Sequence[Term]) -> set[object]:
 def _of_mixture(
     learner: Learner, mixture: MixtureStatus, x: X, predicted: TrueLabel, score: float
 ) -> Decision:
-    """Take a mixture's log-odds apart; of several classes, what the others take from it is one term."""
+    """Decompose a mixture's log-odds; with several classes, the other classes are one term."""
     terms, intercept = learner.explain(x, predicted)
     found = [
         Contribution(name, value, None, added, bool(added) if mixture.is_mixed else None)

@@ -1,4 +1,4 @@
-"""What the processor asks of a model; weights of examples, and rejections of those that a model refuses."""
+"""The interface of models for the processor; weights of examples; rejections of examples by a model."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class MixtureStatus(NamedTuple):
     """Which learners of a mixture decide now."""
 
     leader: str
-    """Whose answer is given: a mixture's, or one learner's."""
+    """The mixture or learner that gives the answer."""
     experts: Sequence[ExpertStatus]
-    """The learners, the one that decides most first."""
+    """The learners, the largest weight first."""
     is_mixed: bool = False
-    """Whether a mixture's answer is given: that is, whether every learner has a say in it."""
+    """Whether the answer is a mixture's, to which every learner contributes."""
 
 
 class Learner(ABC):
@@ -51,13 +51,13 @@ class Learner(ABC):
     Attributes
     ----------
     model
-        What is driven.
+        The driven model.
     updates : int
         Updates made so far.
     has_log_odds : bool
-        Whether the score of `assess` is a log-odds: of two classes that of True.
+        Whether the score of `assess` is a log-odds; with two classes, of True.
     is_calibrated : bool
-        Whether its probabilities are true to the labels: where it is p, a share of p is of the class.
+        Whether its probabilities are calibrated: of events with probability p, a share of p is of the class.
 
     """
 
@@ -66,21 +66,21 @@ class Learner(ABC):
     has_log_odds: bool = False
     is_calibrated: bool = False
     class_weights: Mapping[TrueLabel, float] = MappingProxyType({})
-    """How much the labels of each class count, by which whoever calls `learn` multiplies w; else 1."""
+    """Weights of the labels of classes, otherwise 1; the caller of `learn` multiplies w by them."""
     has_files = True
-    """Whether there are model files for it."""
+    """Whether the model can be written to a model file."""
     classes: Sequence[TrueLabel] = ()
-    """The classes of a model that keeps weights for each."""
+    """The classes of a model that has weights for each class."""
     rule: LinearRule | None = None
-    """What learns for the model, without a Python object for a feature; None if it has no such rule."""
+    """The compiled rule of the model, which needs no Python object for a feature; None if there is none."""
     takes_vectors = False
-    """Whether it reads arrays of numbers as quickly as a dictionary, or more quickly."""
+    """Whether the model reads arrays of numbers at least as quickly as a dictionary."""
     answers_at_once = False
-    """Whether an answer takes no longer than handing the question to another thread."""
+    """Whether an answer takes no longer than passing the question to another thread."""
     mixture: MixtureStatus | None = None
-    """Of a mixture: which learners decide."""
+    """For a mixture: which learners decide."""
     lacks_texts = False
-    """Whether nothing but texts says anything to the model, and it has learned none."""
+    """Whether the model uses only texts, and has not learned any yet."""
 
     weighs = False
     """Whether provisional examples are weighted: the model has probabilities and cannot undo."""
@@ -92,10 +92,10 @@ class Learner(ABC):
 
     @abstractmethod
     def assess(self, x: X) -> tuple[TrueLabel, float]:
-        """Return the predicted class and the score; of two classes the score is signed."""
+        """Return the predicted class and the score; with two classes, the score is signed."""
 
     def probabilities(self, x: X) -> dict[TrueLabel, float]:
-        """Return the probability of each class, where the score of `assess` is a log-odds."""
+        """Return the probability of each class, if the score of `assess` is a log-odds."""
         log_odds = self.score(x, label=True)
         return {False: logistic(-log_odds), True: logistic(log_odds)}
 
@@ -104,25 +104,25 @@ class Learner(ABC):
         """Predict as `assess`, then learn as `learn`: return the class, the score and the step."""
 
     def memo(self) -> bytes:
-        """Return what `learn` needs of the event that was assessed last, if its label comes later."""
+        """Return what `learn` needs about the last assessed event if its label comes later."""
         return b""
 
     @abstractmethod
     def learn(self, x: X, truth: TrueLabel, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401  each learner knows its own
         """Learn one example; return the step for `undo` in plain values, a false value if there is none.
 
-        One of weight w = 0 leaves the model as it is.
+        Weight w = 0 leaves the model unchanged.
 
-        `memo` is what the method of this name returned when the example was predicted; empty where its label
-        comes with it, or its prediction was another model's.
+        `memo` is what the method `memo` returned when the example was predicted. It is empty if the label
+        comes with the example, or if another model made the prediction.
         """
 
     def learn_provisionally(self, x: X, truth: TrueLabel, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401 - as of `learn`
         """Learn the class of an example whose label has not come; return as `learn` does.
 
-        A model with probabilities that cannot undo learns it with 1 − p² of the weight w, where p is
-        the probability of the other classes; a label that says one of these is learned with 1 + p of it
-        (`learn_additional`). So the gradients of the logistic loss are on average 1 − p² times the true ones.
+        A model that has probabilities but cannot undo learns the class with weight w(1 − p²), where p is the
+        probability of the other classes. If the label is another class, it is learned with weight w(1 + p)
+        (`learn_additional`). On average, the gradients of the logistic loss are 1 − p² times the true ones.
 
         References
         ----------
@@ -136,13 +136,13 @@ class Learner(ABC):
         return self.learn(x, truth, memo, w * (1.0 - p * p))
 
     def learn_additional(self, x: X, truth: TrueLabel, other: TrueLabel, w: float = 1.0) -> object:
-        """Learn an example that was learned provisionally as one of the `other` class as one more."""
+        """Learn the true class of an example that was provisionally learned as the `other` class."""
         if not self.weighs:
             return self.learn(x, truth, b"", w)
         return self.learn(x, truth, b"", w * (1.0 + self.probability_of_others(x, other)))
 
     def probability_of_others(self, x: X, label: TrueLabel) -> float:
-        """Return the probability of all classes but one, where the scores are log-odds."""
+        """Return the probability of all classes but one, if scores are log-odds."""
         score = self.score(x, label)
         return logistic(score if label is False else -score)
 
@@ -151,31 +151,31 @@ class Learner(ABC):
         return False
 
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
-        """Return (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+        """Return (weights, bias) if the model has them; a multiclass model has a bias for each class."""
         return None
 
     @abstractmethod
     def score(self, x: X, label: TrueLabel) -> float:
-        """Return the score with which `assess` predicts `label`; signed where there are two classes."""
+        """Return the score with which `assess` predicts `label`; with two classes, the signed score."""
 
     def terms(self, x: X, label: TrueLabel) -> Sequence[Term] | None:  # noqa: ARG002  most models have no such sum
-        """Return what that score is the sum of, the bias last; None where it is not a sum over features."""
+        """Return the terms of that score, the bias last; None if the score is not a sum over features."""
         return None
 
     def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
-        """Return what each feature adds to the log-odds that a `mixture` gives a class, and the intercept."""
+        """Return what each feature adds to the log-odds of a class in a `mixture`, and the intercept."""
         raise NotImplementedError
 
     @abstractmethod
     def state(self) -> Packed:
-        """Copy the model as it is now, to be written down on any thread."""
+        """Copy the current model, to be saved on any thread."""
 
     def dump(self) -> bytes:
-        """Write the model down."""
+        """Return the model as bytes."""
         return b"".join(self.state().written())
 
     def changes(self) -> Packed | None:
-        """Copy what changed since the last call; None where that is not known, as the first time."""
+        """Copy the changes since the last call; None if unknown, as at the first call."""
         return None
 
     @abstractmethod
@@ -184,9 +184,9 @@ class Learner(ABC):
 
 
 def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
-    """Return whether a model learns examples of any weight: as it declares, or by the w of its `learn_one`.
+    """Return whether a model learns weighted examples: it declares so, or `learn_one` has the parameter w.
 
-    A mixture does if each of its experts does. A pipeline does what its last step does.
+    A mixture does if each of its experts does; a pipeline does if its last step does.
     """
     while steps := getattr(model, "steps", None):
         model = list(steps.values())[-1]
@@ -197,13 +197,13 @@ def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
 
 
 def check_weight(weight: float | None, *, takes_weights: bool) -> None:
-    """Raise `Rejection` if a message has another weight than 1, and its model takes none."""
+    """Raise `Rejection` if a message has a weight other than 1 that its model does not take."""
     if weight is not None and weight != 1.0 and not takes_weights:
         raise Rejection(Reason.MODEL_ERROR, "weight: the model does not support example weights")
 
 
 def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `Settings`, which have these
-    """Let a learner know the weights of classes. Raises `ConfigurationError` if it takes none."""
+    """Set the class weights of a learner. Raises `ConfigurationError` if it does not take weights."""
     if settings.class_weights and not learner.takes_weights:
         raise ConfigurationError(
             f"class_weights: the model {settings.model} does not support example weights",
@@ -213,7 +213,7 @@ def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `S
 
 
 def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
-    """Return the rejection for an error: of the message, a `perceptron_core` learner or a River model."""
+    """Return the rejection for an error of a message, of a `perceptron_core` learner or of a River model."""
     if isinstance(error, Rejection):
         return error
     reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE

@@ -1,8 +1,8 @@
-"""Read model files, and write them whole or not at all; merge the settings in them with those given.
+"""Read model files, and write them whole or not at all; merge the settings in them with given settings.
 
-A file's settings stand in the place of the defaults. What was given on the command line, in the environment
-or in a file of settings must agree with them: a model that learned under other settings is another model.
-A model file makes built-in models only: any other name is code, which runs if the user names it.
+A file's settings replace the defaults. Settings from the command line, the environment or a settings file
+must agree with them: a model that learned under other settings is another model. Only built-in models are
+made from the name in a file; any other name is code, which runs only if the user names it.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _OF_RECORDS: Final = frozenset(MAPPING) - frozenset(OF_MODELS)
 
 
 class ModelKind(NamedTuple):
-    """What a model is, before it has learned anything."""
+    """A model's class, parameters and classes, without what it has learned."""
 
     name: str
-    """Its class."""
+    """Name of its class."""
     parameters: dict[str, Any]
 
     @classmethod
     def of(cls, model: Any) -> ModelKind:  # noqa: ANN401 - any of perceptron_core's models
-        """Describe a model of `perceptron_core`; where its weights are kept makes it no other."""
+        """Describe a model of `perceptron_core`, whatever kind of weight table it has."""
         if isinstance(model, HashedClassifier):
             model = model.classifier
         parameters = model._get_params()  # noqa: SLF001 - River's name for it
@@ -53,7 +53,7 @@ class ModelKind(NamedTuple):
         return cls(type(model).__name__, parameters)
 
     def difference(self, other: ModelKind) -> str:
-        """Name the first difference, this one's side first; empty if there is none."""
+        """Return the first difference, with the value of this model first; empty if there is none."""
         if self.name != other.name:
             return f"a {self.name}, not a {other.name}"
         for name, value in self.parameters.items():
@@ -72,7 +72,7 @@ def refuse_pickle(learner: Learner) -> None:
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds."""
+    """The contents of a model file."""
 
     path: Path
     model: Any
@@ -86,7 +86,7 @@ def read_model_file(path: Path) -> ModelFile:
     Raises
     ------
     InputFileError
-        There is no such file, or no valid model in it.
+        The file is missing, or is not a valid model.
 
     """
     hint = "choose a file written by `perceptron checkpoint export`, `replay --save` or `train --save`"
@@ -102,7 +102,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 def _refuse_other(file: ModelFile) -> None:
-    """Refuse a model that is none of what the settings alongside it name. A name of code may mean any."""
+    """Refuse a model that is not the one in the file's settings. A name of code may stand for any model."""
     settings, found = file.settings or {}, kind_of(file.model)
     if built_in(settings.get("model"), settings.get("classes")) not in {None, found}:
         name = settings["model"]
@@ -124,9 +124,10 @@ def write_model_file(path: Path, learner: Learner, made_with: Mapping[str, Any])
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that, whatever happens, it is the old one or the new one and never half of it.
+    """Write a file so that, whatever happens, it has the old or the new content and never half of it.
 
-    A new file is for its owner alone: a model may hold words of private texts. An old one's rights are kept.
+    Only the owner may read a new file, as a model may hold words of private texts. A replaced file keeps its
+    permissions.
 
     Raises
     ------
@@ -169,7 +170,7 @@ def _take_over_rights(path: Path, descriptor: int) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the new name survive a power cut."""
+    """Make the new name durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -178,21 +179,21 @@ def _sync_directory(directory: Path) -> None:
 
 
 def made_with(settings: Settings) -> dict[str, Any]:
-    """List the settings that a model depends on, as a file holds them."""
+    """Return the settings that a model depends on, in the form of a model file."""
     return fingerprint(settings, OF_MODEL_FILES)
 
 
 def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loaded:
-    """Return the settings that go with a model file; those given, where the file knows none.
+    """Return the settings for a model file: the file's settings, or the given ones if the file has none.
 
-    `makes_model` says whether a model is made with them, besides the one in the file.
+    `makes_model` is whether another model is made with them.
 
     Raises
     ------
     ConfigurationError
-        A setting that was given differs from the file's, or the file names code; the message names it.
+        A given setting differs from the file's, or the file names code; the message names the setting.
     InputFileError
-        The file's settings are none of this release.
+        This release does not know the file's settings.
 
     """
     if file.settings is None:
@@ -206,7 +207,7 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
         if origin == DEFAULT or given[name] == value or name in _OF_RECORDS:
             continue
         if name == "classes" and not value:
-            continue  # classes that had no names get those given
+            continue  # unnamed classes get the given names
         raise ConfigurationError(
             f"{name}: expected {written(value)} as in {file.path}, got {written(given[name])} ({origin})",
             hint="omit it: the file has this setting",
@@ -229,14 +230,14 @@ def _check_key(path: Path, fingerprint: str, loaded: Loaded) -> None:
 def in_place_of_defaults(
     known: Mapping[str, Any], source: str, loaded: Loaded, *, makes_model: bool = True
 ) -> Loaded:
-    """Return the settings with those of `source` where none was given.
+    """Return the given settings, completed with the settings of `source`.
 
     Raises
     ------
     ConfigurationError
         A model is made with them, and `source` names code.
     InputFileError
-        They are none of this release.
+        This release does not know the settings.
 
     """
     unset = {
@@ -268,7 +269,7 @@ def in_place_of_defaults(
 
 
 def _origin(name: str, loaded: Loaded) -> str:
-    """Return where a setting came from; of a table, where its first entry did."""
+    """Return the source of a setting; for a table, the source of its first entry."""
     own: Mapping[str, str] = {
         key: origin for key, origin in loaded.origins.items() if key.startswith(f"{name}.")
     }
@@ -276,7 +277,7 @@ def _origin(name: str, loaded: Loaded) -> str:
 
 
 def refuse_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None:  # noqa: ANN401 - any of perceptron_core's
-    """Refuse a model of another number of classes than the settings name. Raises `ConfigurationError`."""
+    """Refuse a model whose number of classes differs from the settings. Raises `ConfigurationError`."""
     if not _fits(model, classes):
         raise ConfigurationError(
             f"classes: {', '.join(classes) or 'two'}; the model of {path}: {type(model).__name__}",

@@ -27,13 +27,13 @@ from service.models.river import RiverLearner
 from service.settings.code import import_code
 
 _MOST_BITS_IN_ARRAYS: Final = 24
-"""128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
+"""Largest arrays: 128 MiB for each number per feature. In larger arrays, few cells would ever be used."""
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = learners()
 _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
     name.replace("multiclass-", ""): name for name in BUILT_IN if "multiclass-" in name
 }
-"""What a name means where more than two classes are named."""
+"""The multiclass counterpart of a name, used for more than two classes."""
 
 _NUMBERS: Final = frozenset({"float", "int", "Rate"})
 _FACTORY_HINT: Final = (
@@ -47,8 +47,8 @@ def make_learner(
 ) -> Learner:
     """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
 
-    Where features are hashed, a built-in learner of two classes keeps its weights in arrays: the same
-    answers, in less memory.
+    If features are hashed, a built-in two-class learner keeps its weights in arrays: same answers, less
+    memory.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def make_learner(
 
 
 def built_in(model: object, classes: object) -> type[base.Classifier] | None:
-    """Return the class that a built-in name makes for these classes; None for anything else."""
+    """Return the class of a built-in name for these classes; None if the name is not built in."""
     if not isinstance(model, str):
         return None
     several = isinstance(classes, Sequence) and len(classes) > BINARY
@@ -92,21 +92,21 @@ def built_in(model: object, classes: object) -> type[base.Classifier] | None:
 
 
 def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core's
-    """Return what drives a model of `perceptron_core` that was made before, such as that of a file."""
+    """Return the learner that drives an existing model of `perceptron_core`, such as one from a file."""
     if isinstance(model, AutoClassifier):
         return AutoLearner(model)
     return MulticlassLearner(model) if isinstance(model, MulticlassClassifier) else BinaryLearner(model)
 
 
 def _with_bits(factory: Any, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:  # noqa: ANN401 - any model
-    """Return the parameters of a model; some hash texts themselves, with as many bits as the setting says."""
+    """Return the parameters of a model; models that hash texts themselves get `hash_bits`."""
     has_bits = isinstance(factory, type) and issubclass(factory, AutoClassifier)
     has_bits = has_bits and "hash_bits" in inspect.signature(factory).parameters
     return {"hash_bits": hash_bits, **params} if has_bits and hash_bits else params
 
 
 def _check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None:
-    """Raise TypeError for an unknown parameter, or another type than declared, such as text for a number."""
+    """Raise TypeError for an unknown parameter or a value of the wrong type, such as text for a number."""
     declared = inspect.signature(factory).parameters
     for name, value in params.items():
         if name not in declared:
@@ -132,7 +132,7 @@ def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
 def _cannot_be_made(
     model: str, factory: Callable[..., Any], params: Mapping[str, Any], error: Exception
 ) -> ConfigurationError:
-    """Blame the parameters, if there are any; a factory that fails without has to be another one."""
+    """Return the error of a factory, which names the parameters if any were given."""
     if params:
         return ConfigurationError(
             f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
@@ -150,7 +150,7 @@ def _parameters(factory: Callable[..., Any]) -> str:
 
 
 def _classifies(made: object) -> bool:
-    """Return whether it learns and predicts classes; a pipeline does what its last step does."""
+    """Return whether an object learns and predicts classes; a pipeline does if its last step does."""
     while steps := getattr(made, "steps", None):
         made = list(steps.values())[-1]
     return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")

@@ -1,6 +1,6 @@
-"""Drives River models of others.
+"""Drives River models that are not from `perceptron_core`.
 
-What such a model is, no one knows: it may raise at any example, and can be written down as a pickle only.
+Such a model is unknown code: it may raise for any example, and can only be saved as a pickle.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ _SIGNATURE_BYTES: Final = 32
 class RiverLearner(Learner):
     """Drives any River classifier: the score is P(True) − P(False), every example an update.
 
-    With more than two classes the score is the probability of the winning one.
+    With more than two classes, the score is the probability of the winning class.
 
-    What the model raises becomes a `ModelError`. A prediction is not a change, so what fails there leaves the
-    model as it was; and every example is predicted before it is learned, so what a model cannot read fails
-    there. What fails while learning leaves the model as the exception left it: the same in recovery, which
-    learns the same examples again.
+    An exception of the model becomes a `ModelError`. An exception in a prediction leaves the model unchanged;
+    since every example is predicted before it is learned, unreadable examples fail there. An exception in
+    learning may change the model; recovery, which replays the same examples, changes it in the same way.
 
-    Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
-    so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
+    Reading a pickle runs the code in it. The pickle is therefore signed with HMAC-SHA256, and only a pickle
+    with a valid signature is read.
 
     Parameters
     ----------
     model
         A River classifier or pipeline.
     key
-        Secret that signs. Without one, the model can be used but not written down.
+        Secret key of the signature. Without a key, the model can be used but not saved.
     classes
         Names of the classes, if there are more than two.
 
@@ -56,7 +55,7 @@ class RiverLearner(Learner):
         self._key = key
 
     def assess(self, x: X) -> tuple[TrueLabel, float]:
-        """Return the most probable class; before anything was learned, False or the first one."""
+        """Return the most probable class; before the first example, False or the first class."""
         try:
             predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
             if not math.isfinite(score):
@@ -90,7 +89,7 @@ class RiverLearner(Learner):
         return *self.assess(x), self.learn(x, truth, b"", w)
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> float:  # noqa: ARG002  the protocol's signature
-        """Learn one example, which River always takes for an update."""
+        """Learn one example, which always counts as an update."""
         if w == 0:
             return 0.0
         try:
@@ -103,7 +102,7 @@ class RiverLearner(Learner):
         return 0.0
 
     def score(self, x: X, label: TrueLabel) -> float:
-        """Return the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
+        """Return the score of a class; with two classes, the signed score. Raises as `assess`."""
         if not self._classes:
             return self.assess(x)[1]
         try:
@@ -114,7 +113,7 @@ class RiverLearner(Learner):
             raise ModelError(error) from error
 
     def state(self) -> Packed:
-        """Write the model down: a pickle after its signature."""
+        """Return the model as bytes: the signature, then the pickle."""
         try:
             body = pickle.dumps((self.model, self.updates))
         except Exception as error:
@@ -125,7 +124,7 @@ class RiverLearner(Learner):
         return Packed([self._signature(body), body])
 
     def load(self, data: bytes) -> None:
-        """Load the model that `state` wrote, if its signature fits the key."""
+        """Load the model that `state` wrote, if its signature is valid."""
         signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(body)):
             raise DamagedError(

@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 class Stall(NamedTuple):
-    """One thing that the loop has begun and not ended."""
+    """A step of the loop that has begun and not ended."""
 
     since: float
     """Monotonic seconds."""
@@ -40,11 +40,11 @@ class Health:
     Parameters
     ----------
     state, reason
-        To begin with.
+        The initial state, and its reason.
     ready_timeout_seconds
-        How long one thing that the loop has begun may take: after that it is not ready.
+        How long one step of the loop may take before the loop is not ready.
     clock
-        Measures how long it takes.
+        Measures how long a step takes.
 
     """
 
@@ -62,17 +62,17 @@ class Health:
         self._under_way: Stall | None = None
         self._logged: Stall | None = None
         self.asking_since: float | None = None
-        """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
+        """When (monotonic seconds) the loop began to wait for the stream; None if it does not."""
         self.beside: Stall | None = None
         """What runs next to the loop, on another thread: the opening of partitions."""
 
     def become(self, state: State, reason: str = "") -> None:
-        """Change the state; `reason` says why it is not ready."""
+        """Change the state; `reason` is why the loop is not ready."""
         self._condition = (state, reason)
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """Note what is under way meanwhile, such as "a poll"; of nested ones, the inner one counts."""
+        """Note the step that runs in the context, such as "a poll"; of nested steps, the inner one counts."""
         outer, self._under_way = self._under_way, Stall(self._clock.monotonic(), what)
         try:
             yield
@@ -81,7 +81,7 @@ class Health:
 
     @contextmanager
     def asking(self, what: str = "") -> Iterator[None]:
-        """Note that the loop waits for the stream's answer meanwhile, and, as `doing`, what is under way."""
+        """Note that the loop waits for the stream in the context and, as `doing`, which step it is."""
         outer, self.asking_since = (self._under_way, self.asking_since), self._clock.monotonic()
         if what:
             self._under_way = Stall(self.asking_since, what)
@@ -92,7 +92,7 @@ class Health:
 
     @property
     def stall(self) -> Stall | None:
-        """What has been under way for longer than it may, if anything has."""
+        """The step that takes longer than allowed; None if there is none."""
         for each in (self._under_way, self.beside):
             if each is not None and self._clock.monotonic() - each.since > self._ready_timeout_seconds:
                 return each
@@ -100,7 +100,7 @@ class Health:
 
     @property
     def condition(self) -> tuple[State, str]:
-        """The state now, and why it is not ready; what takes too long is logged when somebody first asks."""
+        """The state, and why the loop is not ready; the first call logs a step that takes too long."""
         state, reason = self._condition
         if state is State.STARTING and (beside := self.beside) is not None:
             return state, self._under_way_for(beside)
@@ -116,7 +116,7 @@ class Health:
 
     @property
     def state(self) -> State:
-        """The state now."""
+        """The current state."""
         return self.condition[0]
 
     @property

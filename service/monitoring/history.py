@@ -1,7 +1,7 @@
 """The error of a model over its whole life, in bounded memory.
 
-The longer the curve gets, the coarser: when it is full, every other point is dropped, and the distance
-between points doubles. So the beginning stays, which a ring would forget.
+When the curve is full, every other point is dropped, and the distance between points doubles. So the
+beginning stays, which a ring buffer would forget.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECENT: Final = 200
 
 
 class Point(NamedTuple):
-    """What was known after so many labelled predictions."""
+    """A point of the curve, after a number of labelled predictions."""
 
     labelled: int
     mistakes: int
@@ -32,11 +32,11 @@ class Point(NamedTuple):
     baseline_error: float | None = None
     """Share of mistakes if the majority class had always been predicted, 0-1."""
     seconds: float = 0.0
-    """When that was; monotonic."""
+    """Time of the point, monotonic."""
 
     @classmethod
     def of(cls, counters: Counters, updates: int, seconds: float = 0.0) -> Point:
-        """Make a point of what is known now."""
+        """Make a point of the current counts."""
         recent = [*islice(reversed(counters.recent), RECENT)]
         confusion = counters.confusion
         return cls(
@@ -67,7 +67,7 @@ class History:
         self._newest: Point | None = None
 
     def add(self, point: Point) -> None:
-        """Record a point; it is kept if the last one kept is a stride away."""
+        """Add a point; it is kept if it is at least a stride away from the last kept point."""
         self._newest = point
         if self._is_due(point) and len(self._points) >= self._capacity:
             self._points = self._points[::2]
@@ -79,7 +79,7 @@ class History:
         return not self._points or point.labelled - self._points[-1].labelled >= self._stride
 
     def points(self) -> list[Point]:
-        """Return the points in order, the newest one last; safe while another thread adds."""
+        """Return the points, the newest last; safe while another thread adds points."""
         kept, newest = self._points[:], self._newest
         if newest is None:
             return kept

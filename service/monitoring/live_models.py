@@ -1,8 +1,8 @@
 """The models of the partitions that this process serves, as other threads read them.
 
-A lock for each model: the loop holds it while it learns a batch, and leaves it every few records to a reader
-that waits; a reader holds it for one answer. So no one ever sees a model in the middle of an update. Answers
-may be a batch ahead of the last commit: should that commit fail, the same batch is replayed.
+Each model has a lock. The loop holds it while it learns a batch, and yields it every few records to a waiting
+reader; a reader holds it for one answer. So no reader sees a model in the middle of an update. Answers may be
+a batch ahead of the last commit; if the commit fails, the same batch is replayed.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from service.stream.protocol import Output, Record
 
 
 class Turns:
-    """A lock held for a long time; at each `yield_to_threads` its holder leaves it to a waiting thread.
+    """A lock with a long-term holder, which yields it to a waiting thread at each `yield_to_threads`.
 
-    The holder enters it as a context; others `acquire` and `release` it for a short time.
+    The holder enters it as a context; other threads `acquire` and `release` it for a short time.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next = threading.Lock()
-        """Held by the thread that gets the lock next, as long as it waits."""
+        """Held by the next thread to get the lock, while it waits."""
 
     def acquire(self, timeout: float) -> bool:
-        """Return whether the lock was got within so many seconds; 0: at once, before others that wait."""
+        """Return whether the lock was acquired within a time; 0 tries at once, before waiting threads."""
         if not timeout:
             return self._lock.acquire(blocking=False)
         deadline = monotonic() + timeout
@@ -63,11 +63,11 @@ class Turns:
             self._next.release()
 
     def release(self) -> None:
-        """Let others have the lock."""
+        """Release the lock."""
         self._lock.release()
 
     def locked(self) -> bool:
-        """Return whether anybody has the lock."""
+        """Return whether a thread has the lock."""
         return self._lock.locked()
 
     def __enter__(self) -> Self:
@@ -80,7 +80,7 @@ class Turns:
         self._lock.release()
 
     def _leave(self) -> None:
-        """Give the lock to a thread that waits for it, if any does; return with the lock."""
+        """Yield the lock to a waiting thread, if there is one; return with the lock."""
         if self._next.locked():
             self._lock.release()
             with self._next:  # free once the other one has the lock
@@ -92,10 +92,10 @@ class Question(NamedTuple):
 
     id: str
     x: X
-    """Its features, without those of windows by key."""
+    """Features of the event, without the features of windows by key."""
     event: Incoming
     timestamp_ms: int
-    """Its time, or else the present."""
+    """Event time, or the present if the event has none."""
 
 
 class QuestionReader:
@@ -104,12 +104,12 @@ class QuestionReader:
     Parameters
     ----------
     settings
-        Say how messages are read.
+        The settings of the mapping.
 
     Attributes
     ----------
     is_plain : bool
-        Whether the time to read an event depends on its length alone: there are no expressions and no hook.
+        Whether the time to read an event depends only on its length: there are no expressions and no hook.
 
     """
 
@@ -120,14 +120,14 @@ class QuestionReader:
         self._extractor = make_extractor(settings)
 
     def follow(self, stream: Decoder) -> None:
-        """Expect vectors as long as those of the events that a partition's decoder has read."""
+        """Expect vectors of the lengths that a partition's decoder has seen."""
         if (own := self._decoder.vectors) is not None and stream.vectors is not None:
             own.follow(stream.vectors)
 
     def read(self, message: bytes, *, is_native: bool = False) -> Question:
-        """Read an event as the stream would, or one in the native schema.
+        """Read an event as the stream would, or in the native schema.
 
-        Raises `Rejection`; also for an event with a label.
+        Raises `Rejection`, also for an event with a label.
         """
         event = (self._own_decoder if is_native else self._decoder).decode(message)
         if event.label is not None:
@@ -144,32 +144,32 @@ _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""
 
 _LOOKED_AT_ONCE: Final = 20
-"""Events whose terms are added to a summary."""
+"""Events whose terms are added to a summary at a time."""
 
 _SHARE_FOR_SUMMARIES: Final = 0.02
-"""Of the time, for finding the largest weights of a large model again and again."""
+"""Share of the time that may be spent on finding the largest weights of a large model."""
 
 
 class LiveModel:
-    """One partition's model, shared between the loop, which learns, and threads that read it.
+    """A partition's model, shared between the loop, which learns, and threads that read it.
 
     Parameters
     ----------
     partition
-        Its number.
+        Number of the partition.
     processor
-        The one that the loop drives.
+        The processor that the loop drives.
     vocabulary
         The names of the classes in answers.
     history, recent
-        The curve of the error, and the latest answers; None if those are not to be shown.
+        The curve of the error, and the latest answers; None if answers are not shown.
     intakes
-        Answer requests that have submitted an event or a label, by partition.
+        The intakes by partition, which answer requests that have submitted an event or a label.
 
     Attributes
     ----------
     learning : Turns
-        Held by the loop while it processes a batch, but for turns between two records.
+        Lock held by the loop while it processes a batch; it is yielded between records.
 
     """
 
@@ -197,7 +197,7 @@ class LiveModel:
     def committed(
         self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
     ) -> None:
-        """Record a batch; called by the loop."""
+        """Record a processed batch; called by the loop."""
         self.published = published
         now = SYSTEM_CLOCK.monotonic()
         self.history.add(Point.of(published.counters, published.counts["updates"], now))
@@ -229,7 +229,7 @@ class LiveModel:
             return {**self._answer(question, predicted, score), **decision.fields()}
 
     def decisions(self) -> Mapping[str, Any]:
-        """Return the decisions as they are, and what other thresholds would come to; nothing without any."""
+        """Return the decisions, and the results of other thresholds; empty without decisions."""
         taken = self.decisions_taken()["decisions"]
         with self._locked_learner():
             found = self._decisions.rows() if self._decisions else ()
@@ -237,7 +237,7 @@ class LiveModel:
         return {"decisions": taken, "thresholds": rows}
 
     def decisions_taken(self) -> dict[str, Any]:
-        """Return what came of each decision so far, what all have cost, and what a mistake costs."""
+        """Return the results of each decision so far, the cost of all, and the cost of a mistake."""
         part = self._decisions
         if part is None:
             return {"decisions": [], "cost": None, "costs": None}
@@ -256,7 +256,7 @@ class LiveModel:
         return {"decisions": taken, "cost": cost, "costs": None if cost is None else costs}
 
     def summary(self) -> ModelSummary:
-        """Return the largest weights and the bound; of a large model, as they were a while ago."""
+        """Return the largest weights and the bound; for a large model, they may be some time old."""
         monotonic = SYSTEM_CLOCK.monotonic
         if monotonic() < self._summary.valid_until:
             return self._summary
@@ -274,7 +274,7 @@ class LiveModel:
         return self._summary
 
     def _add_terms(self, event_ids: Sequence[str]) -> None:
-        """Look at what the features of some of these events add to their scores."""
+        """Add the terms of the scores of some of these events to the summary."""
         for event_id in self.terms.unseen(event_ids, _LOOKED_AT_ONCE):
             with self._locked_learner() as learner, suppress(LearnerError):
                 example = self.processor.join.examples.get(event_id)
@@ -291,7 +291,7 @@ class LiveModel:
 
     @property
     def classes(self) -> Sequence[LabelValue]:
-        """The names of the classes as answers spell them, of two the negative one first."""
+        """The classes as answers spell them; of two classes, the negative one is first."""
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self.processor.spelling
 
@@ -300,7 +300,7 @@ class LiveModel:
         return self._vocabulary.spell(truth, self.processor.spelling)
 
     def _x_of(self, question: Question) -> X:
-        """Return the features of a question, with those of the windows as they are now."""
+        """Return the features of a question, with the current features of the windows."""
         if question.event.windowed is None:
             return question.x
         return self.processor.x_of(question.event, question.timestamp_ms)
@@ -335,7 +335,7 @@ class LiveModels:
     Parameters
     ----------
     settings
-        Say how messages are read, and whether what is in them may be shown.
+        The settings of the mapping, and whether the contents of messages may be shown.
 
     """
 
@@ -344,22 +344,22 @@ class LiveModels:
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
         self.answers_at_once = False
-        """Whether an answer takes no longer than reading its question: models with a weight for a feature."""
+        """Whether an answer takes no longer than reading its question, as with linear models."""
         self.asks_as_mapped = settings.events.maps_fields
         """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
-        """By partition, also of those that were here and are no longer."""
+        """Error curves by partition, including partitions that this process has served before."""
         self._recent: dict[int, RecentAnswers] = {}
         self.intakes: dict[int, PartitionIntake] = {}
-        """Of the partitions that this process serves."""
+        """Intakes of the partitions that this process serves."""
         self.n_partitions = 0
-        """Of the events topic; 0 before it is known."""
+        """Number of partitions of the events topic; 0 until it is known."""
 
     def open(
         self, partition: int, processor: Processor, partitions: Collection[int] | None = None
     ) -> LiveModel:
-        """Show the model of a partition, or of several; its history in this process continues."""
+        """Start to show the model of one or several partitions; the history in this process continues."""
         self.questions.follow(processor.decoder)
         self.answers_at_once = processor.learner.answers_at_once
         history = self.histories.setdefault(partition, History())
@@ -374,7 +374,7 @@ class LiveModels:
         return model
 
     def close(self, partition: int) -> None:
-        """Show a partition's model no longer."""
+        """Stop showing a partition's model."""
         if (model := self._open_models.pop(partition, None)) is not None:
             for intake in model.intakes:
                 del self.intakes[intake.partition]
@@ -385,19 +385,19 @@ class LiveModels:
         return sorted(self._shown())
 
     def _shown(self) -> dict[int, LiveModel]:
-        """Return the models that have something to show: one that is being opened has no counts yet."""
+        """Return the models that have counts: a model that is being opened has none yet."""
         return {p: model for p, model in dict(self._open_models).items() if model.published is not None}
 
     def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
         """Return the model of a partition.
 
-        With no partition named: that of the one an event with this id as its key would go to, if it is
-        served here, else the first that is.
+        Without a partition, it is the partition of an event with this id as its key, if this process serves
+        it, else the first partition that this process serves.
 
         Raises
         ------
         NoSuchModel
-            It is not served here, or none is.
+            This process does not serve the partition, or serves none.
 
         """
         models = self._shown()

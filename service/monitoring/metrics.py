@@ -39,18 +39,18 @@ class Published:
 
     counters: Counters
     counts: Mapping[str, int]
-    """As the progress record has them."""
+    """Counts of the progress record."""
     metrics: Sequence[PartMetric]
-    """Of all parts but the counters, whose figures take long and are computed on demand."""
+    """Metrics of all parts but the counters, whose metrics take long and are computed on demand."""
     learner: Learner
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
-    """None of a model that is not a mixture, or has met no event yet."""
+    """None if the model is not a mixture, or has not seen an event yet."""
     classes: Sequence[str] = ()
-    """As configured."""
+    """Configured class names."""
 
     def mistake_bound(self) -> MistakeBound | None:
-        """Return the bound of the model as it is now; None of one that the theory says nothing about."""
+        """Return the current bound of the model; None if the theorem does not apply to it."""
         model = getattr(self.learner, "model", None)
         if self.bound is None or not isinstance(model, Perceptron):
             return None
@@ -58,7 +58,7 @@ class Published:
 
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
-    """Yield what is known of the models, by partition."""
+    """Yield the metrics of the models, by partition."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
         found = (*state.counters.metrics(), *state.metrics)
@@ -80,10 +80,10 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
 
 
 def _labelled(state: Published) -> Iterator[PartMetric]:
-    """Yield the labels by truth and prediction. A count must not fall: what a correction takes is another."""
+    """Yield the labels by truth and prediction. Corrections have a counter of their own: none may fall."""
     confusion, name_of = state.counters.confusion, Vocabulary(state.classes).name
     names = {label: name_of(label) for label in first_classes(confusion.cells)}
-    labelled = dict.fromkeys(((name, name) for name in names.values()), 0)  # what is never right is 0
+    labelled = dict.fromkeys(((name, name) for name in names.values()), 0)  # 0 if a class is never right
     revoked = labelled.copy()
     for truth, predicted in confusion.cells:
         cell = names.get(truth, OTHERS), names.get(predicted, OTHERS)
@@ -95,7 +95,7 @@ def _labelled(state: Published) -> Iterator[PartMetric]:
 
 
 def _weights(state: Published) -> Iterator[PartMetric]:
-    """Yield what the weights say, as they are now."""
+    """Yield the metrics of the current weights."""
     norm = nonzero = None
     if (weights := state.learner.weights()) is not None:
         # One step for the interpreter: nothing changes meanwhile.
@@ -126,7 +126,7 @@ class Buckets:
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
-        """Values up to each bound, and all."""
+        """Number of values up to each bound, and of all values."""
         self._sum = 0.0
 
     def observe_all(self, values: Sequence[float], times: int = 1) -> None:
@@ -150,11 +150,11 @@ class Metrics(Collector):
     Attributes
     ----------
     published
-        The newest committed state of each partition that is at work here.
+        The newest committed state of each partition that this process owns.
     last_published
-        The same of every partition that was ever published here: for a closing summary.
+        The newest state of every partition that this process ever published, for the closing summary.
     n_standby
-        How many partitions of other processes have their state kept here.
+        Number of partitions of other processes that this process keeps as standby.
 
     """
 
@@ -215,7 +215,7 @@ class Metrics(Collector):
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
     def state_of(self, partition: int, processor: Processor) -> Published:
-        """Return what is to be published of a partition once its present state is committed."""
+        """Return the state to publish for a partition once its present state is committed."""
         others = (part for part in processor.parts() if part is not processor.counters)
         mixture = processor.learner.mixture
         return Published(
@@ -229,18 +229,18 @@ class Metrics(Collector):
         )
 
     def publish(self, partition: int, state: Published) -> None:
-        """Publish a partition's state, which has been committed."""
+        """Publish a partition's committed state."""
         self.published[partition] = self.last_published[partition] = state
 
     def withdraw(self, partition: int) -> None:
-        """Show a partition no longer: another process does."""
+        """Stop publishing a partition, which another process takes over."""
         self.published.pop(partition, None)
         for gauge in (self.snapshot_size, self.snapshot_time):
             with contextlib.suppress(KeyError):
                 gauge.remove(partition)
 
     def lag_of(self, partition: int) -> int | None:
-        """Return how many records of a partition, over all topics, wait; None where that is not known."""
+        """Return how many records of a partition wait, over all topics; None if unknown."""
         found = [count for (_, number), count in dict(self.lag).items() if number == partition]
         return sum(found) if found else None
 

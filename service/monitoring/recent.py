@@ -1,7 +1,7 @@
-"""The latest predictions, outcomes and mistakes, with the records that they answer.
+"""The latest predictions, outcomes and mistakes, with the records of their events.
 
-The loop only keeps references; records are parsed on request. A record is found by its id as long as it is
-kept; after that, what is read is the example that waits for its label or for a correction.
+The loop only keeps references; records are parsed on request. While a record is kept, it is found by its id;
+after that, the pending event is read, which waits for its label or for a correction.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from service.stream.protocol import Output, Record
 ANSWERS_KEPT: Final = 12
 MISTAKES_KEPT: Final = 60
 _LOOKED_AT: Final = 500
-"""Outputs of a batch among which mistakes are looked for: the latest."""
+"""Latest outputs of a batch that are searched for mistakes."""
 _MISTAKE: Final = b'"mistake":true'
-"""In the JSON of a mistake, and in that of no other answer: quotes within texts have a backslash."""
+"""Part of the JSON of a mistake and of no other answer: quotes within texts have a backslash."""
 _RECORDS_KEPT: Final = 200
 _RECORDS_BYTES: Final = 1_000_000
-"""Of the values of the records kept: few, should they be huge."""
+"""Largest size of the values of the kept records."""
 _TEXT: Final = "text"
 """The feature of a text, or of each of its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """One answer: a prediction, or its outcome once the label came."""
+    """An answer: a prediction, or its outcome after the label came."""
 
     answer: Mapping[str, Any]
-    """A `Prediction` or an `Outcome`, as written; an outcome with what is known of its prediction."""
+    """A `Prediction` or an `Outcome` as written; an outcome includes the known fields of its prediction."""
     content: Mapping[str, Any]
-    """`text` and `features` of the event, as far as they are known."""
+    """`text` and `features` of the event, if known."""
     seconds: float = 0.0
-    """When it was committed; monotonic."""
+    """Time of the commit, monotonic."""
 
 
 class RecentAnswers:
@@ -51,7 +51,7 @@ class RecentAnswers:
     Parameters
     ----------
     topic
-        Of predictions and outcomes: other outputs are not for showing.
+        Topic of predictions and outcomes; other outputs are ignored.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class RecentAnswers:
                 self._size_bytes -= len(self._records.popleft().value or b"")
 
     def contents(self) -> dict[str, dict[str, Any]]:
-        """Return what the events of the records kept say, by id, oldest first."""
+        """Return text and features of the events of the kept records, by id, oldest first."""
         with self._lock:
             records, decoder = [*self._records], self.decoder
         found: dict[str, dict[str, Any]] = {}
@@ -105,7 +105,7 @@ class RecentAnswers:
         Parameters
         ----------
         find
-            Returns the example of an event id; None if it is not kept any more.
+            Returns the example of an event id; None if it is no longer kept.
         has_log_odds
             Whether scores are log-odds, so that there are probabilities.
 
@@ -130,7 +130,7 @@ class RecentAnswers:
 
 
 def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:
-    """Return the fields of a prediction that its outcome does not have."""
+    """Return the fields of a prediction that its outcome lacks."""
     fields = {"score": example.score, "decision": example.decision}
     if has_log_odds:
         fields["probability"] = probability_of(example.predicted, example.score)
@@ -138,7 +138,7 @@ def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:
 
 
 def content_of(x: X) -> dict[str, Any]:
-    """Return what can be read of the features of an event whose record is gone: its text, or the words of it.
+    """Return the contents of an event whose record is gone: its features, and its text or the words of it.
 
     >>> content_of({"length": 3.0, "lang=en": 1.0, "text=win": 1.0, "text=money": 1.0})
     {'text': 'win money', 'features': {'length': 3.0, 'lang': 'en'}}

@@ -1,6 +1,6 @@
-"""The largest weights of a model, their norm and its mistake bound: all that needs every weight.
+"""The largest weights of a model, their norm and its mistake bound: everything that reads all weights.
 
-A mixture has no one weight for a feature: it is described by what features added to the scores of events.
+A mixture does not have a single weight for a feature: it is described by what features added to the scores.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from service.messages.labels import TrueLabel
 from service.models.explanation import Contribution
 
 RANKED: Final = 1000
-"""The largest weights that are found."""
+"""Number of the largest weights that are found."""
 _LOOKED_AT: Final = 400
-"""Events whose terms are added up before they begin to count less."""
+"""Events whose terms are added up before older events begin to count less."""
 _MOST_NAMES: Final = 8000
 _MOST_FIELDS: Final = 8
 _MOST_OF_A_FIELD: Final = 12
@@ -30,17 +30,17 @@ class Weights(NamedTuple):
     """The weights that matter most."""
 
     largest: Sequence[tuple[str, float]]
-    """(name, weight) by size; of several classes named `class: feature`."""
+    """(name, weight), the largest first; with several classes, the name is `class: feature`."""
     nonzero: int
     norm: float
     bias: float | Mapping[str, float]
 
 
 class Terms:
-    """What features added to the scores of the events that were looked at, by class; older events count less.
+    """What features added to the scores of examined events, by class; older events count less.
 
-    Of two classes, contributions are to the score of the positive one; of several, to that of the class that
-    was predicted.
+    With two classes, contributions are to the score of the positive class; with several, to the score of the
+    predicted class.
 
     >>> terms = Terms()
     >>> terms.add(True, [Contribution("lang=en", 1.0, None, 0.5), Contribution("lang=de", 1.0, None, 0.25)])
@@ -58,7 +58,7 @@ class Terms:
         self._seen: deque[str] = deque(maxlen=_LOOKED_AT)
 
     def unseen(self, event_ids: Sequence[str], most: int) -> Sequence[str]:
-        """Return the newest events that were not looked at; they count as looked at from now on."""
+        """Return the newest events that were not examined yet, and mark them as examined."""
         unseen = [each for each in event_ids if each not in self._seen]
         chosen = unseen[-most:]
         self._seen.extend(chosen)
@@ -82,11 +82,11 @@ class Terms:
 
     @property
     def classes(self) -> Sequence[TrueLabel]:
-        """The classes of which anything is known."""
+        """The classes with known contributions."""
         return [*self._classes]
 
     def of(self, truth: TrueLabel) -> dict[str, Any]:
-        """Return how many events were looked at, and what each field added to a score on average."""
+        """Return the number of examined events, and what each field added to a score on average."""
         n_events = self._n_events[truth]
         fields: dict[str, dict[str, Any]] = {}
         for side, sums in zip(("plus", "minus"), self._classes[truth], strict=True):
@@ -108,16 +108,16 @@ def _size(item: tuple[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """A model's weights and its bound, as they were a moment ago."""
+    """A model's weights and its bound at a recent moment."""
 
     weights: Weights | None
-    """None of a model that has none."""
+    """None if the model has no weights."""
     bound: MistakeBound | None
-    """None of a model that the theory says nothing about."""
+    """None if the theorem does not apply to the model."""
     bound_examples: int = 0
-    """How many examples, the latest, the bound is about."""
+    """Number of latest examples that the bound covers."""
     valid_until: float = 0.0
-    """Monotonic seconds."""
+    """Time in monotonic seconds after which the summary is renewed."""
 
 
 def rank_weights(entries: list[tuple[Any, float]], bias: float | Mapping[Any, float]) -> Weights:

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class ThroughputLog:
-    """Counts the committed events of this process, over all partitions that it has, and logs them.
+    """Counts the committed events of this process, over all its partitions, and logs them.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class ThroughputLog:
         self._clock = clock
         self._began = clock.monotonic()
         self._known: Mapping[int, tuple[Published, Totals]] = {}
-        """What was published at the last call: what other processes do with a partition is not counted."""
+        """The state at the last call: events that other processes commit are not counted."""
         self._done = Totals(0, 0, 0, 0)
 
     def observe(self) -> None:
-        """Count what was committed since the last call; log it if a line is due."""
+        """Count the events committed since the last call; log them if a line is due."""
         known = {}
         for partition, state in dict(self._metrics.published).items():
             known[partition] = before = self._known.get(partition) or (state, state.counters.totals())

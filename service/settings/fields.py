@@ -42,11 +42,11 @@ class Settings(Table):
     """URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// (empty: a SQLite file in
     the user's data directory)."""
     kafka_client: KafkaClient = setting("kafka-python")
-    """Client for kafka:// streams; confluent is faster, and an extra to be installed."""
+    """Client for kafka:// streams; confluent is faster, and needs the extra of this name."""
     group: str = setting("online-perceptron", min_length=1, max_length=249, common=True)
     """Name of the consumer group."""
     topic_prefix: Topic = setting("")
-    """Beginning of the names of all topics that are not named one by one."""
+    """Prefix of the default names of all topics."""
     events_topic: Topic = setting("events", Decides.RECORDS, form=_TOPIC, common=True)
     """Topic that events are read from."""
     labels_topic: Topic = setting("labels", Decides.RECORDS, form=_TOPIC, common=True)
@@ -54,7 +54,7 @@ class Settings(Table):
     predictions_topic: Topic = setting("predictions", form=_TOPIC)
     """Topic that predictions and outcomes are written to."""
     dead_letters_topic: Topic = setting("dead-letters", form=_TOPIC)
-    """Topic that refused messages are written to."""
+    """Topic that rejected messages are written to."""
     checkpoints_topic: Topic = setting("checkpoints", form=_TOPIC)
     """Topic that the model's checkpoints are written to."""
     signals_topic: Topic = setting("signals", form=_TOPIC)
@@ -62,8 +62,8 @@ class Settings(Table):
     partitions: int = setting(1, ge=1, le=10_000, common=True)
     """Number of partitions of the topics that are created."""
     create_topics: Literal["outputs", "all", "none"] = setting("outputs")
-    """Which topics are created if they do not exist: those that are written, those that are read as well
-    (all), or none."""
+    """Which missing topics are created: those that are written (outputs), also those that are read (all), or
+    none."""
 
     model: str = setting(
         "perceptron", Decides.MODEL, form="MODEL", min_length=1, section=Section.MODEL, common=True
@@ -78,7 +78,7 @@ class Settings(Table):
     class_weights: dict[str, parts.ClassWeight] = setting(
         {}, Decides.MODEL, form="NAME=NUMBER", option="--class-weight", parse=forms.parse_object
     )
-    """How much labels of a class count in learning (else 1); may be given several times."""
+    """Weight of the labels of a class in learning (otherwise 1); may be given several times."""
     text: Literal["words", "chars", "scripts"] = setting("words", Decides.TEXT)
     """What a text is cut into."""
     ngrams: tuple[int, int] = setting(
@@ -96,48 +96,48 @@ class Settings(Table):
     hash_key: SecretStr = setting(
         SecretStr(""), Decides.MODEL, kept=lambda settings: settings.key_fingerprint, check=forms.check_key
     )
-    """Secret that goes into the hash of a tenant's features (events.tenant, hash_bits)."""
+    """Secret key of the hash of a tenant's features (events.tenant, hash_bits)."""
     share_model: bool = setting(False, Decides.RECORDS)
     """Whether all partitions of the group learn one model."""
 
     bootstrap: Names = setting((), form="FILE", section=Section.OPERATION, common=True)
-    """File that a model is trained on before its first record, once; several are merged by event time.
-    start_from leaves out what the topic still holds of it."""
+    """File that a model is trained on once, before its first record; several files are merged by event time.
+    start_from skips the records of the topic that the file contains."""
     start_from: str = setting("", check=_check_time)
-    """Time in ISO 8601 from which on a partition without checkpoints processes records; earlier ones are
-    skipped (empty: all there are)."""
+    """Time in ISO 8601 from which a partition without checkpoints processes records; earlier records are
+    skipped (empty: none)."""
     label_timeout_seconds: float = setting(
         86_400.0, Decides.JOIN, gt=0, le=1e9, section=Section.LABELS, common=True
     )
     """Event time in seconds for which an event waits for its label."""
     label_correction_seconds: float = setting(0.0, Decides.JOIN, ge=0, le=1e9)
     """Event time in seconds after label_timeout_seconds for which a label still corrects
-    events.label_on_timeout (0: as long again)."""
+    events.label_on_timeout (0: as long as label_timeout_seconds)."""
     max_event_time_ahead_seconds: float = setting(3600.0, Decides.RECORDS, gt=0, le=1e9)
-    """Seconds that an event's time may be ahead of the clock; one beyond is refused."""
+    """Seconds that an event's time may be ahead of the clock; an event further ahead is rejected."""
     max_pending: int = setting(50_000, Decides.JOIN, ge=1, le=100_000_000)
-    """Events per partition kept for their labels at most."""
+    """Largest number of pending events per partition."""
     max_pending_bytes: int = setting(256 << 20, Decides.JOIN, ge=1 << 20, le=1 << 40)
-    """Memory in bytes per partition for events kept for their labels, at most."""
+    """Largest memory in bytes for the pending events of a partition."""
     max_message_bytes: int = setting(1_048_576, Decides.RECORDS, ge=64, le=1 << 30, section=Section.OPERATION)
-    """Size in bytes above which a message is refused."""
+    """Size in bytes above which a message is rejected."""
     max_batch_records: int | None = setting(None, form="N|auto", ge=1, le=1_000_000, parse=forms.parse_batch)
-    """Number of records in a batch at most (auto: as many as commit_interval_seconds and 16 MiB allow)."""
+    """Largest number of records in a batch (auto: as many as commit_interval_seconds and 16 MiB allow)."""
     commit_interval_seconds: float = setting(0.1, gt=0, le=3600)
     """Seconds from a record to its committed answer, while the service keeps up."""
     session_timeout_seconds: float = setting(10.0, ge=1, le=1800)
-    """Seconds without a sign of life after which others take over."""
+    """Seconds without a heartbeat after which other processes take over a process's partitions."""
     standby: bool = setting(False, common=True)
-    """Whether each process keeps the models of the others' partitions, to take over at once."""
+    """Whether each process keeps the models of other processes' partitions, to take over at once."""
     snapshot_interval_seconds: float = setting(60.0, gt=0, le=86_400)
     """Seconds between two snapshots of a model that learns."""
     snapshot_interval_records: int = setting(500_000, ge=1, le=1_000_000_000)
-    """Records after which a snapshot is due in any case."""
+    """Number of records after which a snapshot is always due."""
     snapshots_kept: int = setting(2, ge=1, le=1_000_000)
-    """Newest snapshots kept, with the progress that follows them."""
+    """Number of newest snapshots that are kept, with the progress records after them."""
     on_data_loss: Literal["fail", "continue"] = setting("fail")
-    """What to do when records of an input topic are gone that were not processed yet, or that are needed to
-    restore a model."""
+    """What to do if records of an input topic are lost that were not processed yet, or that a restored model
+    needs."""
     checkpoint_key: SecretStr = setting(SecretStr(""))
     """Secret that signs the snapshots of River models, which are pickles."""
     http: str = setting(
@@ -145,31 +145,31 @@ class Settings(Table):
     )
     """Address host:port of the HTTP server (empty: none)."""
     http_hosts: Names = setting((), check=forms.check_hosts)
-    """Names in the header Host that HTTP requests are answered under, separated by commas (empty: those of
-    this machine; where others may ask, also addresses, and with a token any)."""
+    """Names that the Host header of an HTTP request may have, separated by commas (empty: the names of this
+    machine; if other machines can reach the server, also IP addresses, and with a token any name)."""
     http_token: SecretStr = setting(SecretStr(""))
     """Token that HTTP requests must show, except to the probes (empty: none)."""
     http_show_events: Literal["auto", "yes", "no"] = setting("auto")
     """Whether the live page shows texts and features of events (auto: on loopback addresses)."""
     http_max_lag: int = setting(10_000, ge=1, le=10**9)
-    """Waiting records of a partition at which POSTs are answered 429."""
+    """Number of waiting records of a partition from which on POST requests are answered with 429."""
     ready_timeout_seconds: float = setting(3.0, gt=0, le=3600)
-    """Seconds a batch or a poll may take before /readyz says no."""
+    """Seconds a batch or a poll may take before /readyz returns 503."""
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", parse=forms.lower, section=Section.OPERATION, common=True
     )
-    """Least severity of what is logged."""
+    """Lowest severity that is logged."""
     log_format: LogFormat = setting("auto")
     """Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
     kafka: KafkaSettings = setting(KafkaSettings(), section=Section.STREAM)
     """Settings for kafka:// streams."""
 
     allow_hook: bool = setting(True, section=Section.INPUT)
-    """Whether events.hook may name code; the image has no here."""
+    """Whether events.hook may name code; off in the image."""
     events: EventSettings = setting(EventSettings())
-    """Where the records of the events topic have what is needed."""
+    """Mapping of the records of the events topic."""
     labels: LabelSettings = setting(LabelSettings(), section=Section.LABELS)
-    """Where the records of the labels topic have what is needed."""
+    """Mapping of the records of the labels topic."""
 
     decisions: tuple[parts.DecisionSettings, ...] = setting(
         (),
@@ -182,11 +182,11 @@ class Settings(Table):
     )
     """Which events are acted on: tables [[decisions]] with a name and a goal, or JSON."""
     decisions_half_life: int = setting(100_000, Decides.DECISIONS, ge=100, le=1_000_000_000)
-    """Labels after which one counts half as much in the thresholds of decisions."""
+    """Number of labels after which a label counts half as much in the thresholds of decisions."""
     costs: parts.CostSettings = setting(parts.CostSettings())
     """What mistakes cost."""
     drift: parts.DriftSettings = setting(parts.DriftSettings())
-    """What comes of drifts."""
+    """Detection of drifts."""
     webhooks: tuple[parts.WebhookSettings, ...] = setting(
         (),
         shown=lambda webhooks: [each.shown() for each in webhooks],

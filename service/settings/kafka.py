@@ -37,7 +37,7 @@ class KafkaSettings(Table):
     sasl_password: SecretStr = setting(SecretStr(""))
     """Password for SASL."""
     ssl_cafile: str = setting("")
-    """PEM file of the authorities to trust; empty for the system's own."""
+    """PEM file of trusted certificate authorities (empty: the system's)."""
     ssl_certfile: str = setting("")
     """PEM file with the client's certificate."""
     ssl_keyfile: str = setting("")
@@ -123,7 +123,7 @@ class RegistrySettings(Table):
     password: SecretStr = setting(SecretStr(""))
     """Password, or API secret, for it."""
     ssl_cafile: str = setting("")
-    """PEM file of the authorities to trust; empty for the system's own."""
+    """PEM file of trusted certificate authorities (empty: the system's)."""
 
 
 @contextmanager

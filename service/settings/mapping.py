@@ -122,16 +122,16 @@ class LabelSettings(Table):
     label: _OnePath = setting("", Decides.RECORDS, common=True)
     """Where the label is: a JMESPath, such as status == 'spam'."""
     timestamp: _OnePath = setting("", Decides.RECORDS, common=True)
-    """Where the event time is, in the place of the record's own: a JMESPath to seconds, milliseconds or ISO
+    """Where the event time is (empty: the record's timestamp): a JMESPath to seconds, milliseconds or ISO
     8601."""
     time_format: Pairs = setting(
         (), Decides.RECORDS, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
     )
-    """Format of times that are neither numbers nor ISO 8601, as Python's strptime has it, such as
-    %d.%m.%Y %H:%M:%S: of all fields, or NAME=FORMAT of one; may be given several times."""
+    """Format of times that are neither numbers nor ISO 8601, for Python's strptime, such as
+    %d.%m.%Y %H:%M:%S: for all fields, or NAME=FORMAT for one; may be given several times."""
     where: _OnePath = setting("", Decides.RECORDS)
-    """Which records count: a JMESPath, such as op == 'c'. One for which it is false or null is skipped:
-    counted, no dead letter."""
+    """Filter of records: a JMESPath, such as op == 'c'. Records for which it is false or null are skipped and
+    counted; they make no dead letters."""
     unknown_fields: Literal["", "refuse", "ignore"] = setting("", Decides.RECORDS)
     """What to do with fields that no setting uses (empty: refuse them in the native schema, ignore
     them where anything is mapped)."""
@@ -182,23 +182,23 @@ class EventSettings(LabelSettings):
     text: _ManyPaths = setting((), Decides.FEATURES, common=True, form=_PATHS)
     """Where the texts are: JMESPaths, joined by a newline."""
     features: Paths = setting((), Decides.FEATURES, common=True, form=_PATHS, check=_check_features)
-    """Where the features are: JMESPaths, * for all that is left, a.* for all below a."""
+    """Where the features are: JMESPaths; * for all other fields, a.* for all fields below a."""
     vectors: _ManyPaths = setting((), Decides.FEATURES, form=_PATHS)
-    """Where lists of numbers are that become numbers: JMESPaths; e[0], e[1], … of e."""
+    """Where lists of numbers are: JMESPaths. A list e becomes the features e[0], e[1], …."""
     missing: tuple[float | str, ...] = setting(
         (), Decides.FEATURES, form="VALUE,VALUE,…", parse=forms.split_values
     )
-    """Values that mean that there is none, such as -9999,NaN: they make no feature."""
+    """Values that stand for a missing value, such as -9999,NaN: they make no feature."""
     decimal: _Decimals = setting((), Decides.FEATURES, form="[NAME=]SIGN", parse=forms.split_named)
-    """Sign before the fraction in texts that are numbers, such as 9,91 or 1,234.50: of all fields, or
-    NAME=SIGN of one; may be given several times. Thousands may be set apart."""
+    """Decimal sign of numbers written as texts, such as 9,91 or 1,234.50: for all fields, or NAME=SIGN for
+    one; may be given several times. Thousands may be separated."""
     time_format: Pairs = setting(
         (), Decides.FEATURES, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
     )
-    """Format of texts that are times, as Python's strptime has it, such as %d.%m.%Y %H:%M:%S: of all fields,
-    or NAME=FORMAT of one; may be given several times. They become seconds since 1970."""
+    """Format of times written as texts, for Python's strptime, such as %d.%m.%Y %H:%M:%S: for all fields, or
+    NAME=FORMAT for one; may be given several times. Times become seconds since 1970."""
     text_format: Literal["plain", "html"] = setting("plain", Decides.FEATURES)
-    """How texts are written; of html, the text that a reader sees."""
+    """Format of the texts; HTML is reduced to the text that a reader sees."""
     derive: Pairs = setting(
         (),
         Decides.FEATURES,
@@ -207,7 +207,7 @@ class EventSettings(LabelSettings):
         parse=forms.split_pairs,
         check=_check_derive,
     )
-    """Features that are computed: name = expression; may be given several times."""
+    """Computed features: name = expression; may be given several times."""
     hook: str = setting(
         "",
         Decides.FEATURES,
@@ -216,7 +216,7 @@ class EventSettings(LabelSettings):
         kept=lambda settings: with_version(settings.events.hook),
         check=_check_hook,
     )
-    """Function that makes features of a record, or features and a text: package.module:function or
+    """Function that returns the features of a record, or features and a text: package.module:function or
     path/to/file.py:function."""
     windows: tuple[WindowSettings, ...] = setting(
         (),
@@ -232,12 +232,12 @@ class EventSettings(LabelSettings):
     exclude: Paths = setting((), Decides.FEATURES, form=_PATHS, check=_check_exclude)
     """Fields that are not features: paths such as a.b."""
     tenant: _OnePath = setting("", Decides.FEATURES)
-    """Where an event says whose it is: a JMESPath. Each feature counts for all, and for this tenant alone."""
+    """Where an event names its tenant: a JMESPath. Each feature is learned for all and for this tenant."""
     label_on_timeout: str = setting("", Decides.RECORDS, parse=forms.as_label)
     """Class of an event whose label has not come after label_timeout_seconds."""
     unlabelled: Literal["matched", "at_timeout"] = setting("matched", Decides.RECORDS)
-    """When an event without a label is learned as label_on_timeout: after a delay that is drawn from those of
-    the labels so far, or at the time-out."""
+    """When an event without a label is learned as label_on_timeout: after a delay drawn from the delays of
+    earlier labels, or at the time-out."""
 
     def truth_on_timeout(self, classes: Sequence[str]) -> TrueLabel | None:
         """Return the class, among these, of an event whose label does not come in time; None if it has none.

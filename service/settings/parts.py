@@ -279,9 +279,9 @@ class DriftSettings(Table):
     """What comes of a drift, and how rare false alarms are."""
 
     labels_between_false_alarms: float = setting(1e6, Decides.DRIFT, ge=1000, le=1e15)
-    """Labels between two drifts that are none, at least, in the mean."""
+    """Mean number of labels between two false alarms, at least."""
     reaction: Literal["none", "record"] = setting("none", Decides.DRIFT)
-    """What is done when the error of a partition drifts: none, or record a signal."""
+    """Reaction to a drift of a partition's error: none, or record a signal."""
 
     @property
     def is_on(self) -> bool:

@@ -1,7 +1,7 @@
-"""Write answers: the models that describe them in the OpenAPI document, and the problems of errors.
+"""Models of the answers for the OpenAPI document, and answers to errors.
 
-Events and predictions are those of the stream (`service.messages.schema`). No model is made of an answer to
-an event or a label: its fields are written as the model would write them. A `Problem` says what, where, hint.
+Events and predictions have the schema of the stream (`service.messages.schema`). For speed, answers to events
+and labels are written without a model instance, but in the same form. A `Problem` has what, where and hint.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Method
 
 _HINTS: Final[Mapping[int, str]] = {
-    HTTPStatus.NOT_FOUND: "/docs lists all addresses",
-    HTTPStatus.METHOD_NOT_ALLOWED: "/docs describes each address",
+    HTTPStatus.NOT_FOUND: "/docs lists all endpoints",
+    HTTPStatus.METHOD_NOT_ALLOWED: "/docs describes each endpoint",
 }
 SOON_SECONDS: Final = "1"
 
 
 class UnsupportedBody(ServiceError):
-    """A body in a form that is not read here."""
+    """A body in a form that the endpoint does not read."""
 
 
 _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
@@ -56,7 +56,7 @@ RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MAN
 
 
 class Answered(BaseModel):
-    """What all answers have in common: nothing is in them that is not described."""
+    """Base of all answers: fields that are not described are forbidden."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -71,65 +71,65 @@ class WhatIsWrong(Answered):
     hint: str = ""
     """What to do about it."""
     reason: str | None = None
-    """Of an event or a label: the `error.reason` its dead letter would have."""
+    """For an event or a label: the `error.reason` that its dead letter would have."""
     partition: int | None = None
-    """Of an event or a label that belongs to another process: where it goes."""
+    """For an event or a label of another process: its partition."""
 
 
 class LineProblem(WhatIsWrong):
     """Why a line of a body was not answered, or not acknowledged."""
 
     line: int = Field(ge=1)
-    """Its number in the body."""
+    """Number of the line in the body."""
     status: int
-    """Of the answer to a request of its own."""
+    """Status that a request with only this line would get."""
 
 
 class LinesAppended(Answered):
-    """What became of the lines of a body: each was acknowledged, or has its problem."""
+    """The result of each line of a body: it is acknowledged or has a problem."""
 
     lines: int = Field(ge=0)
-    """How many there are, empty ones included."""
+    """Number of lines, including empty ones."""
     acknowledged: int = Field(ge=0)
-    """Those that are durable on the topic."""
+    """Number of lines that are durable on the topic."""
     repeated: int = Field(ge=0)
-    """Of the acknowledged, those that had been appended before."""
+    """Number of acknowledged lines that had been appended before."""
     problems: list[LineProblem]
-    """Of all others, in order."""
+    """Problems of all other lines, in order."""
 
 
 class Problem(WhatIsWrong):
     """Why a request was not answered."""
 
     lines: LinesAppended | None = None
-    """Of an NDJSON body that is not acknowledged as a whole; the rest is about one line."""
+    """For an NDJSON body with unacknowledged lines; the other fields are about one of these lines."""
 
 
 class FeatureContribution(Answered):
-    """What one feature did to the score."""
+    """What one feature added to the score."""
 
     feature: str
     value: float | None
-    """Null where it is not a number of the event: a word, say."""
+    """Null if the feature is not a number of the event, such as a word."""
     weight: float | None
-    """Null where the model has no one weight for the feature."""
+    """Null if the model does not have exactly one weight for the feature."""
     contribution: float
     known: bool | None
-    """Whether the model has learned anything about it; null where that cannot be told."""
+    """Whether the model has learned anything about the feature; null if unknown."""
 
 
 class LivePrediction(Assessment):
     """A prediction by the model of an open partition."""
 
     partition: int = Field(ge=0)
-    """Whose model was asked."""
+    """Partition of the model that answered."""
     owned: bool
-    """Whether that is the partition to which an event with this id as its key goes: if not, its events
-    are predicted by another model, perhaps in another process."""
+    """Whether an event with this id as its key goes to this partition. If not, another model, perhaps in
+    another process, predicts such events."""
 
 
 class Appended(Answered):
-    """Where an event or a label is."""
+    """The position of an appended event or label."""
 
     id: str
     topic: str
@@ -155,38 +155,38 @@ class Expert(Answered):
 
     name: str
     weight: float
-    """Of its log-odds in the answer that leads."""
+    """Weight of its log-odds in the answer of the leader."""
     mistakes: int
-    """All it made."""
+    """Number of its mistakes."""
     recent_mistakes: float
-    """The same, older ones discounted."""
+    """Number of its mistakes, older ones discounted."""
     recent_labels: float
-    """The labels it was evaluated by, discounted alike."""
+    """Number of labels that it was evaluated on, discounted in the same way."""
 
 
 class Explanation(LivePrediction):
     """A prediction, and which features decided."""
 
     method: Method
-    """`weights`: contributions and bias add up to the score, of the predicted class where there are
-    several. `mixture`: the same, where the score is the log-odds of a mixture of learners.
-    `leaving_out`: how far the score falls without the feature; no sum."""
+    """`weights`: contributions and bias add up to the score (with several classes, of the predicted class).
+    `mixture`: they add up to the log-odds of a mixture of learners. `leaving_out`: a contribution is how far
+    the score falls without the feature; contributions do not add up."""
     bias: float | None
     contributions: list[FeatureContribution]
-    """The largest first, whatever their sign."""
+    """Sorted by absolute value, the largest first."""
     features_not_examined: int = Field(ge=0)
-    """Features, those of the smallest values, that were not left out one by one."""
+    """Number of features, those with the smallest values, that were not left out one by one."""
     leader: str | None
-    """Of a mixture: whose answer it is."""
+    """For a mixture: the learner that gave the answer."""
     experts: list[Expert]
-    """Of a mixture: its learners, the heaviest first."""
+    """For a mixture: its learners, the largest weight first."""
 
 
 class Weight(Answered):
     """One weight."""
 
     name: str
-    """The feature; of several classes `class: feature`."""
+    """Name of the feature; with several classes, `class: feature`."""
     weight: float
 
 
@@ -194,13 +194,13 @@ class Bound(Answered):
     """The perceptron's mistake bound (R/γ)² on the latest examples, which the model separates."""
 
     updates: float | None
-    """(R/γ)²; null while no separator is known."""
+    """The bound (R/γ)²; null while no separator is known."""
     radius: float
-    """R: the largest length of an example."""
+    """R, the largest norm of an example."""
     margin: float | None
-    """γ: the smallest margin of an example."""
+    """γ, the smallest margin of an example."""
     examples: int
-    """How many examples there are since the model's last update."""
+    """Number of examples since the model's last update."""
     reason: str
     """Why there is no bound; empty if there is."""
 
@@ -217,7 +217,7 @@ class Bound(Answered):
 
 
 class Counts(Answered):
-    """The counts of a model since it was created, as of its last commit; parts that are on add their own."""
+    """Counts of a model since it was created, as of its last commit; active parts add their own counts."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, int]
@@ -241,28 +241,28 @@ class ModelDescription(Answered):
     """Its class, or the steps of its pipeline."""
     parameters: dict[str, Any]
     classes: list[LabelValue]
-    """As answers spell them; of two the negative one first."""
+    """Classes as answers spell them; of two classes, the negative one is first."""
     counts: Counts
     weights: list[Weight] | None
-    """The largest first; null of a model without weights."""
+    """The largest weights first; null if the model has no weights."""
     weights_nonzero: int | None
     weight_norm: float | None
-    """Euclidean, without the bias."""
+    """Euclidean norm of the weights, without the bias."""
     bias: float | dict[str, float] | None
-    """Of several classes one each."""
+    """With several classes, the bias of each class."""
     bound: Bound | None
-    """Null of a model that the theorem is not about."""
+    """Null if the theorem does not apply to the model."""
 
 
 class DecisionMetrics(Answered):
-    """What came, or would have come, of a decision; null where it is not known."""
+    """Results that a decision had, or would have had; null if unknown."""
 
     class_: LabelValue = Field(alias="class")
-    """The class that it is about."""
+    """Class of the decision."""
     threshold: float | None
-    """The least score or probability; null while none is known."""
+    """Lowest score or probability for the decision; null while there is none."""
     precision: float | None
-    """Share of decided events of the class, of those labelled."""
+    """Share of the labelled decided events that are of the class."""
     recall: float | None
     """Share of the events of the class that were decided."""
     false_positive_rate: float | None
@@ -274,11 +274,11 @@ class DecisionTaken(DecisionMetrics):
 
     name: str
     goal: str
-    """As the settings have it: `min_precision = 0.95`."""
+    """The goal as in the settings: `min_precision = 0.95`."""
     decided: int = Field(ge=0)
-    """Predictions with it."""
+    """Number of predictions with the decision."""
     labelled: int = Field(ge=0)
-    """Of these, those whose label is known."""
+    """Number of these predictions whose label is known."""
     undecided: str | None
     """Why there is no threshold."""
     exhausted: bool
@@ -286,10 +286,10 @@ class DecisionTaken(DecisionMetrics):
 
 
 class ThresholdRow(DecisionMetrics):
-    """What a threshold would have come to on recent labels."""
+    """Results that a threshold would have had on recent labels."""
 
     decided_per_day: float | None
-    """In event time."""
+    """Mean number of decided events in a day of event time."""
 
 
 class DecisionsDescription(Answered):
@@ -298,7 +298,7 @@ class DecisionsDescription(Answered):
     partition: int = Field(ge=0)
     decisions: list[DecisionTaken]
     thresholds: list[ThresholdRow]
-    """By class, the lowest first."""
+    """Thresholds by class, the lowest first."""
 
 
 def _finite(value: float) -> float | None:
@@ -306,7 +306,7 @@ def _finite(value: float) -> float | None:
 
 
 def json_response(fields: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
-    """Return an answer of these fields, written as Pydantic writes those of a model."""
+    """Return an answer with these fields, written in the form in which Pydantic writes a model."""
     return Response(to_json(fields, inf_nan_mode="null"), status, media_type="application/json")
 
 
@@ -348,8 +348,13 @@ def problem_of(request: Request, error: Exception) -> Response:
         )
     place = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
-        response = problem_response(error.status_code, error.detail, place, _HINTS.get(error.status_code, ""))
-        response.headers.update(error.headers or {})
+        headers = error.headers or {}
+        what = {
+            HTTPStatus.NOT_FOUND: "unknown endpoint",
+            HTTPStatus.METHOD_NOT_ALLOWED: f"expected {headers.get('Allow')}, got {request.method}",
+        }.get(HTTPStatus(error.status_code), error.detail)
+        response = problem_response(error.status_code, what, place, _HINTS.get(error.status_code, ""))
+        response.headers.update(headers)
         return response
     what = f"the service failed: {type(error).__name__}"
     hint = "please report it, with the service's log"
@@ -359,7 +364,7 @@ def problem_of(request: Request, error: Exception) -> Response:
 ERROR_HANDLERS: Final[Mapping[Any, Any]] = dict.fromkeys(
     (Rejection, ServiceError, RequestValidationError, HTTPException, Exception), problem_of
 )
-"""Of every error that an endpoint may raise."""
+"""Handlers of every error that an endpoint may raise."""
 
 
 def _of_service_error(request: Request, error: ServiceError) -> Response:
@@ -374,9 +379,9 @@ def _of_service_error(request: Request, error: ServiceError) -> Response:
 
 
 def line_problems(request: Request) -> Callable[[int, Exception], dict[str, Any]]:
-    """Return what describes the problem of a line: its number, its status, and the fields of that answer."""
+    """Return a function that describes the problem of a line: its number, its status, and its fields."""
     known: dict[int, tuple[Exception, dict[str, Any]]] = {}
-    """By identity: what the stream refuses it refuses for many lines."""
+    """Fields by the identity of the error: many lines may share one error of the stream."""
 
     def fields(number: int, error: Exception) -> dict[str, Any]:
         if id(error) not in known:

@@ -57,20 +57,20 @@ _TEXTS: Final[dict[str, Any]] = {
 
 class _AskedPartition(Parameters):
     partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION)
-    """Whose model to ask. Default: that of the partition that an event with this id as its key would go
-    to, if it is served by this process; else, and where there is no event, the first one that is. The
-    answer tells whose it was as `partition`, and as `owned` whether the event's own."""
+    """Partition whose model to ask. Default: the partition of an event with this id as its key, if this
+    process serves it; otherwise, or without an event, the first partition that this process serves. The
+    answer has it as `partition`; `owned` is whether it is the event's partition."""
 
 
 class _AskedEvent(_AskedPartition):
     fields: Literal["topic", "native"] = "topic"
-    """`topic`: the body is read as the records of the events topic are. `native`: it has the schema
-    that `perceptron schema event` shows, also where the settings map other fields to it."""
+    """`topic`: the body is read like a record of the events topic. `native`: the body has the schema that
+    `perceptron schema event` shows, even if the settings map other fields."""
 
 
 class _AskedModel(_AskedPartition):
     top: int = Field(20, ge=0, le=RANKED)
-    """How many weights to show."""
+    """Number of weights to show."""
 
 
 def api_router(window: Window) -> APIRouter:
@@ -103,7 +103,7 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
         "/explain", responses=responses, openapi_extra=described_body(event), response_model=Explanation
     )
     async def explain(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
-        """Predict an event without a label, and tell which of its features decided."""
+        """Predict an event without a label, and show which of its features decided."""
         is_native = query.fields == "native"
         return await _answer(
             live, LiveModel.explain, await body_of(request), query.partition, is_native=is_native
@@ -113,7 +113,7 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
 async def _answer(
     live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_native: bool
 ) -> Response:
-    """Answer a question: on the server's thread if that takes no time."""
+    """Answer a question, on the server's thread if the answer is quick."""
 
     def answer(*patience_seconds: float) -> Response:
         question = live.questions.read(body, is_native=is_native)
@@ -136,11 +136,11 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
 
     @api.get("/decisions", responses=_ASKED_FOR)
     def decisions(query: Annotated[_AskedPartition, Query()]) -> DecisionsDescription:
-        """Describe a partition's decisions, and what each threshold would have come to."""
+        """Describe a partition's decisions, and the results that other thresholds would have had."""
         model = window.live.get(query.partition)
         return DecisionsDescription(partition=model.partition, **model.decisions())
 
     @api.get("/state", responses=_ASKED_FOR)
     def state(query: Annotated[_AskedPartition, Query()]) -> dict[str, Any]:
-        """Return what the live page shows. Made for that page: it may change with it."""
+        """Return what the live page shows. The format is private to the page and may change."""
         return window.state(query.partition)

@@ -1,6 +1,6 @@
 """Build the HTTP application from metrics, health, models and settings: the API, the pages and the probes.
 
-All files come from this package and from the one that delivers Swagger UI, never from another host.
+All files come from this package and from the package of Swagger UI, never from another host.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Every error is a JSON object that says what is wrong, where, and what to do abou
 FOLDER: Final = Path(__file__).with_name("static")
 """The files of the pages."""
 _SWAGGER_UI: Final = f"{STATIC}swagger-ui"
-"""Where docs.html looks for the files that fastapi-offline has."""
+"""Path at which docs.html finds the files of fastapi-offline."""
 
 
 def make_app(settings: Settings, health: Health, metrics: Metrics, live: LiveModels) -> FastAPI:
-    """Make the application, which answers for the models of this process."""
+    """Make the application that serves the models of this process."""
     app = FastAPIOffline(
         docs_url=None,  # FastAPI's page has inline scripts
         redoc_url=None,
@@ -69,7 +69,7 @@ def _page(name: str) -> Callable[[], FileResponse]:
 
 
 class Condition(Answered):
-    """How the loop is."""
+    """The condition of the loop."""
 
     state: str
     reason: str

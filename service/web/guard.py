@@ -1,7 +1,7 @@
 """Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
 
-It refuses a foreign host name, a missing token, and a body that is too large or too slow. The
-headers keep a browser from doing more with an answer than show it.
+It refuses an unknown host name, a missing token, and a body that is too large or too slow. The
+headers keep a browser from doing anything with an answer but show it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from service.web.answers import problem_response
 PROBES: Final = frozenset({"/livez", "/readyz"})
 MONITORING: Final = PROBES | {"/metrics"}
 INPUTS: Final = ("/events", "/labels")
-"""What is posted there is written to the stream."""
+"""Paths whose POST bodies are written to the stream."""
 STATIC: Final = "/static/"
 BODY_SECONDS: Final = 10.0
 """How long a body may take to arrive."""
 _DISCARDED_BYTES: Final = 16 << 20
-"""How much of a body that is too large is read all the same."""
+"""Bytes of a too large body that are still read."""
 
 _CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -44,19 +44,19 @@ _HEADERS: Final = (
 )
 _CACHE_CONTROL: Final = b"cache-control"
 _CHALLENGES: Final = ('Basic realm="online-perceptron", charset="UTF-8"', 'Bearer realm="online-perceptron"')
-"""A header each: a browser finds the one it knows only so, and asks for a password."""
+"""Each has a header of its own: only then does a browser find Basic, and asks for a password."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class Guard:
-    """ASGI middleware that refuses what the settings do not let through; the probes answer everybody.
+    """ASGI middleware that refuses requests that the settings do not allow; probes are always answered.
 
     Parameters
     ----------
     app
-        What is behind it.
+        The application that answers allowed requests.
     settings
-        Say who may ask by which names, and how large a body may be.
+        The settings, with the allowed host names, the token and the largest body.
 
     """
 
@@ -66,19 +66,19 @@ class Guard:
         self._token = settings.http_token.get_secret_value()
         self._takes_inputs = settings.takes_inputs
         names, is_on_loopback = settings.http_hosts, settings.is_on_loopback
-        # Without `http_hosts`, a token is enough where others may ask: a web page does not know it.
+        # Without `http_hosts`, a token is enough on a public address: a web page does not know the token.
         if not names and (is_on_loopback or not self._token):
             names = (*LOOPBACK_NAMES, split_address(settings.http)[0])
         self._hosts = frozenset(names)
-        """Names of this server; empty: any. DNS rebinding: a web page whose own name was pointed to this
-        server's address sends its own."""
+        """Names of this server; empty allows any name. This prevents DNS rebinding: a web page whose name was
+        pointed to this server's address sends its own name."""
         self._answers_addresses = not (is_on_loopback or settings.http_hosts)
-        """Whether an IP address is answered as well: it is not a name, and so cannot be pointed anywhere."""
+        """Whether an IP address is allowed as host: DNS rebinding needs a name."""
         self._unnamed = PROBES if is_on_loopback else MONITORING
-        """Paths that are answered under any name: monitoring asks by the address of a container or a pod."""
+        """Paths that are answered under any name: monitoring uses the address of a container or a pod."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Refuse a request, or pass it to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -120,8 +120,8 @@ class Guard:
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the whole body, unless it is too large or too slow.
 
-        A body that is too large is read on for a while and discarded: a client that sends its body to the end
-        before it reads the answer would only find that the connection is closed.
+        A body that is too large is read for a while and discarded: a client that sends its whole body before
+        it reads the answer would otherwise only see a closed connection.
         """
         limit, seconds = self._max_body_bytes, BODY_SECONDS
         most = limit + _DISCARDED_BYTES
@@ -172,7 +172,7 @@ def _too_large(limit: int) -> Response:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand over a body that was read; after it, what comes: that the client has gone."""
+    """Return a `receive` that delivers the body, then the messages after it, such as a disconnect."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -1,7 +1,7 @@
 """The endpoints that append events and labels to their topics, and return committed predictions.
 
-A request may be repeated without harm: `service.intake` appends each id once. The lines of a body are
-appended as requests of their own would be.
+A request may be repeated without harm: `service.intake` appends each id once. Each line of a body is appended
+like a request of its own.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WAIT_SECONDS: Final = 10.0
 _MOST_WAITED_SECONDS: Final = 60.0
 _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
-"""How long an append may take: longer than the loop takes to get ready for the first one."""
+"""Longest time of an append: longer than the loop takes to prepare the first append."""
 _UNSURE: Final = f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be yet"
 _ELSEWHERE: Final = "send it to another process of the group, or write it to the topic"
 _NOT_AWAITED: Final = "wait_seconds needs a single event, got lines"
@@ -87,13 +87,13 @@ class _LabelParameters(Parameters):
 
     @property
     def encoded_key(self) -> bytes | None:
-        """The key of the record, as the stream has it."""
+        """The key of the record in bytes."""
         return None if self.key is None else self.key.encode()
 
 
 class _EventParameters(_LabelParameters):
     wait_seconds: float = Field(_WAIT_SECONDS, ge=0, le=_MOST_WAITED_SECONDS, allow_inf_nan=False)
-    """Seconds to wait for the prediction; then 202 says where the event is."""
+    """Seconds to wait for the prediction; after that, the answer is 202 with the position of the event."""
 
 
 Read = Callable[[bytes, bytes | None], Submission]
@@ -102,18 +102,18 @@ Read = Callable[[bytes, bytes | None], Submission]
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Where submissions go: the intakes of this process.
+    """The endpoints that submit events and labels to the intakes of this process.
 
     Parameters
     ----------
     metrics, live, health
-        How far the partitions are behind, their intakes, and the state of the process.
+        The lag of the partitions, their intakes, and the state of the process.
     settings
-        Say how messages are written, and how many may wait to be processed.
+        The settings, with the form of messages and the largest lag.
     reader
         Reads messages.
     turn
-        Of the body whose lines are appended next.
+        Lock of the body whose lines are being appended.
 
     """
 
@@ -146,8 +146,9 @@ class Inputs:
     async def append_event(self, request: Request, query: Annotated[_EventParameters, Query()]) -> Response:
         """Append an event to the events topic; answer with its prediction, once that is committed.
 
-        To repeat it is safe: the same event under the same id is not appended again. Of an NDJSON body, the
-        lines are appended; the answer says how many are durable, and what is wrong with each of the others.
+        A request may be repeated safely: the same event under the same id is not appended again. Each line of
+        an NDJSON body is appended; the answer has the number of durable lines, and the problem of each other
+        line.
         """
         if _has_lines(request, self.settings.events):
             if "wait_seconds" in query.model_fields_set:
@@ -168,8 +169,8 @@ class Inputs:
     async def append_label(self, request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
         """Append a label to the labels topic; answer when it is durable there.
 
-        To repeat it is safe: the same label of the same id is not appended again. Another label of the same
-        id corrects the first. An NDJSON body is taken as by `POST /events`.
+        A request may be repeated safely: the same label of the same id is not appended again. Another label
+        of the same id corrects the first. An NDJSON body is read as by `POST /events`.
         """
         if _has_lines(request, self.settings.labels):
             return await self._append_lines(request, self.reader.label, query)
@@ -190,9 +191,9 @@ class Inputs:
         return ticket, partition
 
     async def _append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
-        """Append the lines of a body; answer with how many are durable, and with why the others are not.
+        """Append the lines of a body; answer with the number of durable lines, and the other lines' problems.
 
-        Bodies take turns, so that the lines of one are in memory.
+        Bodies take turns, so that the lines of only one body are in memory.
         """
         lines = await lines_of(request)
         async with self.turn:
@@ -233,7 +234,7 @@ class Inputs:
         return partition_for_key(submission.output.key, n_partitions) if n_partitions else 0
 
     def _intake(self, partition: int) -> PartitionIntake:
-        """Return the intake of a partition, if it is here and not too far behind. Raises `ServiceError`."""
+        """Return the intake of a partition. Raises `ServiceError` if it is elsewhere or lags too much."""
         n_partitions, intake = self.live.n_partitions, self.live.intakes.get(partition)
         if intake is not None and n_partitions:
             waiting, limit = self.metrics.lag_of(partition) or 0, self.settings.http_max_lag
@@ -263,7 +264,7 @@ def _has_lines(request: Request, table: LabelSettings) -> bool:
 def _described(
     table: LabelSettings, message: type[Event | Label], labels: Sequence[LabelValue | None]
 ) -> dict[str, Any]:
-    """Describe the body: a record of the topic; if that has no other schema, a message and its labels."""
+    """Describe the body: a record of the topic, or a message in the native schema if none is mapped."""
     schema: dict[str, Any] = {"description": f"A record as the settings {table.table()}.* describe it."}
     if not table.is_mapped:
         schema = message.model_json_schema()
@@ -272,7 +273,7 @@ def _described(
 
 
 async def _is_done(future: Future[Any], seconds: float) -> bool:
-    """Wait for a future, which others may wait for as well."""
+    """Wait for a future without cancelling it: other requests may wait for it too."""
     if not future.done():
         waiting = asyncio.wrap_future(future)
         await asyncio.wait({waiting}, timeout=max(0.0, seconds))
@@ -294,10 +295,10 @@ def _of_dead_letter(rejection: Rejection) -> Response:
 
 
 def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Response:
-    """Answer with what became of the lines; where one is not acknowledged, as to a request of its own.
+    """Answer with the results of the lines. The status is 200, or the highest status of a problem.
 
-    Of several, the one with the highest status: that is retryable if any is, and a client that sends again
-    what may be taken later loses no line.
+    Retryable statuses are the highest: if any line may be accepted later, the client sends the body again and
+    loses no line.
     """
     problems, problem_fields, repeated, unsure = (
         [],

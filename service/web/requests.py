@@ -1,7 +1,7 @@
 """Read requests: their parameters, and their bodies: a record, a text, or a line for each of several.
 
-`PostEndpoints` calls the endpoints that read a body. FastAPI describes them, and calls all others: its
-routing and dependencies take several times as long as an answer.
+`PostEndpoints` calls the endpoints that read a body, since FastAPI's routing and dependencies take several
+times as long as an answer. FastAPI describes these endpoints, and calls all other endpoints.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ NDJSON: Final = "application/x-ndjson"
 TEXT: Final = "text/plain"
 MAIL: Final = "message/rfc822"
 MOST_LINES: Final = 10_000
-"""Of a body: as many as may wait to be processed by default (`http_max_lag`)."""
+"""Most lines of a body: the default of `http_max_lag`, the largest lag."""
 READ_AT_ONCE_BYTES: Final = 16_384
 """Longer messages are read on another thread: the server's thread answers other requests meanwhile."""
 _NOT_ENCODED: Final = "identity"
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
-"""A text has no id: it is asked about, and nothing more comes of it."""
+"""Id of a text, which has none of its own: it is only predicted."""
 
 
 class Parameters(BaseModel):
-    """The parameters of an endpoint: others are refused, as one that is mistyped would have no effect."""
+    """The parameters of an endpoint. Unknown parameters are refused: a mistyped one would have no effect."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -62,9 +62,9 @@ class PostEndpoints:
     Parameters
     ----------
     app
-        Answers all other requests.
+        The application that answers all other requests.
     routers
-        Have the endpoints. Each takes the request and, as `query`, its parameters.
+        Routers with the endpoints. An endpoint takes the request and, as `query`, its parameters.
 
     """
 
@@ -78,7 +78,7 @@ class PostEndpoints:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Call the endpoint of a request, or pass it to the application."""
         found = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
         if found is None:
             await self._app(scope, receive, send)
@@ -93,9 +93,9 @@ class PostEndpoints:
 
 
 async def body_of(request: Request, wanted: str = JSON) -> bytes:
-    """Return the body if it has the media type that is wanted.
+    """Return the body if it has the wanted media type.
 
-    It is read as a record of the stream is, by the same code.
+    The code that reads records of the stream reads the body, too.
     """
     headers = request.headers
     if headers.get("content-type") != wanted or "content-encoding" in headers:
@@ -121,7 +121,7 @@ def _check_form(request: Request, wanted: str) -> None:
 
 
 async def lines_of(request: Request) -> Sequence[bytes]:
-    """Return the lines of an NDJSON body, the empty ones as well; the last needs no line end.
+    """Return the lines of an NDJSON body, including empty ones; the last line needs no line end.
 
     Raises `MessageTooLarge` if there are too many.
     """
@@ -138,7 +138,7 @@ async def lines_of(request: Request) -> Sequence[bytes]:
 
 
 async def text_event(request: Request) -> bytes:
-    """Return the event that a body of plain text or a mail stands for, in the native schema.
+    """Return a body of plain text or a mail as an event in the native schema.
 
     Raises `Rejection` if its characters cannot be read.
     """

@@ -21,25 +21,25 @@ from service.web.answers import problem_response
 from service.web.guard import MONITORING
 
 _STOP_SECONDS: Final = 5.0
-"""How long open requests may take when the service ends."""
+"""Time for open requests when the service stops."""
 
 _REQUEST_SECONDS: Final = 10.0
 """How long a connection may take to send the head of a request. Bodies: `service.web.guard`."""
 
 _MOST_HEAD_BYTES: Final = 65_536
-"""Of a request without its body; httptools would read any."""
+"""Largest head of a request; httptools has no limit."""
 
 _MOST_CONNECTIONS: Final = 200
-"""Open at a time; requests on more get a 503, all but probes."""
+"""Open connections above which requests get 503, except probes."""
 
 _PROBE_CONNECTIONS: Final = 50
-"""Open beyond those; then the oldest connection is closed for each new one."""
+"""Further open connections, above which the oldest connection is closed for each new one."""
 
 _ANSWER_SECONDS: Final = 30.0
 """How long a client may take to read an answer."""
 
 _CHECK_SECONDS: Final = 5.0
-"""Between two checks of what a client has left unread."""
+"""Interval of the checks whether a client reads its answer."""
 
 _BUSY: Final = problem_response(
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -61,7 +61,7 @@ _MALFORMED: Final = problem_response(
 
 @contextmanager
 def http_server(app: FastAPI, address: str) -> Iterator[str]:
-    """Serve an application from a thread of its own meanwhile; yield its URL.
+    """Serve an application on its own thread for as long as the context lasts; yield the URL.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def http_server(app: FastAPI, address: str) -> Iterator[str]:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, with bounds on heads, chunk sizes, trailers and addresses; it refuses as we do.
+    """uvicorn's protocol with bounds on heads, chunk sizes, trailers and addresses, and with our answers.
 
-    It closes connections of clients that send no request or do not read an answer. Where too many are open,
-    it answers monitoring only.
+    It closes connections of clients that send no request or do not read an answer. If too many connections
+    are open, it only answers monitoring.
     """
 
     _unread_bytes = 0
-    """Received since the end of a head, or since a piece of a body."""
+    """Bytes received since the end of a head, or since the last piece of a body."""
     _is_in_head = False
     _deadline: asyncio.TimerHandle | None = None
     _next_check: asyncio.TimerHandle | None = None
@@ -117,15 +117,15 @@ class _Protocol(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._app, self.app = self.app, self._answer
         self.opened_at = self.loop.time()
-        """On the clock of the event loop."""
+        """Time on the clock of the event loop."""
 
     @property
     def waits_for_request(self) -> bool:
-        """Whether no request has been read yet that is not answered."""
+        """Whether no request is being answered."""
         return self._deadline is not None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request: meanwhile, none is waited for."""
+        """Answer a request; meanwhile, the connection does not wait for one."""
         self._stop_waiting()
         self._answered_now += 1
         try:
@@ -159,7 +159,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._is_in_head:  # a trailer, after a body in chunks: nothing reads it
+        if not self._is_in_head:  # a trailer after a chunked body, which nothing reads
             return
         if name.lower() == b"host" and any(known == b"host" for known, _ in self.headers):
             raise ValueError("two Host headers")
@@ -200,7 +200,7 @@ class _Protocol(HttpToolsProtocol):
             self._check_later()
 
     def _close_oldest(self) -> None:
-        """Close that of the others that has waited longest for a request; failing that, the oldest one."""
+        """Close the connection that has waited longest for a request; if none waits, the oldest one."""
         others = [each for each in self.connections if isinstance(each, _Protocol) and each is not self]
         oldest = min(others, key=lambda other: (not other.waits_for_request, other.opened_at))
         oldest.transport.abort()
@@ -214,7 +214,7 @@ class _Protocol(HttpToolsProtocol):
 def _listen(host: str, port: int, address: str) -> socket.socket:
     """Bind before the thread starts, so that a port that is taken is an error and not a log line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's algorithm on: 40 ms for each answer on a connection that stays.
+    # Without the name TCP, asyncio keeps Nagle's algorithm: 40 ms for each answer on an open connection.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,6 +1,6 @@
 """What `/model` and the live page show of a model.
 
-This is the one place that knows both the committed state (`Metrics`) and the models in memory
+This is the only module that knows both the committed state (`Metrics`) and the models in memory
 (`LiveModels`).
 """
 
@@ -30,15 +30,15 @@ from service.web.answers import Bound, Counts, ModelDescription, Weight
 
 _PAGE_WEIGHTS: Final = 12
 _CLASSES_SHOWN: Final = 30
-"""Of a confusion matrix, the most frequent."""
+"""Classes of a confusion matrix that are shown: the most frequent ones."""
 _LONGEST_SHOWN: Final = 300
-"""Characters of a text, and features of an event, that a page shows."""
+"""Characters of a text, and features of an event, that the page shows."""
 _COLUMNS: Final = [
     {"name": field.name, "title": field.written.column[0], "as": field.written.column[1]}
     for field in PREDICTION + OUTCOME
     if field.written.column
 ]
-"""Of the page's table of events, besides those that every event has."""
+"""Columns of the page's table of events, besides the columns of every event."""
 
 
 class Window:
@@ -87,7 +87,7 @@ class Window:
         )
 
     def state(self, partition: int | None) -> dict[str, Any]:
-        """Return all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
+        """Return everything that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
         model = self.live.get(partition)
         published, points = model.published, model.history.points()
         assert published is not None, "wait for the model's first commit"
@@ -123,13 +123,13 @@ class Window:
         }
 
     def _warning(self, published: Published) -> str:
-        """Say whether what needs no features makes fewer mistakes, and what to do; empty if not."""
+        """Return a warning with a hint if a baseline makes fewer mistakes than the model; else empty."""
         cells, settings = published.counters.confusion.cells, self._settings
         name_of = Vocabulary(settings.classes).name
         return "; ".join(map(": ".join, concerns(cells, name_of, settings.model, settings.decisions)))
 
     def _row(self, model: LiveModel) -> dict[str, Any]:
-        """Return what the table of partitions shows of one."""
+        """Return the row of a partition in the table of partitions."""
         published = model.published
         assert published is not None, "wait for the model's first commit"
         counters = published.counters
@@ -144,7 +144,7 @@ class Window:
 
 
 def kind_of(model: LiveModel) -> ModelKind:
-    """Describe a model: of a pipeline, its steps."""
+    """Describe a model; a pipeline by its steps."""
     learner = model.processor.learner
     made: base.Classifier = learner.model
     if not learner.has_files:
@@ -159,7 +159,7 @@ def counts_of(published: Published) -> Counts:
 
 
 def _experts(published: Published) -> dict[str, Any] | None:
-    """Return the experts of a mixture, the heaviest first; None where there is no mixture."""
+    """Return the experts of a mixture, the largest weight first; None without a mixture."""
     mixture = published.mixture
     if mixture is None:
         return None
@@ -169,7 +169,7 @@ def _experts(published: Published) -> dict[str, Any] | None:
 
 
 def _quality(published: Published) -> dict[str, Any]:
-    """Return how good all predictions are."""
+    """Return the quality of all predictions."""
     counters = published.counters
     return {
         "labelled": counters.confusion.count,
@@ -180,7 +180,7 @@ def _quality(published: Published) -> dict[str, Any]:
 
 
 def _cells(confusion: Confusion) -> list[tuple[TrueLabel | None, TrueLabel | None, int]]:
-    """Return the confusion matrix: rows and columns beyond the most common classes are one, None."""
+    """Return the confusion matrix; all but the most frequent classes are merged into the class None."""
     shown = {label for label, _ in confusion.truths.most_common(_CLASSES_SHOWN)}
     cells: Counter[tuple[TrueLabel | None, TrueLabel | None]] = Counter()
     for (truth, predicted), count in confusion.cells.items():
@@ -189,13 +189,13 @@ def _cells(confusion: Confusion) -> list[tuple[TrueLabel | None, TrueLabel | Non
 
 
 def _score_bins(bins: ScoreBins) -> list[tuple[float, int, int]]:
-    """Return the least score of each bin, and the positive and negative examples in it, from the least on."""
+    """Return each bin's lowest score and its numbers of positive and negative examples, in order."""
     numbers = bins.positives | bins.negatives
     return sorted((least_score(each), bins.positives[each], bins.negatives[each]) for each in numbers)
 
 
 def _event(recent: Recent) -> dict[str, Any]:
-    """Prepare an answer for a row of the page, long contents cut."""
+    """Return an answer as a row of the page; long contents are cut."""
     answer = recent.answer
     predicted, truth = labels_in(answer)
     return {
@@ -208,7 +208,7 @@ def _event(recent: Recent) -> dict[str, Any]:
 
 
 def _shown(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return text and features of an event, long ones cut."""
+    """Return text and features of an event; long ones are cut."""
     features = content.get("features") or {}
     return {
         "text": str(content.get("text", ""))[:_LONGEST_SHOWN],

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from service.cli.help import SettingsCommand
+from service.cli.help import NumberOption, SettingsCommand
 from service.cli.options import REGISTRY, SERVICE, format_option, opened_stream, setting_options, topic_option
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.source_options import Inputs, OutputPath, source_options
@@ -68,20 +68,21 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 @click.option(
     "-n",
     "count",
+    cls=NumberOption,
     type=click.IntRange(1),
     default=20,
-    help="Number of records to check, at most.  [default: 20]",
+    help="Largest number of records to check.  [default: 20]",
 )
 @format_option("Form of the output; json prints one object per line.")
 @setting_options(
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )
 def check_input_command(inputs: Inputs, topic: str | None, count: int, output: str, loaded: Loaded) -> None:
-    """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
+    """Show how the settings read the first records of FILE (- for stdin), or the newest of a topic.
 
-    Of each record: id, features, text and label as the service would read them, or the reason for which it
-    would become a dead letter, or that a filter skips it. Records of the labels topic are read as labels, and
-    so are the rows of --labels, which may be given with FILE or alone.
+    Each record is shown with its id, features, text and label as the service would read them; or with the
+    reason why it would become a dead letter; or as skipped by a filter. Records of the labels topic are read
+    as labels, and so are the rows of --labels, which may be given with FILE or alone.
     Nothing is written, and no offset is committed. The exit code is 1 if no record can be read.
     """
     if (inputs.file is not None or inputs.labels is not None) == (topic is not None):
@@ -212,7 +213,12 @@ def _cut(value: object) -> str:
 @source_options(optional=True, labelled=True)
 @topic_option("Read the newest records of this topic.")
 @click.option(
-    "-n", "count", type=click.IntRange(1), default=500, help="Number of records to read.  [default: 500]"
+    "-n",
+    "count",
+    cls=NumberOption,
+    type=click.IntRange(1),
+    default=500,
+    help="Number of records to read.  [default: 500]",
 )
 @click.option(
     "--output",
@@ -226,8 +232,8 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     """Propose settings for the first records of FILE, or the newest of a topic, and check them.
 
     Each field gets a role: id, text, feature, label, event time, or none, with the reason. The settings are
-    written with these reasons as comments; what becomes of the records is shown as `check-input` does. Look
-    through both: a field that is known only after the event would tell the label.
+    written with these reasons as comments; the records are then shown as in `check-input`. Review both: a
+    field that is known only after the event would reveal the label.
     """
     _check_possible(inputs, topic, output)
     settings = loaded.settings

@@ -18,6 +18,7 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_valid, read_logs
 from service.cli.commands.training import load_model_file
+from service.cli.help import NumberOption
 from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.summary import size_text, time_text
@@ -57,6 +58,7 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
 @click.option(
     "--partition",
     "partitions",
+    cls=NumberOption,
     type=click.IntRange(0),
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
@@ -66,15 +68,15 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
 def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
     """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
 
-    For a checkpoints topic that was lost or cannot be read, and for settings that make another model.
-    Models, counts and pending labels of the partitions are gone for good; predictions and dead letters
-    stay. The service must not be running.
+    Use it after the checkpoints topic was lost or damaged, or for settings that make another model. Models,
+    counts and pending labels of the partitions are deleted for good; predictions and dead letters stay. The
+    service must not be running.
 
     \b
-    --from committed   each event that comes is predicted once; a label whose event was
-                       predicted before finds no event
-    --from beginning   every event that the topic still holds is predicted and learned
-                       again: readers of the predictions see it twice
+    --from committed   each new event is predicted once; labels of events that were
+                       predicted before find no event
+    --from beginning   every event of the topic is replayed: readers of the predictions
+                       see its prediction twice
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     make_processor(settings).learner.dump()  # a model that cannot be made is refused before anything is lost
@@ -127,18 +129,22 @@ _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""
 
 _partition_option = click.option(
-    "--partition", "chosen", type=click.IntRange(0), help="The model's partition.  [default: the only one]"
+    "--partition",
+    "chosen",
+    cls=NumberOption,
+    type=click.IntRange(0),
+    help="The model's partition.  [default: the only one]",
 )
 _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
 @click.group()
 def checkpoint_command() -> None:
-    """Look at what is committed of the models; take a model out, put one in, begin again.
+    """Inspect, export, import or reset committed models.
 
     The checkpoints topic holds, for each partition, snapshots of its model's whole state and a small
-    progress record for every batch since. A restart takes the newest valid snapshot and learns the
-    batches after it again.
+    progress record for every batch since. A restart loads the newest valid snapshot and replays the
+    batches after it.
     """
 
 
@@ -150,9 +156,9 @@ checkpoint_command.add_command(reset_command)
 def show(loaded: Loaded) -> None:
     """Print the snapshots and the progress of each partition, as JSON.
 
-    Each snapshot is read and its checksum tested; one that is refused says why, and a restart would
-    use the one before it; one that continues from another is an increment. With them are the settings under
-    which the newest valid one was made.
+    Each snapshot is read and its checksum tested. `invalid` has the reason why a snapshot cannot be used; a
+    restart would use the snapshot before it. An increment names the snapshot that it continues from. The
+    settings are those of the newest valid snapshot.
     """
     settings = loaded.settings
     with opened_stream(loaded) as transport:
@@ -182,18 +188,18 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
 
 def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
     """Return what is known of a snapshot, and why it cannot be used if it cannot."""
-    refused = None
+    invalid = None
     try:
         stored.read()
     except DamagedError as error:
-        refused = str(error)
+        invalid = str(error)
     return {
         "sequence": stored.sequence,
         "offset": stored.first_offset,
         "parent": stored.before,
         "time": time_text(stored.timestamp_ms),
         "size_bytes": stored.size_bytes,
-        "refused": refused,
+        "invalid": invalid,
     }
 
 
@@ -204,10 +210,10 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
 def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Write the committed model of a partition to FILE.
 
-    That is the newest snapshot and the batches committed after it, replayed: the model that a
-    restart would continue with, to the last bit. Settings that are not given are those of the snapshot; those
-    given must agree with it. The service may run meanwhile. FILE appears whole or not at all;
-    `perceptron inspect` shows it, `checkpoint import` and `perceptron_core.from_bytes` read it.
+    This is the model that a restart would continue with, to the last bit: the newest snapshot, and the
+    batches after it replayed. Settings that are not given are read from the snapshot; given settings must
+    agree with it. The service may run meanwhile. FILE appears whole or not at all; `perceptron inspect` shows
+    it, `checkpoint import` and `perceptron_core.from_bytes` read it.
     """
     settings = loaded.settings
     refuse_pickle(make_processor(settings).learner)
@@ -231,11 +237,11 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
 def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Make the model in FILE the model of a partition.
 
-    The service must not be running, and the settings must be those it runs under: a model of another
-    class or with other parameters is refused. Position, pending labels and counts stay as they are;
-    updates are counted by the model itself. The new model is committed as a snapshot, from which the
-    service continues. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
-    that are not given, and those of the records are as in the checkpoint.
+    The service must not be running, and the settings must be those of the service: a model of another class
+    or with other parameters is rejected. Offsets, pending labels and counts stay as they are; updates are
+    counted by the model itself. The new model is committed as a snapshot, from which the service continues.
+    `checkpoint export` and `replay --save` write FILE. Settings that are not given are read from FILE, and
+    the settings of the records from the checkpoint.
     """
     read, with_file = load_model_file(file, loaded, makes_model=True)
     model = read.model

@@ -21,6 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import click
 
+from service.cli.help import NumberOption
 from service.cli.options import setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
@@ -53,6 +54,7 @@ where to look next
 @setting_options("http")
 @click.option(
     "--rate",
+    cls=NumberOption,
     type=click.FloatRange(min=1),
     default=400.0,
     show_default=True,
@@ -62,11 +64,11 @@ where to look next
     "--keep", is_flag=True, help="Keep sending slowly until Ctrl-C, so that the live page stays up."
 )
 def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:
-    """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
+    """Run the whole service on this machine, with a real data set, in less than a minute.
 
-    The commands that it shows stream River's Phishing data set through SQLite in a temporary folder.
-    `perceptron serve` predicts and learns, is killed half way and started again; a live page shows how. The
-    demo ends with a proof that nothing was lost or done twice, or with --keep continues until Ctrl-C.
+    The demo streams River's Phishing data set through SQLite in a temporary folder, and shows each command.
+    `perceptron serve` predicts and learns, is killed half way and started again; a live page shows the
+    progress. The demo ends with a proof that nothing was lost or done twice; --keep continues until Ctrl-C.
     """
     with (
         stopping() as request,

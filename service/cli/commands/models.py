@@ -34,10 +34,10 @@ _PARTS: Final = ("support", "survivors")
 def inspect_command(file: Path, *, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
-    A positive weight favours the positive class, a negative one for the other; what decides is the
-    sign of bias + the sum of weight times value. A model of several classes has a bias and weights for
-    each, and the largest sum decides. The norm is the length of the weights, without the
-    bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.
+    A positive weight favours the positive class, a negative weight the other; the sign of the bias plus
+    the sum of weight times value decides. A model of several classes has a bias and weights for each
+    class, and the largest sum decides. The norm is the Euclidean length of the weights, without the
+    bias. `perceptron checkpoint export` and `perceptron replay --save` write FILE.
     """
     found = read_model_file(file)
     shown = _described(found.model) | ({} if found.settings is None else {"settings": found.settings})
@@ -91,9 +91,9 @@ _FORMATS: Final = "json", "sklearn", "onnx"
 def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
     """Write the linear model in the model file MODEL as JSON, for scikit-learn or for ONNX.
 
-    The scores of an export are those of the model; what a format cannot express is refused. MODEL is what
-    `perceptron train --save`, `replay --save` or `checkpoint export` wrote; it contains its classes and how
-    features were made.
+    The scores of an export equal the model's scores; a model that the format cannot express is rejected.
+    `perceptron train --save`, `replay --save` and `checkpoint export` write MODEL, which contains its classes
+    and the settings of its features.
     """
     check_outputs(click.get_current_context(), model)
     file, loaded = load_model_file(model, loaded)
@@ -106,20 +106,20 @@ def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None
 @click.command()
 @click.argument("message", type=click.Choice(list(KINDS)))
 def schema_command(message: str) -> None:
-    """Print the JSON Schema of a MESSAGE."""
+    """Print the JSON Schema of a message."""
     echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))
 
 
 @click.group()
 def config_command() -> None:
-    """Look at the configuration."""
+    """Show the settings."""
 
 
 @config_command.command()
 @setting_options(*option_settings())
 @format_option()
 def show(loaded: Loaded, output: str) -> None:
-    """Show every setting's value and where it came from; passwords are masked.
+    """Show the value and the source of each setting; passwords are masked.
 
     The command line wins over the environment (PERCEPTRON_..., with __ for the dot), then .env,
     then the --config file, then the default.

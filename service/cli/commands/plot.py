@@ -36,7 +36,7 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
 
 @click.group("plot")
 def plot_command() -> None:
-    """Draw what was learned: boundary, learning curve, and how good scores are.
+    """Plot the boundary, the learning curve, or the quality of the scores.
 
     Needs Matplotlib: pip install 'online-perceptron[plot]'.
     """
@@ -50,7 +50,7 @@ def plot_command() -> None:
 def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
     """Train on the two features of FILE; draw the examples, the boundary, the mistakes.
 
-    The mistakes are the examples on the wrong side at the end.
+    Mistakes are the examples on the wrong side after training.
     """
     charts = _import_charts(output)
     settings = loaded.settings
@@ -121,7 +121,7 @@ _curves_command(
 def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
     """Predict and learn over FILE as `replay` does; draw how often predictions of each probability are right.
 
-    The model must be one whose predictions have a probability, such as auto or normalized-adagrad.
+    The model must predict probabilities, as auto and normalized-adagrad do.
     """
     charts = _import_charts(output)
     settings = loaded.settings

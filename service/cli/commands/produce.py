@@ -20,7 +20,7 @@ from typing import Final
 
 import click
 
-from service.cli.help import SettingsCommand
+from service.cli.help import NumberOption, SettingsCommand
 from service.cli.options import SERVICE, broker_url, gathered_options, setting_options, topic_option
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
@@ -148,16 +148,21 @@ class _Options:
     ),
     click.option(
         "--skip",
+        cls=NumberOption,
         type=click.IntRange(0),
         default=0,
         help="Number of records at the start of FILE to skip, as an earlier run sent them.  [default: 0]",
     ),
     click.option(
-        "--rate", type=click.FloatRange(0, min_open=True), help="Largest number of events per second."
+        "--rate",
+        cls=NumberOption,
+        type=click.FloatRange(0, min_open=True),
+        help="Largest number of events per second.",
     ),
     click.option("--loop", is_flag=True, help="Repeat FILE indefinitely, with new ids in each round."),
     click.option(
         "--label-delay",
+        cls=NumberOption,
         type=click.FloatRange(0),
         metavar="SECONDS",
         help="Send each label to the labels topic after this delay.  [default: in the events]",
@@ -169,17 +174,17 @@ class _Options:
 def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     """Send each event of FILE (- for stdin) to a topic as one record.
 
-    A bad message ends it: what came before has been sent, nothing after; --no-validate sends
-    whatever there is, without a time where --timestamp finds none. --input-format lists what FILE
-    may be, plain or .gz.
+    The first bad message stops it: earlier messages have been sent, later ones are not. With
+    --no-validate every message is sent, without a time if --timestamp finds none. FILE has one of the
+    formats of --input-format, plain or .gz.
 
     The key of each record is its id, so that a label lands in the partition of its event.
 
     \b
-    A file can be played as a live stream, to try a service on:
+    To play a file as a live stream:
       perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5
-    Then ids get the round after them (row-7@1763700000-2). SIGTERM ends it with exit code 0; labels
-    that still wait are not sent.
+    Each id then ends with its round (row-7@1763700000-2). SIGTERM stops the command with exit code 0;
+    labels that still wait are not sent.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     topic = options.topic or settings.events_topic

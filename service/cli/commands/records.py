@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from service.cli.help import NumberOption
 from service.cli.options import SERVICE, STREAM, format_option, opened_stream, setting_options, topic_name
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
@@ -31,7 +32,9 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 @click.command()
 @click.argument("topic", callback=topic_name)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the topic's current end.")
-@click.option("-n", "count", type=click.IntRange(1), help="Number of records to print, at most.")
+@click.option(
+    "-n", "count", cls=NumberOption, type=click.IntRange(1), help="Largest number of records to print."
+)
 @click.option(
     "--from",
     "begin",
@@ -42,12 +45,12 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 )
 @setting_options(*STREAM, "topic_prefix")
 def consume_command(*, topic: str, exit_at_end: bool, count: int | None, begin: str, loaded: Loaded) -> None:
-    """Print the records of TOPIC, and continue with those to come.
+    """Print the records of TOPIC, then new records as they arrive.
 
-    Each line is an object with partition, offset, key, value and headers. A value that is JSON
-    stands as it is, any other as a string. What is not UTF-8 is in base64: value_base64 stands
-    for value, key_base64 for key, and a header's value is {"base64": ...}. Of several headers of
-    one name the last is shown. Only committed records are shown.
+    Each line is an object with partition, offset, key, value and headers. A JSON value is printed as
+    it is, any other value as a string. Bytes that are not UTF-8 are printed in base64: value_base64
+    replaces value, key_base64 replaces key, and a header's value is {"base64": ...}. If several headers
+    have the same name, the last is shown. Only committed records are shown.
     """
     stdout = open_stdout().buffer
     with opened_stream(loaded) as transport:
@@ -119,10 +122,10 @@ def _fields(fields: Mapping[str, object]) -> str:
 
 @click.group()
 def dead_letters_command() -> None:
-    """Look at the messages that were refused, and give them a second chance.
+    """List rejected messages, or replay them.
 
     A message that cannot be used becomes a dead letter: the same bytes on the dead-letters topic, with
-    the reason and its origin as headers. It is outstanding until `dead-letters replay` has brought it back.
+    the reason and its origin as headers. It is outstanding until `dead-letters replay` has sent it back.
     """
 
 
@@ -132,8 +135,8 @@ def dead_letters_command() -> None:
 def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
 
-    Each line says where the dead letter lies, its event time, the reason, where it came from, and what is
-    wrong. In json, there is the message too; one that is not UTF-8 is in base64, as value_base64.
+    Each line has the dead letter's partition and offset, its event time, the reason, its origin, and the
+    error. JSON has the message too: as value, or in base64 as value_base64 if it is not UTF-8.
     """
     reasons: Counter[str] = Counter()
     with _stream(loaded) as transport:
@@ -154,14 +157,15 @@ def list_(output: str, loaded: Loaded) -> None:
     *MAPPING,
 )
 def replay(loaded: Loaded) -> None:
-    """Send outstanding dead letters that the present settings accept back to where they came from, once.
+    """Send outstanding dead letters that the present settings accept back to their origin, once.
 
-    They go with their own key, headers and event time to the partition they came from; the header
-    replayed.from says where they lay. Those still refused stay outstanding: where they lie before one
-    that goes back, they are appended to the dead letters again. Each step is one transaction: stopped
-    at any moment, nothing is lost and nothing goes back twice. The service may be running.
+    A replayed message keeps its key, headers, event time and partition; the header replayed.from names
+    its dead letter. Dead letters that are still rejected stay outstanding; if one lies before a replayed
+    one, it is appended to the dead letters again. Each step is one transaction: if the command is stopped
+    at any moment, nothing is lost and nothing is sent twice. The service may be running.
 
-    A dead letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
+    A dead letter that was cut to fit its topic is never replayed: it stays outstanding, and the exit code
+    is 1.
     """
     replayed, cut, refused = 0, 0, Counter[str]()
     with _stream(loaded) as transport:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core.elementary import logistic
-from service.cli.help import SettingsCommand
+from service.cli.help import NumberOption, SettingsCommand
 from service.cli.options import (
     LEARNING,
     PARTS,
@@ -229,6 +229,7 @@ class _Wanted:
     ),
     click.option(
         "--errors",
+        cls=NumberOption,
         type=click.IntRange(0),
         default=0,
         metavar="N",
@@ -246,24 +247,24 @@ class _Wanted:
 def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
-    Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
-    does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows. The exit code
-    is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
+    Each event is predicted first and learned afterwards (prequential evaluation), exactly as in `serve`. A
+    row appears at 1, 2, 4, 8, … labelled events; the summary follows. The exit code is 1 if more than 5 % of
+    the rows were rejected, or if no row has one of the --classes as its label.
 
-    With --labels, the labels are those of another file, and each is learned when its time comes.
+    With --labels, the labels come from another file, and each is learned at its event time.
 
     \b
     always majority   error of always predicting the majority class
-    always last label  error of predicting the label that came before
+    always last label  error of always predicting the last label
     area under ROC     share of (positive, negative) pairs that the scores put in the right order
     average precision  mean of the precision at the score of each positive event
-    precision          of the predictions of a class, those that are right
-    recall             of the events of a class, those that are predicted so
+    precision          share of the predictions of a class that are right
+    recall             share of the events of a class that are predicted as this class
     F1                 harmonic mean of the two
-    specificity        of the events of other classes, those that are not predicted so
+    specificity        share of the events of other classes that are not predicted as this class
     MCC                Matthews correlation: 1 all right, 0 by chance, -1 all wrong
 
-    A threshold that --threshold finds is that of this file, in hindsight and without a margin of safety.
+    --threshold finds the best threshold for this file after the fact, without a margin of safety.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
@@ -455,17 +456,17 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
     the mistakes that `replay` counts for it. The table has the fewest mistakes first. To compare
     parameters: --model arow,r=0.1 --model arow,r=10. The exit code is 1 if more than 5 % of the rows were
-    rejected, or if one of the --classes is the label of none.
+    rejected, or if no row has one of the --classes as its label.
 
     \b
     AUC        share of (positive, negative) pairs that the scores put in the right order
     avg prec   mean of the precision at the score of each positive event
-    log loss   mean of -ln of the probability of what happened; of models that have one
-    cost       as the settings of [costs] say; where there are some
+    log loss   mean of -ln of the probability of the label, for models with probabilities
+    cost       cost of all mistakes by the settings [costs], if there are any
     rejected   records that the model could not use; --format json has the reasons
     seconds    to read, predict and learn
-    (always …) what two predictors without features would do: the majority class, and the label that
-               came before (left out where labels were corrected)
+    (always …) two baselines without features: the majority class, and the last label (left out if labels
+               were corrected)
 
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are

@@ -51,11 +51,11 @@ _log = logging.getLogger(__name__)
 def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
 
-    Every event gets one prediction on the predictions topic, every bad message one dead letter; each
-    batch is one transaction together with the model's checkpoint and the position in the input: killed at
-    any moment, it continues as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
-    leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
-    and /readyz.
+    Every event gets one prediction on the predictions topic, every bad message one dead letter. A batch of
+    predictions, the model's checkpoint and the input offsets are committed in one transaction: a killed
+    process resumes as if nothing had happened. SIGTERM and Ctrl-C finish and commit the batch, then exit.
+    The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez and
+    /readyz.
 
     Start more processes with the same --group to share the partitions of a Kafka topic, up to one for each
     partition.
@@ -184,10 +184,10 @@ def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) 
 def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
     """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
 
-    Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, say which (on: "mistake",
-    "decision:NAME" or "drift") and where (url). Only committed records are posted, each at least once: an
-    alert that is not accepted is repeated, after 0.1 s at first and 10 s at most, and the place in the topic
-    is committed after what was accepted. Several processes share the partitions.
+    Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, specify which alerts are posted
+    (on: "mistake", "decision:NAME" or "drift") and where (url). Only committed records are posted, each at
+    least once: an alert that is not accepted is repeated, after 0.1 s at first and 10 s at most. The offset
+    in the topic is committed after the alert was accepted. Several processes share the partitions.
     """
     settings = loaded.settings
     if not settings.webhooks:

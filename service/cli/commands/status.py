@@ -39,21 +39,21 @@ _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", 
 @setting_options(*SERVICE)
 @format_option()
 def status_command(loaded: Loaded, *, output: str) -> None:
-    """Show how each partition stands: what waits, what was learned, how safe it is.
+    """Show each partition's lag, mistakes, pending labels and snapshots.
 
-    It reads what the service has committed and changes nothing: it may run while the service does, or
-    when that has stopped, or before it has begun. Counts belong to the model and continue over restarts.
+    The command reads what the service has committed and changes nothing: run it before, while or after the
+    service runs. Counts belong to the model and survive restarts.
 
     \b
     lag T        records of topic T that are not processed yet
     labelled     predictions whose label is known
-    error        known mistakes / labelled: those after corrections, shown where there are any
+    error        known mistakes / labelled; after corrections, if there were any
     pending      predictions that wait for their label
     snapshot     age of the newest valid snapshot of the model, and its size
     to replay    batches committed since, which a restart would replay
 
-    Below, of all partitions together, how well each class is separated from the others as of the snapshots;
-    the columns are those of `replay`.
+    The table below it covers all partitions: how well each class is separated from the others, as of the
+    snapshots. `replay --help` explains its columns.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     with opened_stream(loaded) as transport:
@@ -148,14 +148,13 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
 def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
     """Prove from the topics alone that processing was exactly once.
 
-    Up to the last commit, every event must have one prediction or dead letter, every other record that is
-    refused one dead letter, and the first label of each event that waited one outcome; all of them must agree
-    with their input, and with the progress records, the snapshots and the committed offsets of the group.
-    Nothing is written, and the service may run meanwhile. Settings that are not given are those that the
-    checkpoints name.
+    Up to the last commit, every event must have one prediction or dead letter, every other rejected record
+    one dead letter, and the first label of each pending event one outcome. All of them must agree with their
+    input, and with the progress records, the snapshots and the committed offsets of the group. Nothing is
+    written, and the service may run meanwhile. Settings that are not given are read from the checkpoints.
 
-    Exit code 0: nothing contradicts; what could not be verified is named.
-    Exit code 1: something contradicts; the records are listed.
+    Exit code 0: no contradiction was found; claims that could not be verified are listed.
+    Exit code 1: contradictions were found; their records are listed.
     """
     with opened_stream(loaded) as transport:
         settings = with_settings_of_the_log(transport, loaded).settings

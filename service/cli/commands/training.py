@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
-from service.cli.help import SettingsCommand
+from service.cli.help import NumberOption, SettingsCommand
 from service.cli.options import LEARNING, READING, Decorator, format_option, gathered_options, setting_options
 from service.cli.output import (
     Rejections,
@@ -67,16 +67,23 @@ def training_options(holdout: float) -> Decorator:
         "options",
         TrainingOptions,
         click.option(
-            "--epochs", type=click.IntRange(1), default=10, help="Number of epochs, at most.  [default: 10]"
+            "--epochs",
+            cls=NumberOption,
+            type=click.IntRange(1),
+            default=10,
+            help="Largest number of epochs.  [default: 10]",
         ),
         click.option(
             "--holdout",
+            cls=NumberOption,
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
             help=f"Share of the examples to hold out to choose the best epoch.  [default: {holdout:g}]",
         ),
-        click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all random numbers."),
+        click.option(
+            "--seed", cls=NumberOption, type=click.IntRange(0), default=0, help="Seed of all random numbers."
+        ),
     )
 
 
@@ -157,9 +164,9 @@ def train_command(
 ) -> int:
     """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
 
-    Few epochs underfit, many overfit: with --holdout, the model of the epoch with the smallest error on the
-    held-out examples, the sweet spot, is kept. Ends early when an epoch passes without an update. The exit
-    code is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
+    Too few epochs underfit, too many overfit: --holdout keeps the model of the epoch with the smallest error
+    on the held-out examples, the sweet spot. Training ends early after an epoch without an update. The exit
+    code is 1 if more than 5 % of the rows were rejected, or if no row has one of the --classes as its label.
     """
     settings = loaded.settings
     learner = make_trainable(settings)
@@ -209,9 +216,9 @@ def _training_summary(
 def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> int:
     """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
 
-    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
-    classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
-    more than 5 % of the rows were refused, or if one of the classes is the label of none.
+    `perceptron train --save`, `replay --save` and `checkpoint export` write MODEL. It contains its classes
+    and the settings of its features; a contradicting setting is rejected. The exit code is 1 if more than
+    5 % of the rows were rejected, or if no row has one of the classes as its label.
     """
     file, loaded = load_model_file(model, loaded)
     settings = loaded.settings
@@ -256,12 +263,12 @@ def _test_summary(found: ExampleSet, evaluation: Evaluation, seconds: float) -> 
 def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
 
-    A line has id, label, score and, where there are any, the probability of the label and the decision.
+    A line has the id, label and score, and the probability of the label and the decision if there are any.
     Labels in FILE are not read, and nothing is learned. A row from a pipe is answered at once. Rows that
-    cannot be read are named on stderr; the exit code is 1 if that is more than 5 % of them.
+    cannot be read are listed on stderr; the exit code is 1 if they are more than 5 % of all rows.
 
-    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
-    classes and how its features were made; a setting that contradicts it is refused.
+    `perceptron train --save`, `replay --save` and `checkpoint export` write MODEL. It contains its classes
+    and the settings of its features; a contradicting setting is rejected.
     """
     file, loaded = load_model_file(model, loaded)
     predictor = LoadedModel(file, loaded.settings)

@@ -64,7 +64,7 @@ def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
     crash(stream, monkeypatch, max_batch_records=5)
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     (snapshot,) = found["snapshots"]
-    assert (snapshot["sequence"], snapshot["offset"], snapshot["refused"]) == (0, 0, None)
+    assert (snapshot["sequence"], snapshot["offset"], snapshot["invalid"]) == (0, 0, None)
     assert found["progress"]["last_sequence"] == 4
     assert found["progress"]["offsets"] == {"events": {"0": 20}, "labels": {"0": 0}}
     assert found["made_with"]["model"] == "perceptron"
@@ -76,8 +76,8 @@ def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
     damage(stream, monkeypatch, newest_offset(stream))
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     sound, damaged = found["snapshots"]
-    assert sound["refused"] is None
-    assert damaged["refused"].startswith("not a perceptron-snapshot")
+    assert sound["invalid"] is None
+    assert damaged["invalid"].startswith("not a perceptron-snapshot")
 
 
 def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypatch):
@@ -89,7 +89,7 @@ def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypa
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     whole, increment, *_ = found["snapshots"]
     assert (whole["parent"], increment["parent"]) == (None, whole["sequence"])
-    assert increment["refused"] is None
+    assert increment["invalid"] is None
 
 
 def newest_offset(stream):
