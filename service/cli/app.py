@@ -54,11 +54,11 @@ COMMANDS = {
     "schema": ("models", "Print the JSON Schema of a message."),
     "config": ("models", "Show the settings and the source of each value."),
 }
-"""Of each command `NAME`: the module of `service.cli.commands` with `NAME_command`, and its help."""
+"""For each command `NAME`: the module of `service.cli.commands` with `NAME_command`, and its help."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command only when it is run, and turns every error into an exit code."""
+    """A group that imports a command only to run it, and turns every error into an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
         """Return the names of the commands, in the order of `COMMANDS`."""
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the command returns
-        """Run the command; a reader that went away (``| head``) is a quiet end."""
+        """Run the command; end quietly if the reader of stdout is gone (``| head``)."""
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:
@@ -100,7 +100,7 @@ class LazyGroup(click.Group):
         extra["standalone_mode"] = False  # click raises, and everything is reported here
         if sys.stderr is None:  # closed from the start
             _discard_stderr()
-        end_log()  # a command that wants one begins it
+        end_log()  # only some commands begin a log
         try:
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
@@ -161,7 +161,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None: 
 @click.command(
     "perceptron",
     cls=LazyGroup,
-    commands={name: click.Command(name) for name in COMMANDS},  # what a name that is none may have meant
+    commands={name: click.Command(name) for name in COMMANDS},  # suggestions for an unknown name
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(

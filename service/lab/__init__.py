@@ -1,1 +1,1 @@
-"""What works on files alone: runs over their events, comparisons of models, pictures."""
+"""Work on files without a stream: runs over their events, comparisons of models, plots."""

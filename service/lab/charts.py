@@ -1,6 +1,6 @@
 """Draw models, curves, scores and calibration as Matplotlib figures, without a screen.
 
-Colours are Okabe and Ito's, which the colour-blind can distinguish; classes differ in their markers too.
+Colours are from Okabe and Ito's palette for the colour-blind; classes also differ in their markers.
 Needs the extra `online-perceptron[plot]`; nothing else of the service imports it.
 """
 
@@ -44,7 +44,7 @@ _TWO_SIDED_95: Final = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An example in the plane: its two values, its class, whether it was mistaken."""
+    """An example in the plane: its two values, its class, and whether its prediction was wrong."""
 
     x: float
     y: float
@@ -55,7 +55,7 @@ class Point:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure, as PNG or SVG by the extension. Raises OSError."""
     with warnings.catch_warnings():
-        # A script that the font lacks shows as boxes; that is not a reason for a page of warnings.
+        # A script that the font lacks is drawn as boxes, without warnings.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 
@@ -138,7 +138,7 @@ CURVES: Final[Mapping[str, Callable[[Mapping[str, ScoreCurve]], Figure]]] = {
     "roc": roc,
     "pr": precision_recall,
 }
-"""What draws a curve of scores for each model."""
+"""Functions that draw a curve of scores for each model."""
 
 
 def _of_shares(figure: Figure) -> Figure:
@@ -149,15 +149,15 @@ def _of_shares(figure: Figure) -> Figure:
 
 
 def _thinned(points: Sequence[Threshold]) -> list[Threshold]:
-    """Leave out points that a picture cannot show, but not the last."""
+    """Leave out points that are too close to show, but keep the last."""
     step = -(-len(points) // _MOST_POINTS)
     return [*points[:-1:step], points[-1]]
 
 
 def reliability_diagram(calibration: Calibration) -> Figure:
-    """Draw the accuracy of each bin against its mean probability, and below how many predictions it has.
+    """Draw the accuracy of each bin against its mean probability; below, the number of its predictions.
 
-    Grey bars on the diagonal show by how much chance moves bins of calibrated probabilities.
+    Grey bars on the diagonal show the range of chance for bins of calibrated probabilities.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Run several models over the same events, count the mistakes of each, and find what tells the label."""
+"""Run several models over the same events, count the mistakes of each, and find leaks of the label."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from service.settings.load import Settings, parse_scalar
 from service.stream.protocol import Output, Record
 
 _NEXT_PARAMETER: Final = re.compile(r",(?=\w+=)")
-"""Other commas belong to a value."""
+"""A comma before the next parameter; other commas belong to a value."""
 _OF_A_CLASS: Final = 250
-"""Events that are looked at of each class: the first ones."""
+"""Events that are examined of each class: the first ones."""
 _MOST_FEATURES: Final = 500
-"""Of an event that is looked at: it is fields that may tell the label, not one pixel of many."""
+"""Most features of an examined event: in larger events, such as images, no field leaks the label."""
 _FEWEST: Final = 20
-"""Events of each of two classes from which on it is not an accident."""
+"""Fewest events of each class for a finding that is not chance."""
 
 
 def model_of(text: str) -> tuple[str, dict[str, Any]]:
-    """Split what names a model and its parameters.
+    """Split the text of a model into its name and its parameters.
 
     >>> model_of("arow,r=0.1,full=true")
     ('arow', {'r': 0.1, 'full': True})
@@ -45,18 +45,18 @@ class Contender:
     Parameters
     ----------
     name
-        Of the model.
+        Name of the model.
     settings
-        The model, and how messages are read.
+        Settings of the model and of the mapping.
     observers
-        Receive the labelled predictions of each batch.
+        Functions that get the labelled predictions of each batch.
     further
-        Parameters of `make_processor`.
+        Further parameters of `make_processor`.
 
     Attributes
     ----------
     seconds
-        How long it took to read, predict and learn.
+        Time to read, predict and learn.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Contender:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What `replay --format json` prints, once all is learned."""
+        """The output of `replay --format json`, after the last batch."""
         return summarise(self.processor, self.evaluation, self.seconds)
 
     def _observe(self, learned: LearnedExamples) -> None:
@@ -105,7 +105,7 @@ class Comparison:
 
     @classmethod
     def of(cls, settings: Settings, models: Sequence[str]) -> Self:
-        """Let models contend of which each is a name, with parameters as in ``name,param=value``."""
+        """Make a comparison of models, given by name, with parameters as in ``name,param=value``."""
         chosen = {each: model_of(each) for each in models}
         return cls(
             [
@@ -126,11 +126,11 @@ class Comparison:
         return sorted(dead_letters.items())
 
     def ranked(self) -> list[Contender]:
-        """Return the models, the fewest mistakes first; models that could use fewer labels are last."""
+        """Return the models, the fewest mistakes first; models that learned fewer labels are last."""
         return sorted(self.contenders, key=lambda each: (-each.summary["labelled"], each.summary["mistakes"]))
 
     def rejected(self) -> Counter[str]:
-        """Return the messages that could not be used, by reason: of each, the most that a model refused."""
+        """Return the number of rejected messages by reason: the maximum over the models."""
         found: Counter[str] = Counter()
         for contender in self.contenders:
             found |= contender.processor.counters.rejected
@@ -138,28 +138,28 @@ class Comparison:
 
 
 class Leaks:
-    """Finds fields that tell the label by themselves, in the features of events as the model gets them."""
+    """Finds fields that leak the label, in the features of events as the model gets them."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[X, TrueLabel]] = []
         self._counts: Counter[TrueLabel] = Counter()
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Take the labelled predictions of a batch."""
+        """Examine the labelled predictions of a batch."""
         for place, truth in enumerate(learned.truths):
             if self._counts[truth] < _OF_A_CLASS and len(x := learned[place].x) <= _MOST_FEATURES:
                 self._counts[truth] += 1
                 self._rows.append((x, truth))
 
     def found(self) -> list[str]:
-        """Return the names of the fields; nothing of a model that hashes them, or of too few events."""
+        """Return the names of the fields; empty if the model hashes them, or for too few events."""
         if len([count for count in self._counts.values() if count >= _FEWEST]) <= 1:
             return []
         truths = {number: truth for number, (_, truth) in enumerate(self._rows)}
         return [each.keys[0] for each in self._fields() if tells(each, truths)]
 
     def _fields(self) -> list[Field]:
-        """Return what is in all events, or in as many as a class has; not what has several values in one."""
+        """Return the fields that all events, or as many as a class has, have once."""
         values: defaultdict[str, dict[int, Any]] = defaultdict(dict)
         several = set()
         for number, (x, _) in enumerate(self._rows):

@@ -1,4 +1,4 @@
-"""Judge labelled predictions: confusion matrix, ranking by scores, and predictors that need no features.
+"""Evaluate labelled predictions: confusion matrix, ranking by scores, and baselines without features.
 
 In pure Python, as `replay` needs no NumPy.
 """
@@ -21,18 +21,18 @@ GOALS: Final = ("precision", "recall", "false_positive_rate")
 
 
 class Threshold(NamedTuple):
-    """What happens if the examples that score at least so much are taken for positive ones."""
+    """The results if examples with at least this score are predicted as positive."""
 
     score: float
     precision: float
     recall: float
     false_positive_rate: float
     decided: int
-    """How many examples score so much."""
+    """Number of examples with at least this score."""
 
 
 class ScoreCurve(NamedTuple):
-    """Examples of two classes by their scores, the highest first; equal ones are one step.
+    """Examples of two classes by score, the highest first; equal scores are one step.
 
     References
     ----------
@@ -48,7 +48,7 @@ class ScoreCurve(NamedTuple):
 
     scores: list[float]
     true_positives: list[int]
-    """Positive examples that score at least so much."""
+    """Number of positive examples with at least each score."""
     false_positives: list[int]
 
     @classmethod
@@ -91,13 +91,13 @@ class ScoreCurve(NamedTuple):
         return total / self.positives
 
     def thresholds(self) -> list[Threshold]:
-        """Return what happens at each score."""
+        """Return the threshold at each score."""
         return [self._threshold(place) for place in range(len(self.scores))]
 
     def at(self, goal: str, least: float) -> Threshold | None:
-        """Return the threshold that reaches a goal with the most positive examples; None if none does.
+        """Return the threshold that reaches a goal with the most positive examples; None if there is none.
 
-        For a recall, it is the one with the fewest negative ones.
+        For a goal of recall, it is the threshold with the fewest negative examples.
         """
         rows = range(len(self.scores))
         good, bad = self.true_positives, self.false_positives
@@ -117,7 +117,7 @@ class ScoreCurve(NamedTuple):
 
 
 class Evaluation:
-    """Collects labelled predictions; 9 bytes each.
+    """Collects labelled predictions, in 9 bytes each.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ class Evaluation:
         self._scores = array("d")
         self._truths = bytearray()
         self._corrections = Counter[tuple[float, bool]]()
-        """How many scores of a truth are more or fewer than recorded at first."""
+        """Changes of the number of scores of a truth by corrections."""
         self._changes = 0
-        """Labels that are another one than the label before, and the first; without corrections."""
+        """Number of labels that differ from the label before, including the first; without corrections."""
         self._last: TrueLabel | None = None
 
     @property
@@ -178,7 +178,7 @@ class Evaluation:
         return {truth for (truth, _), count in self._confusion.items() if count} == {False, True}
 
     def ranking(self) -> dict[str, Any]:
-        """Return what sums up how well scores tell two classes apart; empty where none does."""
+        """Return the metrics of how well scores separate two classes; empty if there are none."""
         curve = self.curve()
         return _areas(curve) if curve else {}
 
@@ -188,10 +188,10 @@ class Evaluation:
         return {name: figures._asdict() for name, figures in class_metrics(cells).items()}
 
     def baselines(self) -> dict[str, dict[str, Any]]:
-        """Judge two predictors that need no features: the majority class, and the label before.
+        """Evaluate two baselines without features: the majority class and the last label.
 
-        As scores, the first says the same of all examples. Empty before the first label. Which label came
-        before is not known of labels that were corrected: then the second is left out.
+        The majority class gives all examples the same score. The result is empty before the first label. If
+        labels were corrected, their order is unknown, and the last label is left out.
         """
         if not self.labelled:
             return {}
@@ -209,7 +209,7 @@ class Evaluation:
         return found
 
     def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:
-        """Return the scores of a truth as corrections leave them."""
+        """Return the scores of a truth after corrections."""
         changes = {score: n for (score, of), n in self._corrections.items() if of is truth and n}
         return [*(Counter(scores) + Counter(changes)).elements()] if changes else [*scores]
 
@@ -219,7 +219,7 @@ def _areas(curve: ScoreCurve) -> dict[str, float]:
 
 
 def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
-    """Sum a run up: what `replay --format json` prints."""
+    """Return the summary of a run, as `replay --format json` prints it."""
     counters, learner = processor.counters, processor.learner
     summary: dict[str, Any] = {
         "events": counters.predictions,

@@ -1,6 +1,6 @@
-"""Linear models in the form of other programs: JSON, a pipeline of scikit-learn, ONNX.
+"""Export linear models to other programs: JSON, a scikit-learn pipeline, ONNX.
 
-Each format gets a `LinearModel`: a function of features by name or index, and how these are made.
+Each format is made from a `LinearModel`: weights of features by name or index, and how features are made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from service.settings.load import Settings
 from service.version import version
 
 TEXT: Final = "text="
-"""Names of features that a text makes begin with it."""
+"""Prefix of the names of a text's features."""
 _JSON_FORMAT: Final = "online-perceptron-linear"
 _JSON_VERSION: Final = 1
 _ONNX: Final = """
@@ -47,29 +47,29 @@ _ABOVE: Final = (
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A linear model of two classes, which has one score, or of several, each with its own.
+    """A linear model with one score for two classes, or a score for each of several classes.
 
-    A score is its bias and the sum of weight times value over the features, in the order of the event. With
+    A score is the bias plus the sum of weight times value over the features, in the order of the event. With
     scales, a value v counts as v / max(|v|, scale).
     """
 
     learner: str
-    """The class of the model."""
+    """Name of the model's class."""
     labels: Sequence[LabelValue]
-    """Of two classes the negative one first; of several, the first with the highest score decides."""
+    """The labels. With two classes, the negative one is first; with several, the highest score decides."""
     biases: Sequence[float]
     """One for each score."""
     weights: Mapping[Any, Sequence[float]]
-    """By feature: a weight for each score."""
+    """Weights for each score, by feature."""
     scales: Mapping[Any, float]
-    """By feature; empty where values count as they are."""
+    """Scales by feature; empty if values are not scaled."""
     threshold: float
-    """Of the only score: above it the class is the positive one."""
+    """With one score: above the threshold, the class is the positive one."""
     positive_at_threshold: bool
     has_log_odds: bool
     """Whether the only score is the log-odds of the positive class."""
     settings: Settings
-    """Those that say how features are made of an event."""
+    """Settings of the features of an event."""
 
     @property
     def label_names(self) -> list[str]:
@@ -78,23 +78,23 @@ class LinearModel:
 
     @property
     def has_text(self) -> bool:
-        """Whether any feature is one of a text; where names are hashed, any may be."""
+        """Whether any feature is a text's; if names are hashed, any feature may be."""
         return bool(self.settings.hash_bits) or any(name.startswith(TEXT) for name in self.weights)
 
     def refuse(self, target: str, reason: str) -> ConfigurationError:
-        """Return the error that says what a format cannot say, and names formats that can."""
+        """Return the error for a model that a format cannot express, with the formats that can."""
         return ConfigurationError(
             f"--format {target}: {reason}", hint="--format json exports every linear model"
         )
 
 
 def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401 - any of perceptron_core's
-    """Return what a model says that was made with these settings.
+    """Return a model that was made with these settings as a `LinearModel`.
 
     Raises
     ------
     ConfigurationError
-        The model is not a linear function of features that have names of their own.
+        The model is not a linear function of named features.
 
     """
     rule = model.learner if isinstance(model, HashedClassifier) else model
@@ -126,7 +126,7 @@ def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401
 
 
 def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's models
-    """Refuse a model whose score is no such function."""
+    """Refuse a model whose score is not a linear function."""
     name = type(rule).__name__
     other = "use `perceptron predict` or `service.load`, which take every model"
     if not isinstance(rule, (LinearRule, MulticlassClassifier)):
@@ -143,7 +143,7 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
 
 
 def _check_names(names: Sequence[Any], settings: Settings) -> None:
-    """Refuse features that events do not have, and a model without any."""
+    """Refuse features that events cannot have, and a model without features."""
     if not names:
         raise ConfigurationError("the model has no weights, as it has not learned yet", hint="train it first")
     kind = int if settings.hash_bits else str

@@ -1,4 +1,4 @@
-"""The fields of some records: what their values have in common, and which may be label, id or event time."""
+"""The fields of records: statistics of their values, and which field may be label, id or event time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from service.mapping.notation import guess_decimal, guess_time_format, read_numb
 
 _NAMES: Final = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items()}
-"""Words that say something, in lower case, by what they say."""
+"""Words in field names that indicate a role, in lower case, by role."""
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
-"""A text that is a number: 007 is a code."""
+"""A text that is a number; 007 is a code, not a number."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORDS_OF_TEXT: Final = 3
 _SHORTEST_TEXT: Final = 40
 _TEXT_DISTINCT_RATIO: Final = 0.3
-"""Of texts: categories repeat."""
+"""Lowest ratio of distinct texts; below it, they are categories."""
 _VECTOR_LENGTH: Final = 2
 
 
 def path_of(keys: Sequence[str]) -> str:
-    """Return the JMESPath that leads to a field.
+    """Return the JMESPath of a field.
 
     >>> path_of(["order", "user-id"])
     'order."user-id"'
@@ -55,17 +55,17 @@ class Field:
     Parameters
     ----------
     keys
-        The names that lead to it.
+        Names on the path to the field.
     n_records
-        How many records there are.
+        Number of records.
     values
-        By number of the record, without those that are null.
+        Values that are not null, by number of the record.
     expression
-        A JMESPath that is more than its names.
+        A JMESPath that is more than the path.
     decimal
-        The sign before the fraction of its numbers, which were texts.
+        Decimal sign of its numbers, if they were texts.
     time_format
-        Of its texts, as `strptime` takes it.
+        Format of its texts for `strptime`.
 
     """
 
@@ -88,12 +88,12 @@ class Field:
 
     @cached_property
     def name(self) -> str:
-        """Its own name, in lower case and without other characters than letters and digits."""
+        """Its own name in lower case, with only letters and digits."""
         return re.sub(r"[^a-z0-9]", "", self.keys[-1].lower())
 
     @cached_property
     def known(self) -> Mapping[int, Any]:
-        """The values that do not say that they are missing."""
+        """The values that do not stand for a missing value."""
         return {
             n: value
             for n, value in self.values.items()
@@ -102,16 +102,16 @@ class Field:
 
     @cached_property
     def distinct(self) -> Sequence[Any]:
-        """Each known value once."""
+        """The distinct known values."""
         return [*{json.dumps(value, sort_keys=True): value for value in self.known.values()}.values()]
 
     def texts(self) -> set[str]:
-        """Return the known scalars as text, as ids are compared."""
+        """Return the known scalars as texts, in which form ids are compared."""
         return {*map(str, self.known.values())} if self.is_scalar else set()
 
     @property
     def is_unique(self) -> bool:
-        """Whether each record that has a value has another one."""
+        """Whether no two records have the same value."""
         return len(self.distinct) == len(self.known)
 
     @property
@@ -121,7 +121,7 @@ class Field:
 
     @cached_property
     def are_numbers(self) -> bool:
-        """Whether all known values are numbers, or texts that are."""
+        """Whether all known values are numbers, or texts of numbers."""
         return self.is_scalar and all(
             _NUMBER.fullmatch(value) is not None if isinstance(value, str) else _is_number(value)
             for value in self.known.values()
@@ -129,12 +129,12 @@ class Field:
 
     @property
     def are_texts_of_numbers(self) -> bool:
-        """Whether some numbers are text, or a text says that one is missing."""
+        """Whether some numbers are texts, or a text stands for a missing number."""
         return self.are_numbers and any(isinstance(value, str) for value in self.values.values())
 
     @cached_property
     def n_words(self) -> float:
-        """Words of a text on average, if they are texts and no categories; else 0."""
+        """Mean number of words, if the values are texts and not categories; else 0."""
         texts = [value for value in self.known.values() if isinstance(value, str)]
         if not texts or len(texts) < len(self.known) or self.are_numbers:
             return 0.0
@@ -144,7 +144,7 @@ class Field:
 
     @cached_property
     def vector_length(self) -> int:
-        """How many numbers each value is a list of; 0 if it is none, or they differ."""
+        """Length of the values if they are lists of numbers of one length; else 0."""
         values = [*self.known.values()]
         lengths = {len(value) for value in values if isinstance(value, list) and all(map(_is_number, value))}
         is_vector = len(lengths) == 1 and all(isinstance(value, list) for value in values)
@@ -153,7 +153,7 @@ class Field:
 
 
 def fields_of(documents: Sequence[Mapping[str, Any]]) -> list[Field]:
-    """Return the fields of records; what lies in objects has a path, what lies in a list is its own."""
+    """Return the fields of records; fields within objects have a path, lists are not searched."""
     found: dict[tuple[str, ...], Field] = {}
     for number, document in enumerate(documents):
         for keys, value in _leaves(document):
@@ -176,7 +176,7 @@ def _leaves(
 
 
 def read_as_written(fields: Iterable[Field]) -> None:
-    """Find texts that are numbers or times as people write them; the numbers take the place of the texts."""
+    """Find texts that are numbers or times in a human format; replace the texts of numbers by numbers."""
     for each in fields:
         texts = each.texts()  # in a CSV file, 9.91 is a number, and 1,234.50 is a text
         if not texts or time_form(each) or each.words & WORDS["ids"]:
@@ -185,12 +185,12 @@ def read_as_written(fields: Iterable[Field]) -> None:
         each.time_format = "" if each.decimal else guess_time_format(texts) or ""
         if each.decimal:
             each.values |= {n: read_number(str(value), each.decimal) for n, value in each.known.items()}
-            vars(each).pop("known")  # they were made of the texts
+            vars(each).pop("known")  # the cache holds the texts
             vars(each).pop("distinct", None)
 
 
 def elements_of(field: Field) -> list[Field]:
-    """Return what lies in the lists of a field: its scalars, and the fields of objects."""
+    """Return the elements of a field's lists: scalars, and fields of objects."""
     items = [each for value in field.known.values() if isinstance(value, list) for each in value]
     found = fields_of([each if isinstance(each, dict) else {"": each} for each in items])
     return [Field((*field.keys, *filter(None, each.keys)), len(each.values), each.values) for each in found]
@@ -201,18 +201,18 @@ def _is_number(value: object) -> bool:
 
 
 _CERTAIN: Final = 100
-"""A field of such a name is the label: others are not, whatever they are called."""
+"""Score of a name that is certainly the label's."""
 _NAMED: Final = 30
-"""From here on a field is the label."""
+"""Lowest score of a label."""
 _LABELS: Final = tuple((score, re.compile(pattern)) for score, pattern in _NAMES["labels"])
 _LAST: Final = 15
 _FIRST: Final = 10
-"""What the place in a record adds."""
+"""Score for the position in a record."""
 _RIVAL: Final = 45
-"""How much less likely another field may be, and yet be the label."""
+"""Difference in score up to which another field may be the label, too."""
 _BINARY: Final = 2
 _SURE: Final = 75
-"""From here on a field is an outcome, if it is not the label."""
+"""Lowest score of an outcome that is not the label."""
 _MOST_CLASSES: Final = 20
 _LONGEST_CLASS: Final = 40
 _IDS: Final[list[str]] = _NAMES["ranked"]["ids"]
@@ -220,20 +220,20 @@ _TIMES: Final[list[str]] = _NAMES["ranked"]["times"]
 _LEAST_KNOWN: Final = 0.9
 """Share of records that must have an id."""
 _ENTITY_RATIO: Final = 0.3
-"""Of values that name entities, such as users, to records: fewer are categories."""
+"""Lowest ratio of distinct values to records for names of entities, such as users; below, categories."""
 _EPOCH_SECONDS: Final = (946_684_800, 4_102_444_800)
-"""2000 to 2100."""
+"""Plausible times: the years 2000 to 2100."""
 _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
 _SEPARATION: Final = 0.499
-"""By how much the area under ROC of a field that tells the label differs from that by chance, at least."""
+"""Least difference of the area under ROC from chance for a field that leaks the label."""
 _LEAST_SHOWN: Final = 20
-"""Records from which on it is not an accident that a field tells the label."""
+"""Fewest records for a leak that is not chance."""
 
 
 def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
-    """Return the fields that may be the label by name, values and place, the likeliest first.
+    """Return the fields that may be the label by name, values and position, the likeliest first.
 
-    If no name says so, it is the last field of a table, if its values are few.
+    If no name indicates it, the label is the last field of a table, if that has few values.
     """
     scores = [(_label_score(each), -len(each.keys), each) for each in fields]
     scores = [(score and score + _of_place(each, fields), depth, each) for score, depth, each in scores]
@@ -243,7 +243,7 @@ def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
 
 
 def is_guess(field: Field) -> bool:
-    """Return whether nothing but its place and its few values says that a field is the label."""
+    """Return whether only its position and its few values indicate that a field is the label."""
     return not _label_score(field) and _BINARY <= len(field.distinct) <= len(field.known) / _BINARY
 
 
@@ -271,7 +271,7 @@ def _of_place(field: Field, fields: Sequence[Field]) -> int:
 
 
 def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
-    """Return the field that names each record; None if there is none."""
+    """Return the field with the ids of the records; None if there is none."""
     most = [each for each in fields if len(each.known) >= _LEAST_KNOWN * each.n_records]
     named = [each for each in most if _id_rank(each) and (may_repeat or each.is_unique)]
     first = [each for each in most if each is fields[0] and each.is_unique and _names_records(each)]
@@ -283,7 +283,7 @@ def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
 
 
 def _id_rank(field: Field) -> int:
-    """Return how unlike an id a name is, from 1; 0 if it is none."""
+    """Return the rank of a name as an id, 1 for the best; 0 if it is not an id."""
     is_id = all(
         isinstance(value, (str, int)) and not isinstance(value, bool) for value in field.known.values()
     )
@@ -308,20 +308,20 @@ def _names_records(field: Field) -> bool:
 
 
 def is_identifier(field: Field) -> bool:
-    """Return whether a field is another name of a record: nearly each has its own."""
+    """Return whether a field is another id of the records: its values are nearly unique."""
     many = len(field.distinct) > 0.9 * len(field.known) > 0.9 * _LEAST_SHOWN
     is_text = all(isinstance(value, str) for value in field.known.values()) and not field.are_numbers
     return many and field.is_scalar and (is_text or bool(_id_rank(field)))
 
 
 def is_entity(field: Field) -> bool:
-    """Return whether a field names one of many that have records, such as users."""
+    """Return whether a field names entities that have several records each, such as users."""
     many = len(field.distinct) > max(_MOST_CLASSES, _ENTITY_RATIO * len(field.known))
     return many and field.is_scalar and (field.name in WORDS["entities"] or bool(field.words & WORDS["ids"]))
 
 
 def find_time(fields: Collection[Field]) -> Field | None:
-    """Return the field that is the event time: each record has it."""
+    """Return the field of the event time, which each record has."""
     times = [each for each in fields if time_form(each) and len(each.known) == each.n_records]
     return min(times, key=lambda each: (_time_rank(each), len(each.keys)), default=None)
 
@@ -331,12 +331,12 @@ def _time_rank(field: Field) -> int:
 
 
 def is_time(field: Field) -> bool:
-    """Return whether a field is a time, if perhaps none that can be the event time."""
+    """Return whether a field is a time, even if it cannot be the event time."""
     return bool(time_form(field)) or (bool(field.known) and all(map(_is_iso, field.known.values())))
 
 
 def time_form(field: Field) -> str:
-    """Return how a time is written that may be the event time; empty if it is none."""
+    """Return the form of a field that may be the event time; empty if it may not."""
     values = [*field.known.values()]
     if field.time_format:
         return f"written as {field.time_format}"
@@ -362,7 +362,7 @@ def _is_iso(value: object) -> bool:
 
 
 def is_outcome(field: Field, label: Field) -> bool:
-    """Return whether a name says that a field is decided after the event, as the label is."""
+    """Return whether a name indicates that a field is known only after the event, like the label."""
     above = {word for key in field.keys[:-1] for word in words_of(key)} - WORDS["holders"]
     is_other_label = _SURE <= _label_score(field) < _CERTAIN and _label_score(label) < _CERTAIN
     return bool((above | field.words | {field.name}) & WORDS["outcomes"]) or (
@@ -371,7 +371,7 @@ def is_outcome(field: Field, label: Field) -> bool:
 
 
 def tells(field: Field, truths: Mapping[int, Any]) -> bool:
-    """Return whether a field, or that it is missing or 0, says the label of nearly each record."""
+    """Return whether a field, or its being missing or 0, gives away nearly all labels."""
     return _separates(field, truths) or any(
         _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
         for form in (lambda value: value, bool)
@@ -379,7 +379,7 @@ def tells(field: Field, truths: Mapping[int, Any]) -> bool:
 
 
 def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
-    """Return whether numbers, from the least to the largest, have nearly all of one of two classes first."""
+    """Return whether numbers, sorted, have nearly all records of one of two classes first."""
     scores: dict[Any, list[float]] = {truth: [] for truth in truths.values()}
     if len(scores) != _BINARY or not field.are_numbers:
         return False
@@ -399,7 +399,7 @@ def _tells(pairs: Collection[tuple[str, str]]) -> bool:
 
 
 def classes_of(names: Collection[str], count: Callable[[str], int]) -> list[str]:
-    """Order classes: of two the negative one first, which is the more common one if no name says so."""
+    """Order classes: of two, the negative one first; if no name indicates it, that is the majority class."""
     ordered = sorted(names)
     if len(ordered) == 2:  # noqa: PLR2004 - two classes
         ordered.sort(key=lambda name: (name.lower() in WORDS["positive"], -count(name)))

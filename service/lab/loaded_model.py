@@ -1,4 +1,4 @@
-"""A model file in Python: its answers to records and data frames, which are those of the service."""
+"""A model file in Python: it gives the same answers to records and data frames as the service."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_model(path: PathName) -> LoadedModel:
 
 
 def model_of(file: ModelFile) -> LoadedModel:
-    """Make of a model file what answers. Raises `ConfigurationError`."""
+    """Make a `LoadedModel` of a model file. Raises `ConfigurationError`."""
     settings = settings_for(file, load_settings({}), makes_model=False).settings
     refuse_other_classes(file.path, file.model, settings.classes)
     return LoadedModel(file, settings)
@@ -50,24 +50,24 @@ class LoadedModel:
     """A trained model, with the mapping, the text settings and the classes that it was made with.
 
     The methods take a record, a list of records or a data frame. They return an answer, a list of answers or,
-    for a frame, a series or frame of the same kind. Records are read as those of the events topic:
+    for a frame, a series or frame of the same kind. Records are read like records of the events topic:
 
     - bytes or text: the value of a record, as it is on the topic;
     - a dict: a JSON object;
-    - a frame of pandas, polars or whatever else narwhals knows: rows become what those of a Parquet file
-      become. A missing value makes no feature.
+    - a frame of pandas, polars or another library that narwhals supports: rows are read like rows of a
+      Parquet file. A missing value makes no feature.
 
-    A dict or a row needs no id, nor does a record of another schema than the service's own: its number stands
-    for it. Labels are not read, and nothing is learned. The answer to a record that the filter `events.where`
-    leaves out is None. A model serves one thread at a time. It can be pickled: the pickle holds the model
-    file, and no settings of the environment.
+    A dict or a row needs no id, nor does a record that is not in the native schema: its number is the id.
+    Labels are not read, and nothing is learned. The answer to a record that the filter `events.where` skips
+    is None. A model serves one thread at a time. It can be pickled: the pickle holds the model file, and no
+    settings of the environment.
 
     Parameters
     ----------
     file
         The model and the decisions kept with it.
     settings
-        Those that it was made with.
+        The settings of the model file.
 
     Attributes
     ----------
@@ -119,14 +119,14 @@ class LoadedModel:
         return self._field(records, "label")
 
     def score(self, records: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return the score of each record: of two classes signed, of several that of the predicted one.
+        """Return the score of each record: signed for two classes, else the predicted class's score.
 
         Raises as `predict`.
         """
         return self._field(records, "score")
 
     def predict_proba(self, records: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return the probability of each class: a dict for a record, for a frame a column for each class.
+        """Return the probability of each class: a dict for a record, a frame with a column for each class.
 
         Raises
         ------
@@ -148,10 +148,10 @@ class LoadedModel:
         return frame_like(frame_of(records), columns)
 
     def decide(self, records: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return the name of the first decision that each record matches, None where it matches none.
+        """Return the name of the first decision that each record matches; None if it matches none.
 
-        The thresholds are those that the partition had when its model was written down: none is taken for a
-        decision that had none yet. A `max_rate` is never used up.
+        The thresholds are the partition's at the time of the model file; a decision without a threshold is
+        never taken. A `max_rate` is never used up.
 
         Raises
         ------
@@ -169,25 +169,25 @@ class LoadedModel:
         return self._field(records, "decision")
 
     def explain(self, records: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return what `POST /explain` answers: a dict for each record, also of a frame.
+        """Return the answer of `POST /explain` as a dict for each record, also for a frame.
 
         Raises as `predict`.
         """
         return self._each(records, self._explanation)
 
     def assess(self, message: bytes, number: int = 1) -> dict[str, Any]:
-        """Return what `POST /predict` answers: id, label, score, and a probability and decision if there are.
+        """Return the answer of `POST /predict`: id, label, score, and probability and decision if any.
 
         Raises
         ------
         Rejection
-            It is not an event, or the model cannot take its features; `Skipped` if a filter leaves it out.
+            It is not an event, or the model cannot take its features; `Skipped` if a filter skips it.
 
         """
         return self._answer(message, number, self._decoder, self._assessment)
 
     def _field(self, records: Any, name: str) -> Any:  # noqa: ANN401 - see the class
-        """Return a field of each answer; to a frame as a series of its kind."""
+        """Return a field of each answer; for a frame, as a series of the same kind."""
         found = self._each(records, lambda event_id, x: self._assessment(event_id, x)[name])
         return series_like(frame_of(records), found) if _is_frame(records) else found
 

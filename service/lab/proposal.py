@@ -1,4 +1,4 @@
-"""Propose settings for records that no one has described: each field has a role, and the reason for it."""
+"""Propose settings for undescribed records: each field gets a role, with the reason for it."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from service.settings.mapping import KEY, OFFSET, EventSettings, LabelSettings
 LEFT_OUT: Final = "left out"
 """The role of a field that is not used."""
 _LEAK: Final = "commented out"
-"""The role of a field that tells the label by itself."""
+"""The role of a field that leaks the label."""
 _LISTS: Final = {"text": ("text",), "features": ("feature", _LEAK), "vectors": ("vector",)}
-"""The lists of the table of events, with the roles of what is in them."""
+"""The lists of the table [events], with the roles of their fields."""
 OWN: Final = frozenset({"id", "features", "text", "label"})
 _ENVELOPES: Final = (("payload", "after"), ("after",))
-"""Where Debezium has a row."""
+"""Paths of a row in Debezium's envelopes."""
 _OUTCOME: Final = "an outcome, known only after the label"
 _LONGEST_VECTOR: Final = 1024
 _SHOWN: Final = 3
@@ -49,27 +49,27 @@ _LONGEST_SHOWN: Final = 24
 
 
 class Row(NamedTuple):
-    """What a field is."""
+    """The role of a field."""
 
     field: str
     role: str
     why: str
     entry: str = ""
-    """As a list of the settings names it."""
+    """Name of the field in a list of the settings."""
 
 
 @dataclass
 class Proposal:
-    """Settings, and how they were found.
+    """Proposed settings, with their reasons.
 
     Attributes
     ----------
     rows
-        What each field is.
+        The role of each field.
     settings
-        By name, with the reason.
+        Settings by name, each with its reason.
     warnings
-        What a person should look at.
+        Points that a person should check.
 
     """
 
@@ -78,16 +78,16 @@ class Proposal:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, name: str, role: str, why: str, entry: str = "") -> None:
-        """Note what a field is."""
+        """Note the role of a field."""
         self.rows.append(Row(name, role, why, entry))
 
     def of(self, *roles: str) -> list[Row]:
-        """Return the fields of these roles."""
+        """Return the fields with these roles."""
         return [row for row in self.rows if row.role in roles]
 
 
 class Records(NamedTuple):
-    """The records of a file or a topic that are objects, how many there are in all, and their keys."""
+    """The records of a file or a topic that are objects, the number of all records, and their keys."""
 
     name: str
     documents: Sequence[Mapping[str, Any]]
@@ -96,7 +96,7 @@ class Records(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """The labels of a file of their own, and the fields of them that a person has named."""
+    """The labels in a separate file, and the fields of them that the user has named."""
 
     records: Records
     given: LabelSettings
@@ -112,11 +112,11 @@ def propose(
     records
         The records.
     given
-        Fields that a person has named: `id` and `label`.
+        Fields that the user has named: `id` and `label`.
     topic
-        Where they are from, if it is a topic.
+        Topic of the records, if they are from one.
     labels
-        Their labels, where those are in a file of their own.
+        The labels, if they are in a separate file.
 
     Raises
     ------
@@ -160,9 +160,9 @@ def propose(
 
 
 def _settle(found: Proposal, name: str) -> None:
-    """Comment out what tells the label by itself, with a warning, unless there is nothing else.
+    """Comment out fields that leak the label, with a warning, unless there are no other fields.
 
-    Raises `InputFileError` if there is nothing at all.
+    Raises `InputFileError` if there is no field at all.
     """
     has_others = bool(found.of("text", "feature", "vector"))
     for row in found.of(_LEAK):
@@ -183,7 +183,7 @@ def _are_own(documents: Collection[Mapping[str, Any]]) -> bool:
 
 
 def _root_of(documents: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return where the contents are, if most records are in an envelope of a kind that is known."""
+    """Return the path of the contents if most records have a known kind of envelope."""
     if all("specversion" in each and isinstance(each.get("data"), dict) for each in documents):
         return ("data",)  # CloudEvents
     for keys in _ENVELOPES:
@@ -201,7 +201,7 @@ def _root_of(documents: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
 def _named(
     fields: Collection[Field], path: str, name: str, documents: Sequence[Mapping[str, Any]] = ()
 ) -> Field | None:
-    """Return the field that a person has named, or what an expression makes of documents."""
+    """Return the field that the user has named, or the values of an expression over the documents."""
     if not path:
         return None
     for each in fields:
@@ -217,7 +217,7 @@ def _named(
 
 
 def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> Field | None:
-    """Return the likeliest label, and warn of what else it may be."""
+    """Return the likeliest label, and warn of other fields that it may be."""
     likely = find_labels(fields, is_table=is_table)
     if not likely:
         found.warnings.append("no field looks like a label, so labels are expected in the labels topic")
@@ -237,7 +237,7 @@ def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> 
 def _add_labels(
     found: Proposal, fields: Sequence[Field], place: str, labels: Labels
 ) -> tuple[str, dict[int, Any]]:
-    """Add the labels of a file of their own; return where events have their ids, and their truths."""
+    """Add the labels of a separate file; return the path of the events' ids, and the truths."""
     (file, documents, *_), given = labels
     theirs = fields_of(documents)
     shared = _shared_ids(fields, theirs, place, given.id)
@@ -267,7 +267,7 @@ def _add_labels(
 def _shared_ids(
     fields: Sequence[Field], theirs: Sequence[Field], place: str, label_place: str
 ) -> tuple[Field, Field] | None:
-    """Return the fields of events and labels that have the most values in common; None if there are none."""
+    """Return the pair of fields of events and labels with the most common values; None without any."""
     ours = [(each, each.texts()) for each in fields if place in {"", each.path}]
     others = [(each, each.texts()) for each in theirs if label_place in {"", each.path}]
     pairs = [(len(mine & its), each, other) for each, mine in ours for other, its in others]
@@ -276,7 +276,7 @@ def _shared_ids(
 
 
 def _add_label(found: Proposal, label: Field, name: str, table: str = "events") -> dict[int, Any]:
-    """Add the label, and the classes unless they need no names; return the truths by number of the record."""
+    """Add the label, and the classes if they need names; return the truths by number of the record."""
     truths = {
         number: value
         for number, value in label.known.items()
@@ -314,7 +314,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
 
 
 def _add_other_class(found: Proposal, counts: Collection[str], values: Collection[object]) -> None:
-    """Propose what events without a label are, where only one class is ever labelled."""
+    """Propose the class of events without a label if only one class is ever labelled."""
     (name,) = counts
     if {*values} <= {0, 1}:
         other = "false" if True in values else "true"
@@ -406,7 +406,7 @@ def _add_feature(
 
 
 def _add_list(found: Proposal, each: Field) -> bool:
-    """Leave out what in lists is another name in nearly each record; return whether anything is left."""
+    """Leave out identifiers within lists; return whether any field is left."""
     ids = [inner for inner in elements_of(each) if is_identifier(inner)]
     for inner in ids:
         found.add(inner.path, LEFT_OUT, "identifiers: nearly each is another one")
@@ -433,7 +433,7 @@ def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
 
 
 def _entry(each: Field) -> tuple[str, str, str]:
-    """Return the role of a field that is used, how the settings name it, and what it is."""
+    """Return the role of a used field, its name in the settings, and a description."""
     path, name = each.path, path_of([".".join(each.keys)])
     missing = each.n_records - len(each.known)
     absent = f", missing in {missing}" if missing else ""
@@ -485,7 +485,7 @@ def _lines(proposal: Proposal, head: str) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    """Write text or a list of texts; TOML takes what JSON makes of them, but for DEL."""
+    """Write a text or a list of texts. TOML accepts the JSON form, except DEL."""
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What `replay` writes besides its summary: predictions, and the most confident mistakes explained."""
+"""Further outputs of `replay`: predictions, and the most confident mistakes with explanations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COLUMNS: Final = tuple(field.name for field in PREDICTION)
 
 
 class PredictionFile:
-    """Collects predictions, which get their truths when their labels come, and writes them at the end.
+    """Collects predictions, adds the truth when a label comes, and writes them at the end.
 
     Parameters
     ----------
     path
-        NDJSON, whatever it is called.
+        The NDJSON file, whatever its extension.
     topic
-        Of the predictions.
+        Topic of the predictions.
 
     """
 
@@ -40,7 +40,7 @@ class PredictionFile:
         self._by_id: dict[str, dict[str, Any]] = {}
 
     def observe(self, outputs: Iterable[Output], *, are_timed: bool) -> None:
-        """Take the predictions and outcomes of a batch."""
+        """Collect the predictions and outcomes of a batch."""
         for output in outputs:
             if output.topic != self._topic:
                 continue
@@ -62,7 +62,7 @@ class PredictionFile:
 
 
 class ExplainedMistake(NamedTuple):
-    """A wrong prediction, and what favoured most and against it."""
+    """A wrong prediction, with the largest contributions for and against it."""
 
     event_id: str
     truth: TrueLabel
@@ -70,16 +70,16 @@ class ExplainedMistake(NamedTuple):
     score: float
     probability: float | None
     terms: Sequence[Contribution]
-    """The largest first; of two classes, positive ones favour the positive class."""
+    """Terms, the largest first; with two classes, a positive term favours the positive class."""
 
 
 class ConfidentMistakes:
-    """Watches a learner. Of a label that came later, the terms are those of the model that it came to.
+    """Watches a learner for mistakes. For a late label, the terms are of the model when the label came.
 
     Parameters
     ----------
     count
-        How many are kept.
+        Number of mistakes to keep.
     learner
         Its methods that learn are replaced by ones that first explain what is a mistake.
 

@@ -1,7 +1,7 @@
 """`perceptron check-input` and `init`: show how the settings read records, and propose settings.
 
-For each record of a file or a topic `check-input` prints the event or label that the service would read, or
-the reason for which it would be a dead letter.
+For each record of a file or a topic, `check-input` prints the event or label that the service would read, or
+the reason why the record would become a dead letter.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Found(NamedTuple):
     """The first records of a file, or the newest of a topic."""
 
     name: str
-    """Of the file or the topic."""
+    """Name of the file or the topic."""
     records: Sequence[tuple[str, Record]]
-    """Each with where it is."""
+    """The records, each with its position."""
 
 
 _MOST_LABELS: Final = 100_000
@@ -59,7 +59,7 @@ _WIDEST: Final = 50
 _FORMAT: Final = ("events.format", "events.id", "events.label")
 _OF_LABELS: Final = ("labels.id", "labels.label")
 _ANY: Final = EventSettings(id=OFFSET, features=("*",))
-"""Reads each row of a file as it is."""
+"""Mapping that reads each row of a file unchanged."""
 
 
 @click.command(cls=SettingsCommand)
@@ -126,9 +126,9 @@ def _of_topic(loaded: Loaded, topic: str, count: int) -> Found:
 
 
 def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
-    """Return the last records of a partition, at most so many.
+    """Return up to `count` last records of a partition.
 
-    Offsets without a record lie between them: the ends of transactions, and what was aborted or compacted.
+    Some offsets between them have no record: ends of transactions, aborted and compacted records.
     """
     (first, end), n_offsets = transport.bounds(topic, partition), count
     while True:
@@ -140,7 +140,7 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
 
 
 def _check(found: Found, settings: Settings, output: str, most: int | None = None) -> None:
-    """Show what the first records become, and count all. Raises `InputFileError` if none can be read."""
+    """Show how the first records are read, and count all. Raises `InputFileError` if none can be read."""
     reader = InputReader(settings)
     reader.prepare([record for _, record in found.records])
     decoder = reader.decoder
@@ -182,7 +182,7 @@ def _as_text(place: str, found: Incoming | Rejection, name_of: Callable[[TrueLab
 
 
 def _fields(found: Incoming | Rejection) -> dict[str, Any]:
-    """Return what a record is, and the fields that there are; all of them, at full length."""
+    """Return the kind of a record and all its fields, uncut."""
     if isinstance(found, Rejection):
         kind = SKIPPED if isinstance(found, Skipped) else "dead letter"
         return {"kind": kind, "reason": found.reason, "message": found.message}
@@ -265,7 +265,7 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
 
 
 def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
-    """Refuse what cannot be looked at twice, and a file that is there."""
+    """Refuse input that cannot be read twice, and an output file that exists."""
     if (inputs.file is None) == (topic is None) or (topic and inputs.labels):
         raise click.UsageError(
             "name a FILE, with --labels FILE if the labels are in another file, or a --topic"
@@ -277,7 +277,7 @@ def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
 
 
 def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
-    """Return the first rows of a file as they are."""
+    """Return the first rows of a file unchanged."""
     as_they_are = settings.model_copy(update={"events": _ANY, "labels": _ANY})
     try:
         found = _of_file(inputs, as_they_are, count, are_labels=are_labels)
@@ -315,7 +315,7 @@ def _hint(settings: Settings) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    """Write a file that is not there, or nothing."""
+    """Write a new file; an existing file is not changed."""
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -79,7 +79,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
                        see its prediction twice
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    make_processor(settings).learner.dump()  # a model that cannot be made is refused before anything is lost
+    make_processor(settings).learner.dump()  # fail before anything is deleted
     with opened_stream(loaded) as transport:
         transport.partition_count(settings.events_topic)  # raises TopicMissing before one is created
         count = ensure_topics(transport, settings)
@@ -113,7 +113,7 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
 
 
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
-    """Ask for confirmation before anything is lost; refuse where there is no terminal."""
+    """Ask for confirmation before anything is deleted; refuse without a terminal."""
     if not _is_asked_by_a_person():
         raise click.UsageError("stdin is not a terminal, so the reset cannot be confirmed: use --yes")
     whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, partitions))}"
@@ -126,7 +126,7 @@ def _is_asked_by_a_person() -> bool:
 
 
 _RESTORING = (*STATE, "on_data_loss")
-"""Settings that restoring needs: those `serve` runs under."""
+"""Settings that restoring needs: the settings of `serve`."""
 
 _partition_option = click.option(
     "--partition",
@@ -187,7 +187,7 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
 
 
 def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
-    """Return what is known of a snapshot, and why it cannot be used if it cannot."""
+    """Describe a snapshot, with the reason why it cannot be used if it is invalid."""
     invalid = None
     try:
         stored.read()
@@ -271,13 +271,13 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 
 
 def _settings_in(log: CheckpointLog) -> dict[str, Any]:
-    """Return the settings that the newest valid snapshot names, by dotted name."""
+    """Return the settings of the newest valid snapshot, by dotted name."""
     _, snapshot = newest_valid(log)
     return {} if snapshot is None else named_settings(snapshot.config_fingerprint)
 
 
 def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
-    """Return the settings, with those of records as in the checkpoint where none was given."""
+    """Return the settings, completed with the checkpoint's settings of the records."""
     others = names_that_decide(Decides.MODEL, Decides.TEXT, Decides.FEATURES)
     of_records = {name: value for name, value in _settings_in(log).items() if name not in others}
     return in_place_of_defaults(

@@ -30,12 +30,12 @@ from service.settings.load import ENVIRONMENT_PREFIX, Loaded, Settings
 
 _N_EVENTS: Final = 1250
 _SLOW_RATE: Final = "20"
-"""Events per second once the data set is through: slow enough to read along."""
+"""Events per second after the data set has been sent: slow enough to read along."""
 _ENDING_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 _DATA_FILE: Final = "phishing.csv.gz"
 _NO_EVENT: Final = b'{"id": "poisoned", "features": {"length": "twelve", \n'
-"""A record that was cut off on its way."""
+"""A record that was cut off in transit."""
 _OWN_SETTINGS: Final = {
     "CLASSES": "legitimate,phishing",
     "COMMIT_INTERVAL_SECONDS": "0.05",
@@ -82,7 +82,7 @@ def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:
 
 
 class _Demo:
-    """One run, whose processes end with the stack."""
+    """One run; its processes end with the exit stack."""
 
     def __init__(self, folder: Path, given: Settings, processes: ExitStack, request: StopRequest) -> None:
         address = _free_address(given.http or "127.0.0.1:0")
@@ -153,7 +153,7 @@ class _Demo:
                 break
 
     def _start(self, *arguments: str, stdout: int | None = None) -> subprocess.Popen[bytes]:
-        """Start a command; should it fail, the demo ends."""
+        """Start a command; if it fails, the demo ends."""
         echo_line(f"$ perceptron {' '.join(arguments)}")
         log = (self._folder / f"{arguments[0]}.log").open("ab")
         process = subprocess.Popen(  # noqa: S603
@@ -179,7 +179,7 @@ class _Demo:
             echo(line)
 
     def _await(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        """End the demo if a process ends with an error: its last words say why."""
+        """End the demo if a process ends with an error, and show the end of its log."""
         if process.wait() > 0 and not self._is_over.is_set():
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
             self._failed = " | ".join(last)
@@ -201,7 +201,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(folder: Path, given: Settings, address: str) -> dict[str, Any]:
-    """Return where the commands run: with the settings for HTTP, and no others of this process."""
+    """Return folder and environment of the commands, with only the HTTP settings of this process."""
     own = {
         **_OWN_SETTINGS,
         "BROKER": f"sqlite:///{folder / 'stream.db'}",
@@ -215,7 +215,7 @@ def _environment(folder: Path, given: Settings, address: str) -> dict[str, Any]:
 
 
 def _free_address(address: str) -> str:
-    """Return the address with a port that no one listens on: its own, if that is free."""
+    """Return the address with a free port: its own port, if that is free."""
     host, _, port = address.rpartition(":")
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET

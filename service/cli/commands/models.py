@@ -1,4 +1,4 @@
-"""`perceptron inspect` and `export`: what a model file has; `schema`: a message; `config`: the settings."""
+"""`perceptron inspect` and `export` read model files; `schema` shows messages, `config` the settings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptro
         described["bias"] = _plain(model.bias)
     if (known := learner_of(model).weights()) is not None:
         described |= {"norm": math.hypot(*known[0].values()), "weights": _plain(model.weights)}
-    # What decides where there is no one weight vector: examples (kernel) or weight vectors (voted).
+    # Models without a single weight vector decide by examples (kernel) or several weight vectors (voted).
     return described | {name: len(getattr(model, name)) for name in _PARTS if hasattr(model, name)}
 
 
@@ -134,7 +134,7 @@ def show(loaded: Loaded, output: str) -> None:
 
 
 def _masked(name: str, value: object) -> object:
-    """Make a value printable; a password becomes stars, always the same number."""
+    """Make a value printable; a password becomes a fixed number of stars."""
     if name in DECLARED and (shown := DECLARED[name].shown):
         return shown(value)
     if isinstance(value, SecretStr):

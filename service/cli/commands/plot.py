@@ -148,7 +148,7 @@ def _two_features(examples: Iterable[Example], name: str) -> tuple[Any, Any]:
 
 
 def _import_charts(output: Path) -> Any:  # noqa: ANN401 - a module
-    """Import the drawing, or say what is missing: before any work is done."""
+    """Import the charts, or report what is missing, before any work is done."""
     try:
         from service.lab import charts  # noqa: PLC0415 - Matplotlib is an extra
     except ModuleNotFoundError as error:
@@ -163,7 +163,7 @@ def _import_charts(output: Path) -> Any:  # noqa: ANN401 - a module
 
 
 def _write_picture(charts: Any, figure: Any, output: Path) -> None:  # noqa: ANN401 - a module, its figure
-    """Write a figure, or say why it cannot be."""
+    """Write a figure, or report why it cannot be written."""
     try:
         charts.save(figure, output)
     except OSError as error:

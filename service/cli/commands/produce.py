@@ -67,13 +67,13 @@ class Sender:
         self._delay_seconds = delay_seconds
         self._batch: list[Output] = []
         self._labels: list[Output] = []
-        """Those of events in the batch."""
+        """Labels of events in the batch."""
         self._late: deque[tuple[float, Output]] = deque()
-        """Labels of events that were sent, and when they are due."""
+        """Labels of events that were sent, with the times when they are due."""
         self._began = time.monotonic()
         self.topic = topic
         self.sent = 0
-        """Records written so far, late labels not among them."""
+        """Number of records written so far, without late labels."""
         self._labels_sent = 0
 
     @property
@@ -87,7 +87,7 @@ class Sender:
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s"
 
     def add(self, key: bytes | None, message: bytes, time_ms: int | None = None) -> None:
-        """Add a record, which is written when the batch is full, with its time or that of writing."""
+        """Add a record to the batch, with its time or, if None, the time of writing."""
         if self._labels_topic:
             message, label = split_label(message)
             if label is not None:
@@ -127,7 +127,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class _Options:
-    """What the command line says of the sending."""
+    """The options of `produce`."""
 
     topic: str | None
     validate: bool
@@ -198,7 +198,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
             topics: tuple[str, ...] = (topic, labels_topic or topic)
             create = settings.create_topics != "none"
             if create and topic in input_topics(settings):
-                topics += input_topics(settings)  # the service reads all of them, and creates none
+                topics += input_topics(settings)  # the service reads all of them, but creates none
             transport.ensure_topics(dict.fromkeys(topics, settings.partitions), create=create)
             batch, delay_seconds = settings.written_at_once, options.label_delay or 0.0
             run.send_all(first, Sender(transport, topic, batch, options.rate, labels_topic, delay_seconds))
@@ -206,7 +206,7 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
 
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """End in order and with exit code 0 on a signal: a command without an end has no other."""
+    """End cleanly with exit code 0 on SIGTERM, the only end of an endless command."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         yield
@@ -215,7 +215,7 @@ def _ending_on_sigterm() -> Iterator[None]:
 
 
 def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
-    """Refuse topics that the service writes, and what cannot be changed in the records on their way."""
+    """Refuse topics that the service writes, and options that need a change of unchangeable records."""
     if topic in output_topics(settings):
         raise click.UsageError(
             f"{topic!r} is an output topic of the service: choose the events or labels topic"
@@ -234,7 +234,7 @@ def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic
 
 
 class _Run:
-    """One run over a file, or over many rounds of it."""
+    """A run over a file, once or in many rounds."""
 
     def __init__(self, inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
         self._options = options
@@ -247,7 +247,7 @@ class _Run:
         self._place = _place_of_name(self._id_place) if options.loop else ()
 
     def send_all(self, first: Source, sender: Sender) -> None:
-        """Send all messages, or those before the first bad one; say how many, and how to continue."""
+        """Send all messages, or all before the first bad one; report the number, and how to continue."""
         began, is_loop = int(time.time()), self._options.loop
         try:
             n_sent = self._send(first, sender, f"@{began}-1", self._options.skip)
@@ -268,11 +268,11 @@ class _Run:
             report("produced", "green", sender.summary())
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
-        """Send the messages of one round after those that are skipped; return how many there are."""
+        """Send the messages of one round after the skipped ones; return their number."""
         number = 0
         source.before_wait(sender.flush)
         for number, message in enumerate(source, start=1):
-            if isinstance(message, CutLine):  # half a message is worth nothing to anybody
+            if isinstance(message, CutLine):  # half a message is useless
                 raise InputFileError(
                     f"{source.place}: the line is longer than {len(message) - 1} bytes",
                     hint="nothing after it was sent; raise max_message_bytes",
@@ -290,7 +290,7 @@ class _Run:
         return number
 
     def _key(self, message: bytes, source: Source) -> bytes | None:
-        """Check a message and return its key. Raises `InputFileError` if it is refused."""
+        """Check a message and return its key. Raises `InputFileError` if the message is invalid."""
         name: object = None
         try:
             if self._decoder is not None:
@@ -306,7 +306,7 @@ class _Run:
         return _encoded(field_of(message, self._id_place) if name is None else name)
 
     def _time(self, message: bytes, source: Source) -> int | None:
-        """Return the time that a record gets; None: that of writing. Raises `InputFileError`."""
+        """Return the time of a record, None for the time of writing. Raises `InputFileError`."""
         if self._timestamp is None:
             return None
         try:
@@ -319,7 +319,7 @@ class _Run:
 
 
 def _place_of_name(place: str) -> Sequence[str]:
-    """Return where a message has what names its event; nothing if that is its offset."""
+    """Return the path of the event's id in a message; empty if the id is the offset."""
     if place == OFFSET:
         return ()
     if (keys := parse_path(place).keys) is None:
@@ -329,14 +329,14 @@ def _place_of_name(place: str) -> Sequence[str]:
 
 
 def _encoded(name: object) -> bytes | None:
-    """Write a key; of what is not a Unicode text, a lone surrogate, in bytes that are not UTF-8."""
+    """Encode a key; lone surrogates become bytes that are not UTF-8."""
     if name is None:
         return None
     return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
 
 
 def _id_place(settings: Settings, topic: str) -> str:
-    """Return where messages have their ids, which their keys are made of."""
+    """Return the path of the ids in messages, from which keys are made."""
     table = settings.labels if topic == settings.labels_topic else settings.events
     if table.id.startswith((KEY, HEADER)):
         raise click.UsageError(

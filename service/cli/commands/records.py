@@ -75,7 +75,7 @@ def _beginning(value: str) -> str:
 def _records(
     transport: Transport, topic: str, positions: dict[int, int], *, follow: bool
 ) -> Iterator[Record]:
-    """Yield the records from `positions` on; with `follow`, also those to come."""
+    """Yield the records from `positions` on; with `follow`, also new records."""
     while True:
         ends = {partition: transport.bounds(topic, partition)[1] for partition in positions}
         behind = [partition for partition, end in ends.items() if end > positions[partition]]
@@ -97,7 +97,7 @@ def record_line(record: Record) -> str:
 
 
 def _value_field(value: bytes | None) -> str:
-    """Copy JSON as it is, so that no number changes on the way; anything else becomes a string."""
+    """Copy JSON unchanged, so that no number changes; other values become a string."""
     try:
         text = (value or b"").decode()
         json.loads(text, parse_constant=_refuse)
@@ -116,7 +116,7 @@ def _header(value: bytes) -> object:
 
 
 def _fields(fields: Mapping[str, object]) -> str:
-    """Write fields as they stand in an object, without its braces."""
+    """Write fields as in an object, without its braces."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
 

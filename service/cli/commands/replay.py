@@ -62,14 +62,14 @@ from service.settings.mapping import EventSettings
 from service.stream.protocol import Output, Record
 
 BATCH_RECORDS: Final = 256
-"""Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
+"""Messages processed at a time; messages from a slow pipe are processed as they come."""
 
 Process = Callable[[Sequence[Record], int | None], Iterable[tuple[int, Output]]]
-"""Processes a batch at a time; returns the dead letters, each with the position of its record."""
+"""Processes a batch; returns the dead letters, each with the position of its record."""
 
 
 def process_in_batches(files: InputFiles, process: Process) -> None:
-    """Process every record of files. If they have times, these are bounded by the clock, as `serve` does it.
+    """Process every record of files. Event times are bounded by the clock, as in `serve`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[
 
 
 def _thresholds(run: Contender, goals: Sequence[tuple[str, float]]) -> dict[str, Any]:
-    """Return for each goal the threshold that reaches it; the goal alone where none does."""
+    """Return the threshold that reaches each goal, or only the goal if none does."""
     curve, rows = run.evaluation.curve(), []
     for name, ratio in goals:
         row: dict[str, Any] = {"goal": f"{name}={ratio:g}"}
@@ -140,7 +140,7 @@ def _thresholds(run: Contender, goals: Sequence[tuple[str, float]]) -> dict[str,
 
 
 def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
-    """Lay out the thresholds; nothing where none was asked for."""
+    """Lay out the thresholds; empty if there are none."""
     rows = [
         (
             each["goal"],
@@ -173,7 +173,7 @@ def mistakes_as_json(mistakes: Sequence[ExplainedMistake], classes: Sequence[str
 
 
 def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
-    """Lay out the most confident mistakes, each with its largest terms; nothing where none was asked for."""
+    """Lay out the most confident mistakes, each with its largest terms; empty if there are none."""
     if "errors" not in summary:
         return []
     lines = [
@@ -194,12 +194,12 @@ def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
 
 _MOST_NAMED: Final = 3
 _ALONE: Final = ("waiting", "orphan", "late")
-"""What becomes of labels without an event."""
+"""Outcomes of labels without an event."""
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is wanted besides the summary."""
+    """The outputs that are wanted in addition to the summary."""
 
     output: str
     save: Path | None
@@ -327,7 +327,7 @@ def _text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) 
 
 
 def _refuse_nothing_used(counters: Counters, events: EventSettings, name: str) -> None:
-    """Refuse a file of which no record was an event that could be used; of others, give the hint alone."""
+    """Refuse a file without any usable event; otherwise only warn of unusable records."""
     totals, hint = counters.totals(), refusal_hint(counters.rejected, events)
     if not totals.events and (totals.rejected or totals.skipped):
         raise InputFileError(f"{name}: {nothing_used(totals.rejected, totals.skipped)}", hint=hint)
@@ -336,7 +336,7 @@ def _refuse_nothing_used(counters: Counters, events: EventSettings, name: str) -
 
 
 def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
-    """Count the labels of a file of labels by what became of them.
+    """Count the labels of a file of labels by outcome.
 
     Raises `InputFileError` if none is of an event.
     """
