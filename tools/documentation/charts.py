@@ -71,15 +71,11 @@ def _scatter(axes: Axes, curve: Curve, colour: str, marker: str, area: float) ->
     axes.scatter(x, y, color=colour, marker=marker, s=area, linewidths=0, label=curve.name)
 
 
-def _draw_classes(axes: Axes, positive: Curve, negative: Curve) -> None:
-    _scatter(axes, positive, COLOURS[0], "^", 28)
-    _scatter(axes, negative, COLOURS[4], "o", 28)
-
-
 def draw_geometry(axes: Axes, curves: Sequence[Curve]) -> None:
     """Draw examples, the weight vectors and, at a right angle to each, its boundary."""
     positive, negative, weights = curves
-    _draw_classes(axes, positive, negative)
+    _scatter(axes, positive, COLOURS[0], "^", 28)
+    _scatter(axes, negative, COLOURS[4], "o", 28)
     for number, (w1, w2) in enumerate(weights.points, start=1):
         width, style = (1.8, "-") if number == len(weights.points) else (0.9, "--")
         axes.axline((0, 0), (w2, -w1), color=COLOURS[6], linewidth=width, linestyle=style)
@@ -89,25 +85,12 @@ def draw_geometry(axes: Axes, curves: Sequence[Curve]) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="lower right")
 
 
-def draw_rings(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw examples, and below them the part of the plane that is predicted True."""
-    positive, negative, predicted = curves
-    _scatter(axes, predicted, "#d6e6f2", "s", 22)
-    _draw_classes(axes, positive, negative)
-    axes.set(xlim=(-2.05, 2.05), ylim=(-2.05, 2.05), aspect="equal")
-    axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
-
-
-_BELOW = {"ARF30"}
-"""Names that stand below their points: alongside them they would cover others."""
-
-
 def draw_named_points(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw a point for each curve, with its name alongside it; the first one stands out."""
+    """Draw a point for each curve, with its name alongside it, or below it; the first one stands out."""
     for number, (name, points) in enumerate(curves):
         colour, area = (COLOURS[1], 60) if number == 0 else (COLOURS[0], 30)
         _scatter(axes, Curve(name, points), colour, "o", area)
-        place = (6, -9 if name in _BELOW else 4)
+        place = (6, -9 if name == "ARF30" else 4)  # it would cover others
         axes.annotate(name, points[0], textcoords="offset points", xytext=place, fontsize=8.5, color=colour)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.15)

@@ -19,7 +19,6 @@ from perceptron_core import (
     SCW,
     AutoClassifier,
     AveragedPerceptron,
-    KernelPerceptron,
     MarginPerceptron,
     PassiveAggressive,
     Perceptron,
@@ -28,7 +27,7 @@ from perceptron_core import (
 )
 from perceptron_core.linear.binary import Features
 from tools.documentation.anchors import anchors
-from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
+from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "plots"
 
@@ -133,32 +132,12 @@ def auto() -> Chart:
     return Chart("events", "error so far", curves, ratios=True)
 
 
-def kernel() -> Chart:
-    """Return two rings, and where the score of an RBF kernel perceptron is above 0."""
-    rng = random.Random(2)  # noqa: S311  made-up examples
-    rings: dict[bool, Points] = {True: [], False: []}
-    for number in range(200):
-        inner = number % 2 == 0
-        angle, length = rng.uniform(0, 2 * math.pi), rng.gauss(0.6 if inner else 1.4, 0.15)
-        rings[inner].append((length * math.cos(angle), length * math.sin(angle)))
-    model = KernelPerceptron(kernel="rbf", gamma=2.0)
-    for _ in range(3):
-        for pair in zip(rings[True], rings[False], strict=True):
-            for (a, b), truth in zip(pair, (True, False), strict=True):
-                model.learn_one({"a": a, "b": b}, truth)
-    grid = [-2 + 4 * step / 40 for step in range(41)]
-    positive = [(a, b) for b in grid for a in grid if model.predict_one({"a": a, "b": b})]
-    curves = [Curve("True", rings[True]), Curve("False", rings[False]), Curve("predicted True", positive)]
-    return Chart("a", "b", curves, draw=draw_rings)
-
-
 CHARTS: Final[dict[str, Callable[[], Chart]]] = {
     "anchors": anchors,
     "auto": auto,
     "bound": bound,
     "drift": drift,
     "geometry": geometry,
-    "kernel": kernel,
     "overview": overview,
     "steps": steps,
 }

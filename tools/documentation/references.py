@@ -54,19 +54,17 @@ def references() -> dict[str, str]:
     return {path: _GENERATED + text for path, text in found.items()}
 
 
-def command_tree() -> Iterator[tuple[str, click.Command]]:
+def command_tree(
+    name: str = "perceptron", command: click.Command = cli
+) -> Iterator[tuple[str, click.Command]]:
     """Yield each command under its full name, `perceptron` itself first."""
-    yield from _commands_of("perceptron", cli)
-
-
-def _commands_of(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=name)
         for inner in command.list_commands(context):
             found = command.get_command(context, inner)
             assert found is not None
-            yield from _commands_of(f"{name} {inner}", found)
+            yield from command_tree(f"{name} {inner}", found)
 
 
 def commands() -> str:
@@ -203,7 +201,7 @@ def exported_families() -> list[Metric]:
         drift = {"reaction": "record"}
         processor = make_processor(Settings(model=model, decisions=[act], costs=costs, drift=drift))
         processor.observe = shown.watch(partition, processor.learner)
-        processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
+        processor.process_batch([Record("events", 0, n, 0, None, value) for n, value in enumerate(_stream())])
         shown.publish(partition, shown.state_of(partition, processor))
     window = {"by": "features.card", "over": "1h", "of": {"@event": "count"}}
     windowed = make_processor(Settings(events={"windows": [window]}))
@@ -220,10 +218,6 @@ def _stream() -> Iterator[bytes]:
         event = {"id": str(number), "features": {"x": number % 2 - 0.5}, "label": bool(number % 2)}
         yield json.dumps(event).encode()
     yield from (b'{"id": "late", "text": "win"}', b'{"id": "late", "label": true}', b"not json")
-
-
-def _record(offset: int, value: bytes) -> Record:
-    return Record("events", 0, offset, 0, None, value)
 
 
 def learners() -> str:
