@@ -19,13 +19,13 @@ _MOST_BITS: Final = 26
 MOST_COLUMNS: Final = 256
 _TWO_CLASSES: Final = 2
 _SMALLEST: Final = 1e-100
-"""Of a probability of one class of several, so that some are left."""
+"""Smallest probability of one of several classes, so that a sum above 0 remains."""
 
 
 class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     r"""A mixture of many linear learners over features that it makes itself; no parameter needs to be set.
 
-    It takes events as they are: numbers, booleans, categories and texts, any mixture of them, of two classes
+    It takes raw events: numbers, booleans, categories and texts, in any combination, of two classes
     or several. Numbers that most events have are standardised as they come and shown in six forms: as they
     are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
     features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
@@ -150,7 +150,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         return True
 
     def score_one(self, x: Any) -> float:
-        """Return the log-odds of the class predicted; of two classes signed, always those of the second.
+        """Return the log-odds of the predicted class; with two classes, always those of the second.
 
         0 before any class is known. Raises `FeatureError` as `predict_one` does.
         """
@@ -211,7 +211,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As their names say; the state is untouched.
+            As the names say; the model stays unchanged.
         ValueError
             If `w` is negative, not finite, or above 1e25, or `prediction_context` is not one.
 
@@ -219,7 +219,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         self.learn(x, self.check_label(y), example_weight(w), prediction_context)
 
     def check_label(self, label: Any) -> Label:
-        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
+        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
         return checked_label(label, self.numbers, self.classes)
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
@@ -235,6 +235,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise ValueError for what is not a whole number in these bounds."""
+    """Raise ValueError if a value is not a whole number within these bounds."""
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")

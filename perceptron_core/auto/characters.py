@@ -25,17 +25,17 @@ MOST_BITS: Final = 16
 """Collisions cost next to nothing down to so many, and a table for two classes stays in the cache."""
 _NGRAMS: Final = (1, 4)
 _MOST_CHARACTERS: Final = 300
-"""Of a text."""
+"""Characters of a text that are read."""
 _FIRST_CAPACITY: Final = 1 << 10
 _SMOOTHING: Final = 0.05
 """Added to each count."""
 _FULL_GRAMS: Final = 30.0
-"""As many grams as count in full; more of them count together as so many, since they overlap."""
+"""Number of grams that count in full; more grams count as this many in sum, since they overlap."""
 _LARGEST: Final = 1e200
-"""Product of counts of which the logarithm is taken, as of one below `_SMALLEST`."""
+"""Product of counts above which its logarithm is taken, as below `_SMALLEST`."""
 _SMALLEST: Final = 1.0 / _LARGEST
 _COUNT: Final = restored.between(0.0, 1e60)
-"""What is read. Weights are 1e25 at most, so no count reaches it."""
+"""Counts that may be loaded. Weights are at most 1e25, so no count reaches the limit."""
 
 
 class Characters:
@@ -54,7 +54,7 @@ class Characters:
     bits
         Hashed grams count modulo 2**bits.
     shortest
-        Characters that a text needs as long as nothing is learned: events of short strings are none of text.
+        Characters that the first text needs: events with only short strings have no texts.
 
     Attributes
     ----------
@@ -77,17 +77,17 @@ class Characters:
         """Counts of a gram in `_counts`, each of a class."""
         self._counts = doubles(0)
         self._events = doubles(0)
-        """By class, and so are the next."""
+        """Events by class; the next arrays are by class, too."""
         self._totals = doubles(0)
         self._products = doubles(0)
         self._scores = doubles(0)
         self._marks = bytearray((1 << bits) // 8 + 1)
         """A bit for each gram: whether it is known. They stay in the nearest cache."""
         self._grams = integers(_FIRST_CAPACITY)
-        """Of the event shown."""
+        """Grams of the shown event."""
         self._n = 0
         self._known_rows = integers(_FIRST_CAPACITY)
-        """Where the counts begin of those that are known."""
+        """Start of the counts of each known gram."""
         self._n_known_rows = 0
         self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
         self._hasher_of_ascii = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, prefix="")
@@ -211,7 +211,7 @@ class Characters:
         self._totals[number] += w * self._n
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         n, stride, known = self.n_classes, self._stride, 0
         grams, counts = integers(self._n_known), doubles(self._n_known * n)
         for gram in range(1 << self.bits if self._n_known else 0):
@@ -262,6 +262,6 @@ class CharacterVote(ClassVote):
 
 
 def _with(new: array[Any], old: array[Any]) -> array[Any]:
-    """Return new room that begins with what the old one has."""
+    """Copy the old array to the start of the new one; return the new one."""
     memoryview(new)[: len(old)] = memoryview(old)
     return new

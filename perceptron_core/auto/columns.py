@@ -16,21 +16,21 @@ from perceptron_core.weights.buffers import doubles
 
 _CANDIDATES: Final = 1024
 _FEWEST_SEEN: Final = 16
-"""Events that a late feature must have been in to become a column."""
+"""Events with a late feature before it may become a column."""
 _WIDEST: Final = 32.0
-"""Standard deviations from the mean that a value counts for at most."""
+"""Standard deviations from the mean at which a value is cut."""
 _NEAR: Final = 5.0
-"""The same in mean and variance, of a column that does not mostly repeat one value."""
+"""Standard deviations at which a value is cut for mean and variance, in columns without a dominant value."""
 _RUN: Final = 3
-"""Values as far one after another, after which the next counts in full: the scale has changed."""
+"""Consecutive values beyond `_NEAR` after which the next is not cut: the scale has changed."""
 _EARLY: Final = 16
-"""Values of a column that are kept until all have come; then those far from the others become the median."""
+"""First values of a column, which are kept; when all have come, outliers among them become the median."""
 _FAR: Final = 32.0
-"""Interquartile ranges from the median of these."""
+"""Interquartile ranges from the median beyond which one of the first values is an outlier."""
 _TRIAL: Final = 4
-"""Events after which a column that most events lack is given up."""
+"""Events after which a column that most events lack is dropped."""
 _COUNT: Final = restored.between(1.0, 2.0**53)
-"""Of what is read: the events that had a column, the mean of its values, their squared deviations."""
+"""Bounds of loaded state: events with a column, the mean of its values, their squared deviations."""
 _MEAN: Final = restored.between(-2.0 * MAX_MAGNITUDE, 2.0 * MAX_MAGNITUDE)
 _VALUE: Final = restored.between(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 _REPEATED: Final = restored.between(0.0, 2.0**53)
@@ -81,7 +81,7 @@ class Columns:
         self._n_early, self._n_far = bytearray(limit), bytearray(limit)
         """Values kept of each column; those that were far, one after another, at most `_RUN`."""
         self._last, self._n_repeated = doubles(limit), doubles(limit)
-        """The last value of each column, and how many were as the one before."""
+        """The last value of each column, and the number of values that repeated the one before."""
         self.present = bytearray(limit)
 
     def clear(self) -> None:
@@ -263,7 +263,7 @@ class Columns:
         self.version += 1
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         n = self.n
         return {
             "n_events": self.n_events,
@@ -318,7 +318,7 @@ class Columns:
 
 
 def _name(value: Any) -> str:
-    """Return a feature's name. Raises ValueError if it is none."""
+    """Return a feature's name. Raises ValueError if it is not a name."""
     if type(value) is not str:
         raise ValueError(f"a feature is named {value!r:.100}")
     return value

@@ -20,7 +20,7 @@ from perceptron_core.weights.example import Example
 _MOST_PAIRS: Final = 120
 _SQRT2: Final = sqrt(2.0)
 _CLIP: Final = 4.0
-"""Of z in Fourier features."""
+"""Limit of |z| in Fourier features."""
 
 
 class FourierMap:
@@ -43,7 +43,7 @@ class FourierMap:
         self._scale = 1.0
         self._frequencies = doubles(limit * N_FOURIER)
         self._drawn: dict[int, str] = {}
-        """By number of a column: the name that its frequencies were drawn for."""
+        """Name for which a column's frequencies were drawn, by number of the column."""
         self._phases = doubles(N_FOURIER)
         if limit:
             chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
@@ -114,7 +114,7 @@ class DenseMaps:
         self.pairs: list[tuple[int, int]] = []
         """Pairs of columns in use."""
         self.blocks: dict[tuple[int, int], int] = {}
-        """By pair: which block of slots it has, for good."""
+        """Block of slots of each pair; it never changes."""
         self._pair_columns = integers(2 * _MOST_PAIRS)
         self._bases = integers(_MOST_PAIRS)
         self._n_pairs = 0
@@ -182,7 +182,7 @@ class DenseMaps:
         self.wide.show(columns)
 
     def show_nothing(self) -> None:
-        """Make the examples those of an event without numbers."""
+        """Show an event without numbers."""
         self.linear.n = self.squashed.n = self.binned.n = self.paired.n = 0
         self.fourier.x.n = self.wide.x.n = 0
 

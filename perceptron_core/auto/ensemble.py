@@ -64,7 +64,7 @@ class Learners:
         self._blocks: list[Any] = [_NOTHING] * n_maps
         """The cells of the tables of each map, row by row."""
         self._left = bytearray(n_maps)
-        """Maps whose learners see events together with those of other classes."""
+        """Whether the learners of a map see the events of all classes, by map."""
         self._edges: list[list[Column]] = [[] for _ in range(n_maps)]
         """Columns of each map that are in different cache lines."""
 
@@ -76,7 +76,7 @@ class Learners:
         self._room[map_number] = 0  # the new table is short
 
     def forget(self, map_number: int, first: int, step: int) -> None:
-        """Forget what the learners of a map know of each slot from `first` on, in steps."""
+        """Reset the learners of a map for every `step`-th slot from `first` on."""
         for k in range(self.n):
             if self.maps[k] == map_number:
                 self._reset(self.rules[k], first, step)
@@ -119,12 +119,12 @@ class Learners:
             table.widen(n_slots)
 
     def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
-        """Move columns, of which so many slots are used, to a new block: from the old one, or one by one."""
+        """Move columns with `n_used` used slots to a new block: from the old block, or one by one."""
         width, capacity, first = len(columns), 1, 0
         while capacity < max(n_used, n_slots):
             capacity *= 2
         if 8 * width * capacity >= LENT_FROM_BYTES:
-            capacity *= 8  # what is lent costs nothing until it is used
+            capacity *= 8  # lent memory costs nothing until it is used
             # Rows of all classes in one set of the cache would be more than it holds.
             first = _IN_A_LINE * (self.number * 97 % 1024)
         before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
@@ -190,7 +190,7 @@ class Ensemble(Learners):
         self.add(rule, map_number)
 
     def score(self, examples: list[Example], speaks: bytearray, lead: Lead) -> None:
-        """Compute `answers` for an event; learners of a map that says nothing of it count as undecided.
+        """Compute `answers` for an event; learners of a map without features of it count as undecided.
 
         Mixers that are not in use answer as the first one does.
         """
@@ -254,12 +254,12 @@ class Ensemble(Learners):
         return N_RATES if self.n_blind < len(self.mixers) else 0
 
     def write_history(self, context: array[float], start: int) -> None:
-        """Write down, from `start`, what the mixers that use the last labels know of these."""
+        """Write the inputs that the last labels give the mixers, from `start` on."""
         for k in range(N_RATES):
             context[start + k] = self.all_inputs[k]
 
     def read_history(self, context: memoryview[float], start: int) -> None:
-        """Take what `write_history` wrote."""
+        """Read the inputs that `write_history` wrote."""
         for k in range(N_RATES):
             self.all_inputs[k] = context[start + k]
 
@@ -284,7 +284,7 @@ class Ensemble(Learners):
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
     def is_silent(self, candidate: int, speaks: bytearray) -> bool:
-        """Return whether a candidate is a learner of a map that says nothing of the event shown."""
+        """Return whether a candidate is a learner of a map without features of the shown event."""
         mixers = len(self.mixers)
         return (
             candidate >= mixers and self.n > 0 and not speaks[self.maps[self.favourites[candidate - mixers]]]
@@ -308,7 +308,7 @@ class Ensemble(Learners):
         return found
 
     def part_of_history(self, candidate: int) -> dict[str, float]:
-        """Return what the last labels add to a candidate's answer, by name."""
+        """Return the contributions of the last labels to a candidate's answer, by name."""
         if not self.n_blind <= candidate < len(self.mixers):
             return {}
         weights = self.mixers[candidate].weights[:N_RATES]
@@ -324,7 +324,7 @@ class Ensemble(Learners):
         return self.maps[number]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
-        """Return what was learned as plain values; `sizes` are the slots of each map."""
+        """Return the learned state as plain values; `sizes` are the slots of each map."""
         rules = []
         for k, rule in enumerate(self.rules):
             learned = {name: getattr(rule, name) for name in _scalars_of(rule)}
@@ -359,9 +359,9 @@ class ExpertMistakes:
     def __init__(self) -> None:
         self.all = doubles(MOST_EXPERTS)
         self.recent = doubles(MOST_EXPERTS)
-        """The same, discounted."""
+        """Mistakes of each learner, discounted."""
         self.labels = doubles(MOST_EXPERTS)
-        """The labels that each learner was evaluated by, discounted alike."""
+        """Labels on which each learner was evaluated, discounted in the same way."""
 
     def count(self, ensembles: list[Ensemble], speaks: bytearray, number: int, discount: float) -> None:
         """Evaluate the learners, as they answered when an event was predicted, by its class."""
@@ -384,7 +384,7 @@ class ExpertMistakes:
         return int(self.all[number]), self.recent[number], self.labels[number]
 
     def get_state(self, n: int) -> list[list[float]]:
-        """Return what is counted of n learners."""
+        """Return the counts of n learners."""
         return [each[:n].tolist() for each in self._counts()]
 
     def set_state(self, state: Sequence[Any], n: int) -> None:
@@ -398,7 +398,7 @@ class ExpertMistakes:
 
 
 def _scalars_of(rule: Any) -> restored.State:
-    """Return what a learner learns besides the columns of its table, and its bias in any case."""
+    """Return the state of a learner without the columns of its table, but with its bias."""
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}

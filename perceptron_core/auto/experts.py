@@ -31,7 +31,7 @@ from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
 from perceptron_core.trees.neighbors import NeighborVote
 
 _BITS: Final = 8
-"""Of the tables at first; they grow with the slots of their maps."""
+"""Initial size of the tables in bits; they grow with the slots of their maps."""
 
 _MAP_NAMES: Final = {
     WORDS: "words",

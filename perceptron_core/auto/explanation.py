@@ -21,26 +21,26 @@ from perceptron_core.weights.example import Example
 
 RANDOM_FEATURES: Final = "random features of the numbers"
 TREES: Final = "trees"
-"""What the roots of trees add to every event alike."""
+"""Name of the contribution of the trees' roots, which is equal for all events."""
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
-"""Hashed features of an event that are told one by one; more are told together."""
+"""Hashed features of an event that are shown one by one; further features are merged."""
 MOST_NAMED: Final = 10 * MOST_ENTRIES
 """N-grams of an event that are named at most, so that the time is bounded."""
 _MOST_CHARACTERS: Final = 32 * MOST_ENTRIES
-"""Of a text, whose words are named."""
+"""Characters of a text whose words are named."""
 OTHER_CLASSES: Final = "the other classes"
-"""Of several classes: what their probabilities take from that of one."""
+"""With several classes, name of the contribution of the other classes' probabilities."""
 
 
 class Addend(NamedTuple):
-    """What one feature added."""
+    """The contribution of one feature."""
 
     name: str
     value: float | None
-    """The number itself; of a word, its value in the map; None where the term has no one value."""
+    """The number itself; for a word, its value in the map; None if the term has no single value."""
     contribution: float
 
 
@@ -126,7 +126,7 @@ def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -
 
 
 def names_of_entries(named: Mapping[int, str], indices: Sequence[int]) -> list[str]:
-    """Return the names of hashed features, of those told one by one and of the rest."""
+    """Return the names of hashed features: those shown one by one, and the merged rest."""
     rest = [REST_OF_TEXT] if len(indices) > MOST_ENTRIES else []
     return [*(named.get(index, REST_OF_TEXT) for index in indices[:MOST_ENTRIES]), *rest]
 

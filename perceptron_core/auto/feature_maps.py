@@ -53,7 +53,7 @@ from perceptron_core.validation import (
 )
 
 _LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
-"""That is in the last bin, wherever bins are shifted to."""
+"""A place in the last bin, however the bins are shifted."""
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
 
@@ -69,7 +69,7 @@ class FeatureMaps:
     bits
         Hashed features count modulo 2**bits.
     seed
-        Of what is drawn.
+        Seed of the random draws.
     limit
         Most columns of dense numbers.
     plan
@@ -96,7 +96,7 @@ class FeatureMaps:
             *(dense.fourier.x, dense.wide.x, self.trees.x, self.characters.x, self.window.x),
         ]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
-        """Of columns, then of categories."""
+        """Bins and places of columns, then of categories."""
         self.n_classes = 0
         self.speaks = bytearray(N_MAPS)
         """Whether the event shown has features of each map."""
@@ -111,7 +111,7 @@ class FeatureMaps:
         """Slots of each map."""
 
     def show(self, x: Any) -> None:
-        """Make the examples those of an event, but for what `compute` computes; nothing is learned.
+        """Show an event in the examples, except the parts that `compute` computes; nothing is learned.
 
         Raises `FeatureError` unless a value is a boolean, a string, None or a finite number of at
         most 1e100, and for a string with a lone surrogate.
@@ -135,7 +135,7 @@ class FeatureMaps:
         else:
             self.dense.show_nothing()
         self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)
-        for m in range(N_MAPS):  # of an event without features, all maps say what their intercepts say
+        for m in range(N_MAPS):  # without features, the maps answer with their intercepts
             self.speaks[m] = self.is_empty or self.columns.n_present > 0
         if not self.is_empty:
             self.speaks[WORDS] = self.words.x.n > 0
@@ -199,7 +199,7 @@ class FeatureMaps:
         self.sizes[FOREST] = self.trees.n_slots
 
     def learn(self) -> None:
-        """Learn what the event shown says of the features, slots and columns; it stays as it is shown."""
+        """Learn features, slots and columns from the shown event, which stays shown."""
         self.words.allocate()
         self.grams.allocate()
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
@@ -297,7 +297,7 @@ class FeatureMaps:
 
 
 class NamedMaps(FeatureMaps):
-    """The maps, which can say which feature each of their entries is of, and what they learned."""
+    """Feature maps that can name the features of their entries, and save and load their state."""
 
     def names(self, x: Any) -> list[list[str]]:
         """Return the names of the entries of each map for the event shown, which is `x`."""
@@ -336,7 +336,7 @@ class NamedMaps(FeatureMaps):
         ]
 
     def _name_of_bin(self, number: int) -> str:
-        """Return the name of what a bin has; of none, what all events have in common."""
+        """Return the name of the feature of a bin; of an unused bin, the name of the common term."""
         if number < 0:
             return TREES
         limit = self.columns.limit
@@ -344,7 +344,7 @@ class NamedMaps(FeatureMaps):
         return f"{name}"
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         self._arrange()
         found = {
             "words": self.words.get_state(),

@@ -1,4 +1,4 @@
-"""The maps of `AutoClassifier` by number, and what it is made of, by the effort that it may take."""
+"""The maps of `AutoClassifier` by number, and its parts by the allowed effort."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N_CELLS: Final = 8
 N_FOURIER: Final = 200
 """Random Fourier features of a map."""
 MOST_CHARACTERS: Final = 3000
-"""Of a text, whose 4-grams are taken."""
+"""Characters of a text whose 4-grams are used."""
 
 
 class Plan(NamedTuple):
@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     mixers: Sequence[tuple[float, float]]
     """s₀ and λ of each."""
     share_of_loss: float
-    """Of log loss in what the leader has least of, besides its mistakes."""
+    """Share of log loss, besides mistakes, in the criterion that chooses the leader."""
     n_late: int = 0
     """Mixers that are in use where labels come late, after those that always are."""
     n_prompt: int = 0

@@ -95,9 +95,9 @@ def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[floa
 
 
 def lateness(context: memoryview[float], n_labels: int) -> float:
-    """Return how many labels came since what `context_of` wrote; after so many, it is learned now.
+    """Return how many labels came between the prediction of a context and `n_labels`.
 
-    It is infinite where what was known of the last labels then was not written.
+    It is infinite if the context lacks the last labels at the time of the prediction.
     """
     if len(context) == 0 or context[len(context) - 1] == n_labels:
         return 0.0
@@ -106,13 +106,13 @@ def lateness(context: memoryview[float], n_labels: int) -> float:
 
 
 def has_history(context: memoryview[float]) -> bool:
-    """Return whether what was known of the last labels was written."""
+    """Return whether the context has the last labels."""
     n_written, n, n_candidates = int(context[0]), int(context[1]), int(context[2])
     return len(context) > HEADER + n_written * (n + n_candidates) + n_candidates + 1
 
 
 _LARGEST_LOSS: Final = 8.0
-"""Of what the leader's probability of the truth costs."""
+"""Limit of the log loss of the leader's probability."""
 _MOST_CONTEXT_BYTES: Final = 1 << 30
 
 
@@ -193,7 +193,7 @@ class AutoRule:
         return context_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 
     def number_of_class(self, x: Any) -> int:
-        """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
+        """Return the number of the predicted class; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
         return self._decision(GIVEN)
@@ -226,7 +226,7 @@ class AutoRule:
 
     @property
     def candidates(self) -> list[str]:
-        """What may lead: the mixtures, and learners alone."""
+        """Candidates for the lead: the mixtures and the single learners."""
         alone = [self.ensembles[0].names[k] for k in self.ensembles[0].favourites] if self.ensembles else []
         return [*self.plan.mixtures, *alone]
 
@@ -280,7 +280,7 @@ class AutoRule:
     def _decision(self, candidate: int) -> int:
         """Return the number of the class for which a candidate decides, or the answer given; −1: none."""
         best, highest = -1, 0.0
-        if len(self.labels) == SHARING:  # the log-odds of the first are those of the second, negated
+        if len(self.labels) == SHARING:  # the first class has the negated log-odds of the second
             return 1 if self._answer(1, candidate) > 0 else 0
         for number in range(len(self.labels)):
             answer = self._answer(number, candidate)
@@ -289,7 +289,7 @@ class AutoRule:
         return best
 
     def _evaluate(self, number: int) -> None:
-        """Count the mistakes of the candidates on an event of a class, and that of the answer given then."""
+        """Count the mistakes of the candidates on an event of a class, and the mistake of its answer."""
         self.n_mistakes += self._decision(GIVEN) != number
         for k in range(GIVEN, self.lead.n):
             loss = surprise = 0.0
@@ -341,7 +341,7 @@ class AutoRule:
         self.n_updates += 1
 
     def _grow(self, number: int, w: float) -> None:
-        """Let the trees learn; what was learned of nodes that are there no more is forgotten."""
+        """Let the trees learn; forget the weights of removed nodes."""
         self.maps.grow(number, w)
         trees = self.maps.trees
         for tree in range(trees.n_trees):

@@ -27,7 +27,7 @@ class SeveralClasses:
     def __init__(self) -> None:
         self._learners: list[OneVsRest] = []
         self._places = integers(MOST_EXPERTS)
-        """Of each of them, among the learners of an ensemble."""
+        """Position of each of them among the learners of an ensemble."""
         self._maps = integers(MOST_EXPERTS)
         self._room = integers(N_MAPS)
         """Slots of each map that there is room for."""
@@ -113,7 +113,7 @@ class SeveralClasses:
             one.look()
 
     def score(self, ensembles: list[Ensemble], examples: list[Example], speaks: bytearray) -> None:
-        """Compute the scores of an event; those of a map that says nothing of it stay as they are."""
+        """Compute the scores of an event; scores of maps without features of it stay unchanged."""
         for k in range(len(self._learners)):
             if speaks[self._maps[k]]:
                 learner = self._learners[k]

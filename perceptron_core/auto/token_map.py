@@ -41,14 +41,14 @@ class TokenMap:
         self.bits = bits
         self._mask = (1 << bits) - 1
         self._rows = lent_integers(1 << bits)
-        """Of each index the slot and 1 more; 0 if it has none."""
+        """Slot + 1 of each index; 0 if the index has no slot."""
         self._marks = bytearray((1 << bits) // 8 + 1)
         """A bit for each index, set for the first entries of the event shown."""
         self._n_marked = 0
         self._indices = integers(_FIRST_CAPACITY)
-        """Of the event shown."""
+        """Indices of the shown event."""
         self._index_of = integers(_FIRST_CAPACITY)
-        """By slot."""
+        """Index of each slot."""
         self.n_slots = 0
         self.x = Example(_FIRST_CAPACITY)
         self.x.version = 0

@@ -226,7 +226,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
 
 
 _LARGEST: Final = 1e200
-"""Of r divided by the weight of an example."""
+"""Limit of r divided by the weight of an example."""
 
 
 class AROWRule(ConfidenceWeightedRule):
@@ -378,7 +378,7 @@ class MulticlassAROWRule(MulticlassRule):
         self.variance_columns, self.bias_variances = columns, biases
 
     def meet(self, label: Label) -> None:
-        """Start a class with zero weights, of which nothing is known."""
+        """Start a class with zero weights and the initial variances."""
         number = len(self.labels)
         self.bias_variances.grow(number + 1)
         self.bias_variances.cells[number] = 1.0
@@ -386,7 +386,7 @@ class MulticlassAROWRule(MulticlassRule):
         self.start_column(self.variance_columns, Variances())
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, or what was done of it."""
+        """Undo `meet`, even if it was interrupted."""
         self.drop_columns(self.variance_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 
@@ -514,7 +514,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
 
     @property
     def variances(self) -> dict[Label, Vector]:
-        """By feature, by class, where it is no longer 1. Computed when asked for."""
+        """Variances other than 1 by feature, by class; computed at each access."""
         return {
             label: {name: cell for name, cell in self.table.stored(column).items() if cell != 1}
             for label, column in zip(self.labels, self.variance_columns, strict=True)

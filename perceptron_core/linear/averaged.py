@@ -239,7 +239,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         self.start_column(self.late_columns, Column())
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, or what was done of it."""
+        """Undo `meet`, even if it was interrupted."""
         self.drop_columns(self.late_columns, n_known)
         AdditiveMulticlassRule.forget_last(self, label, n_known)
 

@@ -29,7 +29,7 @@ _AHEAD: Final = 96
 
 
 class Batch:
-    """Examples of which one at a time is `x`; each kind of batch adds `show`."""
+    """A batch of examples, of which one at a time is shown in `x`; subclasses add `show`."""
 
     x: Example
 

@@ -16,10 +16,10 @@ from perceptron_core.linear.declarations import OF_LOSS, Term
 from perceptron_core.weights.example import Example
 
 _LARGEST: Final = 1e200
-"""Of 1/q."""
+"""Limit of 1/q."""
 
 _MODERATION: Final = pi / 8
-"""With this factor of the variance, σ is as steep at 0 as the Gaussian integral that it stands for."""
+"""Factor of the variance with which σ is as steep at 0 as the Gaussian integral that it replaces."""
 
 
 class BayesianLogisticRule(ConfidenceWeightedRule):
@@ -142,7 +142,7 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
         """v of `_scored`."""
 
     def _terms(self, x: Features) -> Iterator[Term]:
-        """Yield what the score is the sum of: each weight is moderated as the score is."""
+        """Yield the terms of the score: each weight is moderated like the score."""
         factor = self.moderation_of(x)
         for name, value, weight in super()._terms(x):
             yield name, value, factor * weight

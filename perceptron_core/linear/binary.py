@@ -33,15 +33,15 @@ class BinaryClassifier(base.MiniBatchClassifier):
     """
 
     STATE: ClassVar[restored.State] = restored.COUNTS
-    """What `to_bytes` writes with the parameters."""
+    """The state that `to_bytes` writes with the parameters."""
     WEIGHT: ClassVar[str] = ""
-    """What the weight of an example does; nothing of a learner that takes none."""
+    """The effect of the weight of an example; empty if the learner does not take weights."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
 
     @property
     def has_log_odds(self) -> bool:
-        """Whether the score is a log-odds: that of True, as the logistic loss learns it."""
+        """Whether the score is the log-odds of True, as with the logistic loss."""
         return False
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As their names say; the state is untouched.
+            As the names say; the model stays unchanged.
         ValueError
             If `w` is negative, not finite, or above 1e25.
 
@@ -109,7 +109,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
         self.update_one(x, y, w)
 
     def debug_one(self, x: Features, decimals: int = 5) -> str:
-        """Explain the score of `x` in a table of what it is the sum of.
+        """Explain the score of `x` in a table of its terms.
 
         Raises `FeatureError` as `score_one` does.
         """
@@ -117,7 +117,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return contribution_table(self._terms(x), decimals)
 
     def _terms(self, x: Features) -> Iterable[Term]:
-        """Yield what the score of `x`, all of it checked, is the sum of: here, the weights and the bias."""
+        """Yield the terms of the score of the checked `x`: here, the weights and the bias."""
         weights: dict[base.typing.FeatureName, float] = self.weights  # type: ignore[attr-defined]
         for name, value in x.items():
             yield name, value, weights.get(name, 0.0)

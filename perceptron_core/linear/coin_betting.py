@@ -14,10 +14,10 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.weights.example import Column, Example
 
 _LARGEST: Final = 1e150
-"""Of a weight: on values near 0, which never decide anything, it would grow without bound."""
+"""Largest weight: on values near 0, which never decide anything, it would grow without bound."""
 
 _LARGEST_REWARD: Final = 1e300
-"""Of a product of such a weight and a gradient that is read."""
+"""Largest loaded product of a weight and a gradient."""
 
 
 class CoinBettingRule(LinearRule):
@@ -84,7 +84,7 @@ class CoinBettingRule(LinearRule):
         self.bias = bet(self.bias_bound, self.bias_size, self.bias_reward, self.bias_gradient)
 
     def place_all(self) -> None:
-        """Place all bets, of what was read."""
+        """Place all bets of the loaded state."""
         for slot in range(self.table.n_slots):
             if self.bound_column.cells[slot] > 0:  # memory that was never written to stays unused
                 self.place(slot)

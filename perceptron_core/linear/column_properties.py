@@ -57,7 +57,7 @@ def first_nonzero(column: str, doc: str | None = None) -> Any:
 
 
 def nonzero_by_class(columns: str, doc: str | None = None) -> Any:
-    """Return the property of what is not 0 in the columns of all classes, by feature, by class."""
+    """Return the property of the non-zero cells in the columns of all classes, by feature, by class."""
     return property(
         lambda self: self._of_columns(getattr(self, columns)),
         lambda self, cells: self._write_columns(getattr(self, columns), cells),

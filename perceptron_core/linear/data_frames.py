@@ -121,17 +121,17 @@ def _values(series: Any) -> list[Any]:
 
 
 def no_row_learned(self: Any, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG001
-    """Learn as many of the first rows as can be learned at once, which is none; return their number."""
+    """Learn as many of the first rows as can be learned at once, here none; return their number."""
     return 0
 
 
 def no_row_predicted(self: Any, frame: Any) -> list[Any]:  # noqa: ARG001
-    """Predict as many of the first rows as can be predicted at once, which is none."""
+    """Predict as many of the first rows as can be predicted at once, here none."""
     return []
 
 
 def valid_rows(frame: Any) -> NDArray[np.float64]:
-    """Return the rows before the first with a value that is refused, as a matrix.
+    """Return the rows before the first invalid value, as a matrix.
 
     None of them, if a column holds anything but numbers and booleans.
     """
@@ -145,7 +145,7 @@ def valid_rows(frame: Any) -> NDArray[np.float64]:
 
 
 def _numbers(frame: Any) -> NDArray[np.float64]:
-    """Return a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
+    """Return a frame as doubles: each value is converted by itself; missing values become NaN."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if frame.implementation.is_pandas_like():

@@ -1,4 +1,4 @@
-"""What learners declare of themselves: steps, weights of examples, terms of scores, ranges of parameters."""
+"""Declarations of learners: steps, weights of examples, terms of scores, ranges of parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Update(NamedTuple):
 
 
 OF_STEP: Final = "multiplies the step"
-"""As a learning rate does: with w = 2, the update is twice as large."""
+"""The weight acts like a learning rate: with w = 2, the update is twice as large."""
 OF_LOSS: Final = "multiplies the loss"
 """And so its gradient: one that scales its steps by earlier gradients need not go w times as far."""
 OF_COUNTS: Final = "multiplies the counts"

@@ -93,11 +93,11 @@ def _clamped(value: float) -> float:
 
 
 _LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
-"""Of a rate times the weight of an example."""
+"""Largest product of a rate and the weight of an example."""
 
 
 def _support(values: Any) -> list[tuple[sparse.Vector, float]]:
-    """Return examples that were kept, each with its α. Raises ValueError if they are none."""
+    """Return the saved examples, each with its α. Raises ValueError if they are invalid."""
     return [(dict(sparse.checked(restored.numbers(x))), _alpha(alpha)) for x, alpha in values]
 
 

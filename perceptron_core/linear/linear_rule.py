@@ -16,7 +16,7 @@ from perceptron_core.weights.index import HashedIndex
 from perceptron_core.weights.tables import WeightTable
 
 LINEAR_STATE: Final = {"weights": restored.columns, "bias": restored.number, **restored.COUNTS}
-"""What learning changes."""
+"""The state that learning changes."""
 
 
 class LinearRule:
@@ -189,7 +189,7 @@ def undo_additive(self: LinearRule, x: Any, step: float) -> None:
 
 
 class ClassVote(LinearRule):
-    """Answers with the log-odds of one class, of an example that has those of all; learns nothing itself."""
+    """Answers with one class's log-odds from an example that has all classes' log-odds; learns nothing."""
 
     STATE = restored.COUNTS
     hash_bits = 1

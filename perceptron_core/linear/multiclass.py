@@ -50,9 +50,9 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     """
 
     STATE: ClassVar[restored.State] = restored.COUNTS
-    """What `to_bytes` writes with the parameters. The first is by class."""
+    """The state that `to_bytes` writes with the parameters. The first entry is by class."""
     WEIGHT: ClassVar[str] = ""
-    """What the weight of an example does; nothing of a learner that takes none."""
+    """The effect of the weight of an example; empty if the learner does not take weights."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
 
@@ -66,7 +66,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     @property
     @abc.abstractmethod
     def weights(self) -> dict[Label, Vector]:
-        """What predicts: non-zero weights by feature, by class; computed when asked for."""
+        """The predicting weights that are not 0, by feature, by class; computed at each access."""
 
     @property
     @abc.abstractmethod
@@ -116,7 +116,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As their names say; the state is untouched.
+            As the names say; the model stays unchanged.
         ValueError
             If `w` is negative, not finite, or above 1e25.
 
@@ -124,21 +124,21 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         self.update_one(x, y, w)
 
     def debug_one(self, x: Features, decimals: int = 5) -> str:
-        """Explain what the predicted class's score is the sum of. Raises `FeatureError` as `scores_one`."""
+        """Explain the terms of the predicted class's score. Raises `FeatureError` as `scores_one`."""
         predicted = self.predict_one(x)
         if predicted is None:
             return "no class is known"
         return f"Class {predicted!r}\n\n{contribution_table(self._terms(x, predicted), decimals)}"
 
     def _terms(self, x: Features, label: Label) -> Iterable[Term]:
-        """Yield what the score of a class at `x`, all of it checked, is the sum of, the bias last."""
+        """Yield the terms of a class's score for the checked `x`, the bias last."""
         weights = self.weights[label]
         for name, value in x.items():
             yield name, value, weights.get(name, 0.0)
         yield "Intercept", 1.0, self.bias[label]
 
     def check_label(self, label: Any) -> Label:
-        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
+        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
         return checked_label(label, self.numbers, self.classes)
 
     def _get_state(self) -> dict[str, Any]:
@@ -163,11 +163,11 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
             self.meet(label)
 
     def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
-        """Return what is not 0 of the features' columns, by class."""
+        """Return the non-zero cells of the features' columns, by class."""
         return {label: self.table.nonzero(columns[number]) for label, number in self.numbers.items()}
 
     def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:
-        """Replace what the features' columns hold."""
+        """Replace the cells of the features' columns."""
         for label, named in cells.items():
             self.table.write(columns[self.numbers[label]], named)
 
@@ -183,7 +183,7 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
-    """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if given."""
+    """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
     numpy = sys.modules.get("numpy")  # where it is not imported, no value is a NumPy scalar
     plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
     try:

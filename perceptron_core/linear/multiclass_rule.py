@@ -56,12 +56,12 @@ class MulticlassRule:
         self.numbers[label] = number
 
     def start_column(self, columns: list[Any], column: Column) -> None:
-        """Add a class's column of features to those of the other classes."""
+        """Add a class's column of features to the columns of the other classes."""
         columns.append(column)
         self.table.add_column(column)
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, or what was done of it, with `n_known` classes before; nothing is allocated."""
+        """Undo `meet`, even if it was interrupted, with `n_known` classes before; nothing is allocated."""
         if label in self.numbers:
             del self.numbers[label]
         while len(self.labels) > n_known:
@@ -80,7 +80,7 @@ class MulticlassRule:
             self.scores.cells[number] = column.dot(x, self.biases.cells[number])
 
     def best(self, excepted: int) -> int:
-        """Return the class with the highest score but for one, `NO_CLASS` if there is none."""
+        """Return the class with the highest score except `excepted`, `NO_CLASS` if there is none."""
         found = NO_CLASS
         for number in range(len(self.labels)):
             if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
@@ -99,7 +99,7 @@ class MulticlassRule:
         return restored.reduce(self)
 
     def check_label(self, label: Any) -> Label:
-        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
+        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
         raise NotImplementedError
 
     def scores_one(self, x: Any) -> dict[Label, float]:

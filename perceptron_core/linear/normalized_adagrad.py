@@ -294,7 +294,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.start_column(self.square_columns, Column(lowest=0.0))
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, or what was done of it."""
+        """Undo `meet`, even if it was interrupted."""
         self.drop_columns(self.square_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 

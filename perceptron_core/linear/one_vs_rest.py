@@ -40,7 +40,7 @@ class OneVsRest:
         self.scores = doubles(self.n_lanes)
 
     def settle(self, block: array[float], first: int, width: int) -> None:
-        """Take in where the cells are: `width` numbers a row, those of the first column from `first` on."""
+        """Set the block of the cells: `width` numbers a row, the first column's from `first` on."""
 
     def look(self) -> None:
         """Take in that cells were changed by others."""

@@ -19,13 +19,13 @@ from perceptron_core.weights.tables import WeightTable
 Number = TypeVar("Number")
 
 State = Mapping[str, Callable[[Any], Any]]
-"""What learning changes: names of attributes, each with what checks its value, in the order of writing."""
+"""The state that learning changes: names of attributes, each with its check, in the order of writing."""
 
 Read = Callable[[Any, str], Any]
-"""What reads an attribute of a learner: `getattr`, or a faster way to what is written down."""
+"""A function that reads an attribute of a learner: `getattr`, or a faster one."""
 
 _MOST: Final = 1 << 53
-"""Of a count: a double holds each number up to it, and it is never reached."""
+"""Largest count: a double holds each whole number up to it, and no count reaches it."""
 _SMALLEST_SUM: Final = 1e-250
 
 
@@ -132,7 +132,7 @@ def _items(values: Any) -> Iterable[tuple[Any, Any]]:
 
 
 COUNTS: Final[State] = {"n_mistakes": count, "n_updates": count}
-"""What every learner counts."""
+"""The counts of every learner."""
 
 
 def clone(model: Any, new_params: dict[str, Any] | None, *, include_attributes: bool) -> Any:
@@ -144,7 +144,7 @@ def clone(model: Any, new_params: dict[str, Any] | None, *, include_attributes: 
 
 
 def reduce(model: Any) -> tuple[Any, ...]:
-    """Return what `pickle` remakes a model of: its parameters, its state and what a derived class added."""
+    """Return the parts from which `pickle` remakes a model: parameters, state, additions of a subclass."""
     parameters = {name: getattr(model, name) for name in model._get_params()}  # noqa: SLF001  of our own class
     own = {name: value for name, value in vars(model).items() if not isinstance(value, WeightTable | Column)}
     return _remake, (type(model), parameters, own, model._get_state())  # noqa: SLF001

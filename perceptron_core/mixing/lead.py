@@ -23,7 +23,7 @@ class LastEvent:
     def __init__(self) -> None:
         self._text: str | None = None
         self._state = 0
-        """Of the dictionary, where states are told apart; else 0."""
+        """State of the dictionary, if states can be distinguished; else 0."""
         self._items: list[Any] | None = None
         """Names and values by turns."""
 
@@ -100,7 +100,7 @@ class Lead:
     n : int
         Candidates.
     leader : int
-        The number of the one that leads, or weighs most where labels are late; of several, the first.
+        Number of the leader: the candidate that leads, or has the largest weight if labels are late.
     prompt_labels : int
         Labels that came at once since the last one that did not, at most 1,000.
     weights : array
@@ -176,7 +176,7 @@ class Lead:
             self.follow(self.leader, logistic(self._surprises[1] - self._surprises[0]))
 
     def follow(self, leader: int, share: float) -> None:
-        """Let a candidate answer alone, or the first two in its place, of which the first has this share."""
+        """Let a candidate answer, or the first two candidates in its place, the first with this share."""
         for k in range(self.n):
             self.weights[k] = 0.0
         if self._averages and leader < self._n_always:

@@ -16,7 +16,7 @@ from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles
 
 RATES: Final = (0.5, 0.9, 0.98, 0.998)
-"""By how much a label counts less with each that follows."""
+"""Factors by which a label is discounted with each later label."""
 N_RATES: Final = len(RATES)
 LABEL_HISTORY: Final = "labels of the last events"
 """The name of what they add to a log-odds."""
@@ -41,7 +41,7 @@ class LabelHistory:
             self._shares[k] = rate * self._shares[k] + (1.0 - rate if is_class else 0.0)
 
     def information(self) -> float:
-        """Return the variance of a label, p(1 − p) for a class of share p so far, by that of p = ½."""
+        """Return the variance of a label, p(1 − p) for a class of share p, relative to p = ½."""
         share = (self._n_of_class + 1.0) / (self._n_labels + 2.0)
         return 4.0 * share * (1.0 - share)
 
@@ -66,7 +66,7 @@ class LabelHistory:
 
 _FIRST_CAPACITY: Final = 8
 _LARGEST_WEIGHT: Final = 1e6
-"""Of an example: S is what is left of s₀ after it, and must not drown in rounding errors of s₀."""
+"""Largest weight of an example: after it, the rest S of s₀ must exceed the rounding errors of s₀."""
 
 
 class Mixer:
@@ -207,7 +207,7 @@ class Mixer:
             self._capacity = capacity
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         n, capacity = self.n, self._capacity
         covariance: list[float] = []
         for i in range(n):
@@ -228,7 +228,7 @@ class Mixer:
 
 
 def _remake(variance: float, forgetting: float, state: Mapping[str, Any]) -> Mixer:
-    """Make a mixer again of what it was pickled as."""
+    """Make a mixer from its pickled parts."""
     mixer = Mixer(variance, forgetting)
     mixer.set_state(state)
     return mixer

@@ -1,4 +1,4 @@
-"""`Mixture`, a classifier that mixes others, and what it reports of them."""
+"""`Mixture`, a classifier that mixes other classifiers, and the status of these."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from perceptron_core.validation import example_weight, sign_of
 
 
 class ExpertStatus(NamedTuple):
-    """An expert of a mixture, as it stands."""
+    """The status of an expert of a mixture."""
 
     name: str
     weight: float
-    """Of its log-odds in the answer that leads; of several classes, the mean."""
+    """Weight of its log-odds in the answer of the leader; with several classes, the mean weight."""
     mistakes: int
     """Events whose class it got wrong, of all it was evaluated by."""
     recent_mistakes: float
-    """The same, older ones discounted."""
+    """Its mistakes, older ones discounted."""
     recent_labels: float
-    """The labels it was evaluated by, discounted alike."""
+    """Labels on which it was evaluated, discounted in the same way."""
     weights: tuple[float, ...] = ()
-    """Of its log-odds in the answer of each mixer, as `weight`."""
+    """Weights of its log-odds in the answer of each mixer."""
 
     @property
     def recent_error(self) -> float | None:
@@ -48,7 +48,7 @@ class ExpertStatus(NamedTuple):
 
 
 CLIP: Final = 8.0
-"""Of the log-odds that are mixed."""
+"""Limit of the absolute log-odds that are mixed."""
 _OF_MARGINS: Final = 4.0
 """Log-odds of a score of 1 of a learner that is not logistic."""
 _MOST: Final = 256
@@ -81,7 +81,7 @@ def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _gives_probabilities(expert: Any) -> bool:
-    """Return whether it does; a pipeline does what its last step does."""
+    """Return whether an expert gives probabilities; a pipeline does if its last step does."""
     while steps := getattr(expert, "steps", None):
         expert = [*steps.values()][-1]
     method = getattr(type(expert), "predict_proba_one", base.Classifier.predict_proba_one)
@@ -113,7 +113,7 @@ def clipped(z: float) -> float:
 
 
 def _logit(p: float) -> float:
-    """Compute log(p/(1 − p)); what is not a probability says nothing."""
+    """Compute log(p/(1 − p)); 0 if p is not a probability."""
     if math.isnan(p):
         return 0.0
     if 0.0 < p < 1.0:
@@ -181,7 +181,7 @@ _LARGEST_VARIANCE: Final = 1e3
 
 
 class Mixture(BinaryClassifier):
-    """A mixture of experts: logistic mixing, led by what has erred least.
+    """A mixture of experts: logistic mixing, led by the candidate with the fewest mistakes.
 
     Each expert answers with a log-odds z of True, before it sees the label. Mixers weigh the answers to one
     log-odds v·z, and learn v online, each in its way: one follows what changes, one does not. The answer of
@@ -288,7 +288,7 @@ class Mixture(BinaryClassifier):
 
     @property
     def candidates(self) -> list[str]:
-        """The names of the candidates: those of the mixers, then that of the first expert."""
+        """The names of the candidates: the mixers, then the first expert."""
         mixers = [f"mixer({variance:g}, {forgetting:g})" for variance, forgetting in self.mixers]
         return [*mixers, name_of(self.experts[0])]
 
@@ -308,7 +308,7 @@ class Mixture(BinaryClassifier):
 
     @property
     def is_linear(self) -> bool:
-        """Whether the log-odds is a sum over features: that of each expert is."""
+        """Whether the log-odds is a sum over features, because each expert's is."""
         return all(map(is_linear, self.experts))
 
     @property
@@ -359,7 +359,7 @@ class Mixture(BinaryClassifier):
         return array("d", [clipped(log_odds_of(expert, x)) for expert in self.experts])
 
     def _answers(self, inputs: array[float]) -> list[float]:
-        """Return the answers of the mixers, and those of the experts."""
+        """Return the answers of the mixers, then of the experts."""
         return [*(mixer.mix(inputs) for mixer in self._mixers), *inputs]
 
     def _learn(self, x: Features, y: bool, w: float, inputs: array[float], answers: list[float]) -> None:
@@ -389,7 +389,7 @@ class Mixture(BinaryClassifier):
             yield expert, share * scale_of(expert)
 
     def _terms(self, x: Features) -> Iterator[Term]:
-        """Yield what the score is the sum of: features and the bias, or experts if not all are linear."""
+        """Yield the terms of the score: features and the bias, or experts if not all are linear."""
         if not self.is_linear:
             for expert, share, z in zip(self.experts, self._shares(), self._inputs(x), strict=True):
                 yield name_of(expert), z, share
@@ -426,7 +426,7 @@ class Mixture(BinaryClassifier):
 
 
 def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return s₀ and λ of each mixer. Raises ValueError for what is out of bounds."""
+    """Return s₀ and λ of each mixer. Raises ValueError for values out of bounds."""
     found = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
     if not 1 <= len(found) <= _MOST_MIXERS:
         raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(found)}")

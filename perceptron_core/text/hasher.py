@@ -147,7 +147,7 @@ class TextHasher:
     l2
         Whether the values of a text are scaled to length 1.
     prefix
-        What stands before an n-gram when it is hashed.
+        Text that is put before each n-gram when it is hashed.
 
     Notes
     -----
@@ -272,7 +272,7 @@ class TextHasher:
             self.indices, self.values = indices, values
 
     def _hash_ngrams(self, data: Bytes) -> int:
-        """Append the index of each n-gram to those of earlier texts; return where they end."""
+        """Append the index of each n-gram to the indices of earlier texts; return the end."""
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
             if n <= _LONGEST_RUN and self._tokens.gap == 0:  # characters

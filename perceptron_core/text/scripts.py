@@ -17,7 +17,7 @@ PART_OF_A_WORD: Final = 2
 SYMBOL: Final = 3
 """A token by itself, such as an emoji or a sign of a currency."""
 SPACELESS: Final = 4
-"""Of a script that has no spaces between words."""
+"""Kind of a code point of a script without spaces between words."""
 
 _SPACELESS: Final = (
     (0x0E00, 0x0EFF),  # Thai, Lao

@@ -17,7 +17,7 @@ Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
 SPARE_BYTES = 32
-"""Bytes that may be read after those of `cut`: code that reads several at once goes past the end."""
+"""Readable bytes after the result of `cut`: code that reads several bytes at once goes past the end."""
 
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
@@ -44,7 +44,7 @@ class Tokenizer:
     """
 
     starts: array[int]
-    """Where each token starts in the bytes that `cut` gave, and one more: where the next would."""
+    """Start of each token in the bytes that `cut` returns, then the start of the next one."""
     count: int
     """Tokens in the text."""
     gap: int
@@ -54,7 +54,7 @@ class Tokenizer:
         self._scripts = analyzer == "scripts"
         self._words = analyzer != "chars"
         self._kind_of = bytearray(_CODE_POINTS if self._words else 0)
-        """By code point, as `scripts.kind_of` has it; 0: not known yet."""
+        """Kind of each code point as in `scripts.kind_of`; 0 if not known yet."""
         self._fewest = fewest
         self._lowercase = lowercase
         self.gap = 1 if self._words else 0
@@ -63,7 +63,7 @@ class Tokenizer:
         self._reserve(_FIRST_CAPACITY)
 
     def _reserve(self, size: int) -> None:
-        """Make room for a text of so many bytes; what was there is lost."""
+        """Make room for a text of `size` bytes; the old content is lost."""
         if len(self.starts) < size + 2:
             capacity = 2 * size + 2
             starts = array("i", [0]) * capacity
@@ -202,7 +202,7 @@ class Tokenizer:
         self.count = count
 
     def _classify(self, point: int) -> int:
-        """Ask what a code point is, once for all texts."""
+        """Find the kind of a code point, once for all texts."""
         if self._scripts:
             kind = scripts.kind_of(point)
         else:

@@ -123,7 +123,7 @@ class BatchPerceptron(base.Base):
         Raises
         ------
         FeatureError, LabelError
-            As their names say; the state is untouched.
+            As the names say; the model stays unchanged.
         ValueError
             There are no examples, not as many labels, or η(k) is not a finite number above 0.
 

@@ -8,6 +8,6 @@ N_BINS: Final = 64
 """In which the values of a feature are counted."""
 N_TREES: Final = 20
 N_PARTS: Final = 32
-"""Of a bin."""
+"""Number of parts of a bin."""
 MOST_NODES: Final = 1000
-"""Of a tree."""
+"""Most nodes of a tree."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from perceptron_core.linear import restored
 
 OTHER: Final = 63
-"""Code of values that came when 62 had one. 0 is that of none."""
+"""Code of values that came when all 62 codes were taken. 0 stands for no value."""
 _LONG_AGO: Final = 1000
 """Events of a feature since a value was last seen, after which a new one may have its code."""
 _FEWEST_SEEN: Final = 16
@@ -40,9 +40,9 @@ class Categories:
         self.seen: list[int] = []
         """Events that had each."""
         self.strange: list[int] = []
-        """Events of which the value was new, or has no code."""
+        """Number of events whose value was new or has no code, by feature."""
         self.lasts: list[list[int]] = []
-        """By code − 1: which of the events of the feature had the value last."""
+        """Last event of the feature with each value, by code − 1."""
         self._none_before: list[int] = []
         """Events of each before which none of its values makes room."""
         self.freed: list[tuple[int, int]] = []
@@ -117,7 +117,7 @@ class Categories:
             self.version += 1
 
     def _give_code(self, number: int, value: str) -> int:
-        """Return the code of a new value, 0 if there is none for it."""
+        """Return the code of a new value, 0 if no code is free."""
         codes, lasts = self.codes[number], self.lasts[number]
         if len(lasts) < OTHER - 1:
             lasts.append(0)
@@ -139,7 +139,7 @@ class Categories:
         return code
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         return {
             "names": [*self.names],
             "values": [sorted(codes, key=codes.__getitem__) for codes in self.codes],

@@ -1,4 +1,4 @@
-"""What the leaves of trees have counted, and the splits they favour.
+"""The counts of the leaves of trees, and the splits that they favour.
 
 `leaves.pxd` gives this module its C types.
 """
@@ -18,20 +18,20 @@ from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 
 MOST_CELLS: Final = 1 << 22
-"""Of all leaves together, of two bytes each."""
+"""Most cells of all leaves, in two bytes each."""
 _FIRST_BLOCKS: Final = 64
 _FEWEST_BLOCKS: Final = 32
 """For which there is room, of however many classes: trees of very many have fewer features."""
 _CHECKED_EVERY: Final = 100
 """Weights between two searches for a split."""
 _FULL: Final = 1 << 14
-"""Weights that a leaf has seen when it halves what it counted."""
+"""Sum of weights at which a leaf halves its counts."""
 _LARGEST: Final = 2 * _FULL
-"""Of what is read: no cell counts beyond two bytes before the leaf is halved."""
+"""Largest loaded count: a leaf is halved before a cell exceeds two bytes."""
 _CONFIDENCE: Final = 2.995732273553991
 """ln(1/δ), δ = .05."""
 _TIE: Final = 0.05
-"""Of ε, below which two splits are as good as each other."""
+"""Value of ε below which two splits count as equally good."""
 _LEAST_GAIN: Final = 0.002
 _LOG_2: Final = 0.6931471805599453
 _TABLED: Final = 4096
@@ -69,12 +69,12 @@ class Leaves:
 
     def __init__(self, n_features: int = 0, n_classes: int = 0) -> None:
         self.n_features, self.n_classes = n_features, n_classes
-        """That a block has room for."""
+        """Numbers of features and classes that a block has room for."""
         self.n_blocks = self.n_free = 0
         self.limit = MOST_CELLS // max(n_features * N_BINS * n_classes, 1)
         self.cells, self.totals = array("H"), integers(0)
         self.seen, self.checked = integers(0), integers(0)
-        """By block: weights seen, and how many they were at the last search."""
+        """Sum of weights of each block, now and at the last search."""
         self._free = integers(0)
         self.feature, self.mask, self.gain = -1, 0, 0.0
         self.left, self._left = integers(n_classes), integers(n_classes)
@@ -105,7 +105,7 @@ class Leaves:
         return other
 
     def allocate(self, n_blocks: int) -> None:
-        """Make room for so many blocks, of which the new ones are free."""
+        """Make room for `n_blocks` blocks; new blocks are free."""
         size = self.n_features * N_BINS * self.n_classes
         cells, totals = array("H", bytes(2 * n_blocks * size)), integers(n_blocks * self.n_classes)
         seen, checked, free = integers(n_blocks), integers(n_blocks), integers(n_blocks)
@@ -134,7 +134,7 @@ class Leaves:
         return self.n_free == 0 or self.n_blocks - self.n_free >= self.limit
 
     def take(self) -> int:
-        """Return a free block, of which there is one, that has counted nothing."""
+        """Return a free block with zero counts; the caller makes sure that there is one."""
         self.n_free -= 1
         block = self._free[self.n_free]
         self.clear(block)
@@ -146,7 +146,7 @@ class Leaves:
         self.n_free += 1
 
     def clear(self, block: int) -> None:
-        """Forget what a block has counted."""
+        """Set the counts of a block to 0."""
         start = block * self.n_features * N_BINS * self.n_classes
         for k in range(self.n_features * N_BINS * self.n_classes):
             self.cells[start + k] = 0
@@ -155,7 +155,7 @@ class Leaves:
         self.seen[block] = self.checked[block] = 0
 
     def restart(self, block: int, f: int, absent: int) -> None:
-        """Count what a block has seen as events without a feature, that is in one bin."""
+        """Count the past events of a block as events without a feature, in one bin."""
         start = (block * self.n_features + f) * N_BINS * self.n_classes
         for k in range(N_BINS * self.n_classes):
             self.cells[start + k] = 0

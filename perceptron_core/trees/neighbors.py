@@ -24,15 +24,15 @@ SIZE: Final = 1000
 """Events of the window."""
 N_NEAREST: Final = 10
 _CLIP: Final = 4.0
-"""Of a standardised number."""
+"""Limit of a standardised number."""
 _FORGETTING: Final = 0.998
-"""Of the shares of the classes, by event."""
+"""Factor by which the shares of the classes are discounted at each event."""
 _WIDEST: Final = 64.0
-"""What is read is nearer to 0: numbers, and codes of categories."""
+"""Limit of loaded values: numbers, and codes of categories."""
 _GONE: Final = -1
 """In place of the hash of a name: the values are kept no more."""
 _COUNT: Final = restored.between(0.0, 1e60)
-"""Of what is read. Weights are 1e25 at most."""
+"""Counts that may be loaded. Weights are at most 1e25."""
 
 
 class Window:
@@ -66,9 +66,9 @@ class Window:
         self.n_classes = 0
         self.n_events = 0
         self._names: list[int | None] = [None] * n_bins
-        """By bin: the hash of the name of the feature whose values are kept."""
+        """Hash of the name of the feature in each bin."""
         self._places = integers(n_bins)
-        """By bin: where its values begin in `_rows`, for good."""
+        """Start of each bin's values in `_rows`; it never changes."""
         self._used = integers(n_bins)
         """Bins in use."""
         self._summed = integers(n_bins)
@@ -76,7 +76,7 @@ class Window:
         self._n_used = 0
         self._rows = array("f")
         self._shown = array("f", bytes(4 * n_bins))
-        """Of the event shown, by number in `_used`."""
+        """Values of the shown event, by number in `_used`."""
         self._labels, self._weights = integers(0), doubles(0)
         self._shares, self._scores = doubles(0), doubles(0)
         self._distances = array("f", bytes(4 * SIZE))
@@ -217,7 +217,7 @@ class Window:
         self.n_events += 1
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         n = min(self.n_events, SIZE)
         rows = array("f", bytes(4 * n * self._n_used))
         for j in range(self._n_used):

@@ -21,7 +21,7 @@ from perceptron_core.weights.example import Example
 RATE: Final = 6
 """Mean of the weights that `poisson` draws: Bagging online with more weight, as leveraging bagging has it."""
 _MOST: Final = 24
-"""Of a weight; a larger one comes once in 10⁸ draws."""
+"""Largest random weight; a larger one would come once in 10⁸ draws."""
 
 _32_BITS = 0xFFFFFFFF
 _FIRST, _SECOND = 0x85EBCA6B, 0xC2B2AE35
@@ -97,7 +97,7 @@ class Drift:
         return age > _YOUNG and self.lately[tree] - p > _DEVIATIONS * sqrt(max(p * (1.0 - p), 0.0) / _SHORT)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was counted as plain values."""
+        """Return the counts as plain values."""
         return {
             "ages": memoryview(self.ages).tolist(),
             "lately": memoryview(self.lately).tolist(),
@@ -115,7 +115,7 @@ class Drift:
 
 
 _FEWEST_FEATURES: Final = 12
-"""Of a tree, if there are as many."""
+"""Fewest features of a tree, if there are as many."""
 
 
 class DrawnFeatures:
@@ -148,7 +148,7 @@ class DrawnFeatures:
         self.columns = columns
 
     def draw(self, tree: int, most: int) -> None:
-        """Draw the features of a tree, at most so many: those of the lowest rank."""
+        """Draw at most `most` features of a tree: the features of the lowest rank."""
         n = len(self.columns)
         seed = self._seed_of(tree)
         width = min(self.width_of(n), most)
@@ -166,16 +166,16 @@ class DrawnFeatures:
         self.widths[tree] = width
 
     def joins(self, tree: int, name: int) -> bool:
-        """Return whether a tree takes a feature, by the hash of its name, that was not there when it began.
+        """Return whether a tree takes a new feature, by the hash of its name.
 
-        The probability is that of a feature which was.
+        The probability is the same as for features that existed when the tree began.
         """
         n = len(self.columns)
         width = self.width_of(n)
         return mixed(name ^ (self._seed_of(tree) << 32)) * n < width << 32
 
     def _seed_of(self, tree: int) -> int:
-        """Return what the features of a tree are drawn by."""
+        """Return the seed of the features of a tree."""
         return mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
 
     def width_of(self, n: int) -> int:
@@ -187,7 +187,7 @@ _DEEPEST: Final = 40
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
 _MOST_WEIGHT: Final = 16.0
-"""Of an example."""
+"""Largest weight of an example."""
 
 
 class Trees(DrawnFeatures):
@@ -201,7 +201,7 @@ class Trees(DrawnFeatures):
     Parameters
     ----------
     seed
-        Of what is drawn.
+        Seed of the random draws.
     n_trees
         How many.
     n_numbers
@@ -227,7 +227,7 @@ class Trees(DrawnFeatures):
             self.x.values[k] = 1.0
         self.leaves = Leaves()
         self._next: Leaves | None = None
-        """Of trees that are all grown again by the event, as their leaves had no room for its class."""
+        """Leaves of trees that the event grows again, since the old leaves had no room for its class."""
         self.n_events = self.n_regrown = self.n_slots = 0
         self._shifts = integers(n_trees)
         for tree in range(n_trees):
@@ -270,7 +270,7 @@ class Trees(DrawnFeatures):
                 self._take(tree, feature, n_classes)
 
     def _take(self, tree: int, feature: int, n_classes: int) -> None:
-        """Add a feature to those of a tree, if there is room."""
+        """Add a feature to the features of a tree, if there is room."""
         f = self._place_of(tree, feature)
         if f == self.leaves.n_features:
             if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
@@ -284,7 +284,7 @@ class Trees(DrawnFeatures):
                 self.leaves.restart(self.blocks[node], f, _ABSENT if feature < self.n_numbers else 0)
 
     def forget(self, feature: int, code: int) -> None:
-        """Let what was learned of a value of a category be what is known of values without a code."""
+        """Move the counts of a category's value to the values without a code."""
         for tree in range(self.n_trees):
             f = self._place_of(tree, feature)
             for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
@@ -295,14 +295,14 @@ class Trees(DrawnFeatures):
                     self.leaves.merge(self.blocks[node], f, code, OTHER)
 
     def _place_of(self, tree: int, feature: int) -> int:
-        """Return which feature of a tree one is; as many as it has, if it is none of them."""
+        """Return the position of a feature in a tree; the number of its features if it is not among them."""
         f = 0
         while f < self.widths[tree] and self.features[tree * self.n_bins + f] != feature:
             f += 1
         return f
 
     def show(self, places: array[int]) -> None:
-        """Make `x` that of an event."""
+        """Show an event in `x`."""
         self.x.n, n_trees = 0, self.n_trees
         for tree in range(n_trees):
             node = tree
@@ -352,7 +352,7 @@ class Trees(DrawnFeatures):
         return blocks
 
     def _restart(self, leaves: Leaves) -> None:
-        """Grow all trees again, of which the leaves have no room for another class, with these."""
+        """Grow all trees again with these leaves, which have room for another class."""
         self.leaves, self._next = leaves, None
         for tree in range(self.n_trees):
             self.n_nodes[tree] = 0
@@ -423,7 +423,7 @@ class Trees(DrawnFeatures):
         self.blocks[child + self.n_trees] = self.leaves.take()
 
     def _most_frequent(self, block: int, is_left: bool, is_right: bool) -> int:
-        """Return the most frequent class of a block, or of what a split sends to one side."""
+        """Return the most frequent class of a block, or of one side of a split."""
         best = most = 0
         for c in range(self.leaves.n_classes):
             count = self.leaves.totals[block * self.leaves.n_classes + c]
@@ -450,7 +450,7 @@ class Trees(DrawnFeatures):
             self.n_slots = max(self.n_slots, self.n_nodes[tree] * self.n_trees)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was learned as plain values."""
+        """Return the learned state as plain values."""
         nodes = [k * self.n_trees + tree for tree in range(self.n_trees) for k in range(self.n_nodes[tree])]
         features = [
             [self.features[tree * self.n_bins + k] for k in range(self.widths[tree])]

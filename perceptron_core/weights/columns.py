@@ -27,7 +27,7 @@ class Scales(Column):
         self.n_larger = 0
         """The |xᵢ| of the example of `divide` that are larger than Lᵢ."""
         self.n_raised = 0
-        """Those whose Lᵢ is above 0."""
+        """Number of features with Lᵢ above 0."""
 
     def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
         """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
@@ -99,7 +99,7 @@ class Scales(Column):
 
 
 def _divide(values: array[float], first: int, found: array[float], n: int) -> None:
-    """Divide the n values from `first` on by what is `found`, and write that there; 0/0 is 0 here.
+    """Divide the n values from `first` on by `found`, and write the quotients there; 0/0 is 0 here.
 
     Nothing else is in the loop, so that several are divided at once.
     """
@@ -108,7 +108,7 @@ def _divide(values: array[float], first: int, found: array[float], n: int) -> No
 
 
 MAX_VARIANCE: Final = 2.0
-"""Of a variance that is read: it is at most 1, but for rounding where models are mixed."""
+"""Largest loaded variance: variances are at most 1, except for rounding where models are mixed."""
 
 
 def shrunk(own: float, r: float, total: float) -> float:

@@ -16,7 +16,7 @@ COMPILED: Final = not __file__.endswith(".py")
 """Whether this module, and with it the others that have a `.pxd`, runs as machine code."""
 
 NO_SLOT: Final = -1
-"""Of a feature that is not stored: its cells have their column's default."""
+"""Slot of a feature that is not stored: its cells have the defaults of their columns."""
 
 _FIRST_CAPACITY: Final = 16
 
@@ -34,7 +34,7 @@ class Example:
         self.slots = integers(capacity)
         self.values = doubles(capacity)
         self.names: list[Any] = [None] * capacity
-        """Of the entries, in their order."""
+        """Names of the entries, in order."""
         self.capacity = capacity
         self.first_slot = 0
         self.first_value = 0
@@ -42,9 +42,9 @@ class Example:
         self.n_missing = 0
         """Entries with `NO_SLOT`."""
         self.version = -1
-        """Of the `FeatureIndex` when the slots were looked up."""
+        """Version of the `FeatureIndex` when the slots were looked up."""
         self.state = 0
-        """Of the dictionary they were read from, if that can be told and its values cannot change; else 0."""
+        """State of the source dictionary, if that is known and its values cannot change; else 0."""
         self.shape: tuple[str, ...] | None = None
         """The names of the `NamedValues` they were read from; None if it was no such object."""
 
@@ -71,7 +71,7 @@ class Example:
 
 
 class Column:
-    """A number for each slot: the weights, say.
+    """A number for each slot, such as the weights.
 
     Learning makes numbers from `lowest` to `highest`; what is read must be such.
     """
@@ -93,7 +93,7 @@ class Column:
                 raise ValueError(f"a cell is {cells[k]!r}, not from {self.lowest:g} to {self.highest:g}")
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots, if there is none yet: some columns may have it, out of memory."""
+        """Make room for `capacity` slots if needed: after a memory error, some columns have room already."""
         if capacity > len(self.cells):
             cells = doubles(capacity)
             memoryview(cells)[: len(self.cells)] = memoryview(self.cells)

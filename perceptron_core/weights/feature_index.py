@@ -24,9 +24,9 @@ class FeatureIndex(Index):
         self.n_fixed = self.version = 0
         self._slot_of: dict[Any, int] = {}
         self._names: list[Any] = []
-        """By slot; None where there is none."""
+        """Name of each slot; None for a free slot."""
         self._ordinals = array("q")
-        """By slot: how many names came before each; -1 where there is none."""
+        """Number of names that came before the name of each slot; -1 for a free slot."""
         self._n_ever = 0
 
     def find(self, name: Any) -> int:
@@ -34,7 +34,7 @@ class FeatureIndex(Index):
         return self._slot_of.get(name, NO_SLOT)
 
     def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
-        """Make `example` that of `x`.
+        """Fill `example` from `x`.
 
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
 
@@ -118,9 +118,9 @@ class FeatureIndex(Index):
         return names, found
 
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
-        """Copy the names by slot, and how many came before each: 64 bits, -1 where there is none."""
+        """Copy the names by slot, and the number of names before each: 64 bits, -1 for a free slot."""
         return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
 
     def ordinal(self, slot: int) -> int:
-        """Return how many names came before the one that has a slot; -1 where there is none."""
+        """Return how many names came before the name of a slot; -1 for a free slot."""
         return self._ordinals[slot]

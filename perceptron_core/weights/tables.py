@@ -306,7 +306,7 @@ class RowTable:
             self.changes.mark(slot)
 
     def _make_room(self, n_names: int) -> None:
-        """Allocate what so many more features need; what was allocated when it fails is not lost."""
+        """Allocate memory for more features; after a failure, memory allocated so far is kept."""
         capacity = self._capacity
         while capacity < self.n_slots - self._n_free + n_names:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
