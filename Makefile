@@ -137,7 +137,7 @@ test-lowest: $(VENV)/bin/pip
 	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
 	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,schemas,sklearn]'
 	$(LOWEST)/bin/pip install --quiet --group lowest
-	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' -k 'not sizes and not help_of_serve' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
+	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' -k 'not sizes and not serve_help' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
 # What is listed at the end is newer than what was tested: an upper bound, here or of another package, keeps it out.
 test-newest:

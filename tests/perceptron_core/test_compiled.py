@@ -153,7 +153,7 @@ taught = st.tuples(any_of(TWO_CLASS), streams, streams) | st.tuples(
 
 @settings(max_examples=n_examples(600))
 @given(taught)
-def test_a_copy_of_a_model_writes_the_same_bytes_as_one_undisturbed(taught):
+def test_copy_of_a_model_saves_the_same_bytes(taught):
     model, before, after = taught
     for x, y, w in before:
         model.learn_one(x, y, w)
@@ -212,7 +212,7 @@ def test_a_name_whose_comparison_changes_the_model_does_no_harm():
     assert math.isfinite(model.score_one({Meddler(1): 1.0, Meddler(2): 1.0}))
 
 
-def test_a_value_whose_conversion_uses_the_model_gets_the_right_answers():
+def test_value_that_uses_the_model_gets_right_answers():
     model = perceptron_core.Perceptron()
     model.learn_one({"a": 1.0, "b": 2.0, "c": 4.0}, True)
 
@@ -263,7 +263,7 @@ turns = st.tuples(
 
 @pytest.mark.parametrize("cls", [dict, OrderedDict])
 @given(st.lists(turns, max_size=40))
-def test_a_score_is_that_of_the_dictionary_as_it_is_now(cls, history):
+def test_score_uses_the_current_dictionary(cls, history):
     model, x = perceptron_core.Perceptron(), cls()
     for what, name, value in history:
         if what == "copy":

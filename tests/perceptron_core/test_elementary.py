@@ -160,7 +160,7 @@ def test_the_quantile_is_the_nearest_double(p):
         assert normal_quantile(p) == float(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(p) - 1))
 
 
-def test_every_learner_learns_to_the_same_bits_on_a_processor_without_fused_multiply_add():
+def test_learners_give_the_same_bits_without_fused_multiply_add():
     """`auto` on numbers and on texts, and all other learners: glibc has other functions there."""
     without = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX512F"}
     ended = subprocess.run(

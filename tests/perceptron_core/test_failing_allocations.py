@@ -38,7 +38,7 @@ pytestmark = [
 
 @pytest.mark.timeout(1000)  # ten seconds of processor time each; other tests want it as well
 @pytest.mark.parametrize("cases", [*PARTS, *AGAIN])
-def test_after_any_failing_allocation_learners_go_on_as_if_the_call_had_not_been_made(cases):
+def test_learners_are_unchanged_after_any_failing_allocation(cases):
     # In processes of their own, so that a crash names its step. The debugging allocator sees what is written
     # beyond an array's end.
     environment = {"PYTHONMALLOC": "debug"} | os.environ

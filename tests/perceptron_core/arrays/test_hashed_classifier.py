@@ -55,7 +55,7 @@ def told(model):
 
 @given(learner=any_learner, stream=streams)
 @of_all
-def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(learner, stream):
+def test_hashed_and_named_dictionaries_give_the_same_bits(learner, stream):
     named, hashed = learner, HashedClassifier(learner, BITS)
     for x, y, w in stream:
         assert bits([hashed.score_one(x)]) == bits([named.score_one(x)])
@@ -67,7 +67,7 @@ def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(learner,
 
 @given(learner=any_learner, stream=streams, cuts=st.sets(st.integers(1, 19)))
 @of_all
-def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(learner, stream, cuts):
+def test_rows_give_the_same_bits_as_dictionaries(learner, stream, cuts):
     one_by_one = HashedClassifier(learner, BITS)
     scores, classes = [], []
     for x, y, w in stream:
@@ -198,7 +198,7 @@ def test_labels_and_weights_that_are_refused_change_nothing():
         np.array([1, 0], np.uint8),
     ],
 )
-def test_labels_may_be_said_in_every_way_that_learn_one_knows(y):
+def test_labels_take_every_form_of_learn_one(y):
     model, expected = HashedClassifier(bits=BITS), HashedClassifier(bits=BITS)
     model.learn_rows(GOOD, y)
     expected.learn_one({1: 1.0, 5: 2.0}, True)
@@ -233,7 +233,7 @@ def test_no_rows_and_rows_without_entries_are_rows():
     assert (model.bias, model.n_updates) == (1.0, 1)
 
 
-def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
+def test_only_frames_with_index_columns_are_learned():
     X, y = pd.DataFrame([[1.0, 2.0], [0.0, 3.0]], columns=[7, 3]), pd.Series([True, False])
     model = HashedClassifier(bits=BITS)
     model.learn_many(X, y)
@@ -256,7 +256,7 @@ def test_bytes_with_an_index_out_of_range_are_refused():
 
 
 @pytest.mark.parametrize(("learner", "columns"), [(Perceptron, 1), (AveragedPerceptron, 2), (AROW, 2)])
-def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_columns(learner, columns):
+def test_memory_of_four_million_weights_is_mostly_columns(learner, columns):
     program = (
         "import numpy as np\n"
         f"from perceptron_core import HashedClassifier, Rows, {learner.__name__}\n"

@@ -81,7 +81,7 @@ def test_what_is_refused_changes_nothing():
     assert (model.weights, model.n_updates) == ({}, 0)
 
 
-def test_a_text_of_a_class_of_its_own_cannot_meddle_with_the_hasher():
+def test_text_of_a_subclass_cannot_change_the_hasher():
     hasher = HASHERS["fours"]
 
     class Meddler(str):

@@ -108,13 +108,13 @@ def test_columns_are_no_more_than_the_cap():
     assert len(model.maps.columns.numbers) == 3
 
 
-def test_a_file_that_asks_for_more_memory_than_it_explains_is_refused():
+def test_file_that_claims_too_much_memory_is_rejected():
     data = to_bytes(AutoClassifier(hash_bits=26))
     with pytest.raises(DamagedError, match="bytes of memory"):
         from_bytes(data, max_bytes=1 << 20)
 
 
-def test_an_expert_is_judged_by_the_labels_of_events_that_its_map_speaks_of():
+def test_expert_is_evaluated_only_on_events_of_its_map():
     model = AutoClassifier()
     for n in range(10):
         model.learn_one({"note": "win a prize"} if n % 2 else {"loud": True}, n % 2 == 0)
@@ -123,7 +123,7 @@ def test_an_expert_is_judged_by_the_labels_of_events_that_its_map_speaks_of():
     assert labels["grams: CoinBetting"] == pytest.approx(5, abs=0.05)
 
 
-def test_thousands_of_new_names_are_candidates_for_columns_up_to_a_bound():
+def test_candidates_for_columns_are_bounded():
     model = AutoClassifier()
     for turn in range(3):
         model.learn_one({f"f{turn}-{k}": k + 0.5 for k in range(5000)}, turn % 2 == 0)
@@ -192,14 +192,14 @@ def test_before_the_first_class_none_is_explained(made):
 
 @pytest.mark.parametrize("made", KINDS)
 @pytest.mark.parametrize("text", ["\ud800", "a long text " * 500 + "\ud800"])
-def test_a_text_with_a_lone_surrogate_is_refused_whatever_its_length(made, text):
+def test_text_with_a_lone_surrogate_is_rejected(made, text):
     with pytest.raises(FeatureError, match="lone surrogate"):
         made().predict_one({"a": text})
 
 
 @settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
-def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
+def test_repeated_prediction_is_the_same(stream):
     one, two = AutoClassifier(), AutoClassifier()
     for x, y in stream:
         one.log_odds(x)
@@ -222,7 +222,7 @@ def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, d
             assert not anything or model.n_mistakes - before == (predicted != truth)
 
 
-def test_what_was_said_of_two_classes_is_not_used_for_three():
+def test_context_of_two_classes_is_unused_for_three():
     one, two = AutoClassifier(effort="low"), AutoClassifier(effort="low")
     for model in (one, two):
         model.learn_one({"a": 1.0}, "x")
@@ -279,7 +279,7 @@ def test_a_frame_is_learned_and_predicted_as_its_rows_are(backend, labels, seed,
 
 
 @given(streams([False, True]))
-def test_the_score_of_two_classes_is_the_log_odds_of_the_second(stream):
+def test_two_class_score_is_the_second_classs_log_odds(stream):
     model = AutoClassifier([False, True])
     for x, label in stream:
         assert (model.score_one(x) > 0) == model.predict_one(x)
@@ -288,7 +288,7 @@ def test_the_score_of_two_classes_is_the_log_odds_of_the_second(stream):
 
 
 @given(streams("abc"))
-def test_the_score_of_several_classes_is_that_of_the_predicted_one(stream):
+def test_multiclass_score_belongs_to_the_predicted_class(stream):
     model = AutoClassifier([*"abc"])
     for x, label in stream:
         p = model.predict_proba_one(x)[model.predict_one(x)]
@@ -302,7 +302,7 @@ def test_a_model_that_knows_no_class_has_no_score():
 
 @pytest.mark.parametrize("made", [CharacterNaiveBayes, NearestNeighbors])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_an_expert_alone_errs_at_the_events_at_which_the_model_errs(made, n_classes):
+def test_mixture_of_one_expert_makes_its_mistakes(made, n_classes):
     model, draw = made(), random.Random(2)
     for n in range(200):
         number = n % n_classes

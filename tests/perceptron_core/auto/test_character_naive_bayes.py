@@ -49,7 +49,7 @@ def test_classes_may_come_late():
         assert model.predict_one(text) == number
 
 
-def test_a_text_of_many_letters_is_judged_by_the_first_300():
+def test_only_the_first_300_characters_of_a_text_count():
     model = taught(CharacterNaiveBayes(), [("a" * 400, True), ("b" * 400, False)])
     assert model.log_odds("a" * 300 + "b" * 5000) == model.log_odds("a" * 300)
 
@@ -62,7 +62,7 @@ def test_the_grams_of_two_features_differ():
     assert model.predict_one({"from": "y", "to": "x"}) is False
 
 
-def test_it_joins_the_others_at_a_text_and_not_at_a_short_string():
+def test_characters_join_at_a_text_not_a_short_string():
     model = taught(AutoClassifier(), [({"kind": "short"}, True), ({"kind": "other"}, False)])
     assert "characters" not in model.groups
     taught(model, [("a text of more than two and thirty characters", True)])

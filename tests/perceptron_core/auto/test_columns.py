@@ -30,14 +30,14 @@ def drawn(n, seed=1, scale=1.0):
 
 
 @given(st.integers(0, 15), st.floats(1e3, 1e100), st.booleans())
-def test_a_wrong_value_among_the_first_does_not_spoil_its_column(at, wrong, is_negative):
+def test_early_wrong_value_does_not_spoil_its_column(at, wrong, is_negative):
     values = drawn(200)
     values[at] = -wrong if is_negative else wrong
     assert deviation(values) < 1.5
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.01, 1.5), (0.03, 2.5)])
-def test_a_wrong_value_that_comes_again_does_not_spoil_its_column(share, most):
+def test_repeated_wrong_value_does_not_spoil_its_column(share, most):
     draw = random.Random(2)
     assert deviation(-9999.0 if draw.random() < share else value for value in drawn(5000)) < most
 

@@ -64,7 +64,7 @@ every_part = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.made._
 
 @every_part
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_it_learns_and_goes_on_from_bytes_as_if_never_written(part, n_classes):
+def test_learner_resumes_from_bytes_unchanged(part, n_classes):
     model = taught(part.made(), part.stream(part.n, n_classes))
     check_it_goes_on_from_bytes(model, part.stream(100, n_classes, seed=3))
     assert mistakes(model, part.stream(400, n_classes, seed=2)) < part.most_wrong * 400
@@ -72,7 +72,7 @@ def test_it_learns_and_goes_on_from_bytes_as_if_never_written(part, n_classes):
 
 @every_part
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_among_the_others_it_goes_on_from_bytes_and_explanations_add_up(part, n_classes):
+def test_learner_in_auto_round_trips_and_explains(part, n_classes):
     model = taught(AutoClassifier(), part.stream(300, n_classes))
     assert part.group in model.groups
     check_it_goes_on_from_bytes(model, part.stream(100, n_classes, seed=3))
@@ -113,7 +113,7 @@ def test_a_prediction_changes_nothing(made):
 
 
 @pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors])
-def test_events_without_features_are_answered_by_the_share_of_the_classes(made):
+def test_empty_events_are_answered_by_class_shares(made):
     model = taught(made(), [({}, n % 3 > 0) for n in range(100)])
     assert model.predict_proba_one({})[True] > 0.5
 

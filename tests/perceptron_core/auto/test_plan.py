@@ -52,7 +52,7 @@ def test_labels_that_come_at_once_tell_of_the_next(n_classes):
     assert led_by(model) == LAST_LABELS
 
 
-def test_the_first_late_label_gives_the_last_labels_up_until_1000_in_a_row_are_prompt():
+def test_last_labels_are_unused_until_1000_labels_are_prompt():
     model = taught(AutoClassifier(), runs(300))
     assert led_by(model) == LAST_LABELS
     delayed(model, runs(66), 65)
@@ -63,7 +63,7 @@ def test_the_first_late_label_gives_the_last_labels_up_until_1000_in_a_row_are_p
     assert led_by(model) == LAST_LABELS
 
 
-def test_a_label_that_came_late_is_known_from_the_first_event_on():
+def test_late_label_class_is_known_from_the_first_event():
     model = AutoClassifier()
     said = [(x, y, 1.0, model.prediction_context()) for x, y in runs(66) if model.predict_one(x) is None]
     for each in said[:-1]:
@@ -74,14 +74,14 @@ def test_a_label_that_came_late_is_known_from_the_first_event_on():
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_labels_that_come_a_few_labels_late_tell_of_the_next(n_classes):
+def test_slightly_late_labels_still_inform_the_next(n_classes):
     model, low = AutoClassifier(), AutoClassifier(effort="low")
     events = [*runs(3000, n_classes)]
     assert delayed(model, events, 3) < 0.9 * delayed(low, events, 3)
     assert led_by(model) == LAST_LABELS
 
 
-def test_mixers_learn_from_what_they_were_told_of_the_last_labels_then():
+def test_mixers_learn_with_their_inputs_at_prediction():
     model = taught(AutoClassifier(), runs(200))
     ((x, y), *others) = runs(10, seed=2)
     model.predict_one(x)
@@ -97,7 +97,7 @@ def test_mixers_learn_from_what_they_were_told_of_the_last_labels_then():
     assert len(learned) == 2
 
 
-def test_mistakes_of_learners_are_those_of_what_they_said_when_the_event_was_predicted():
+def test_learners_are_evaluated_on_their_original_predictions():
     model, waiting, wrong = AutoClassifier(), [], {}
     for x, y in runs(1500):
         model.predict_one(x)

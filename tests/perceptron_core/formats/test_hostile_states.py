@@ -210,7 +210,7 @@ def _keys(value, chance):
 
 @pytest.mark.timeout(200 + INPUTS // 20)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_state_with_anything_changed_is_damaged_or_a_model_that_works(name):
+def test_changed_state_is_damaged_or_works(name):
     cls, params, state = body(name)
     for number in range(STATES[name]):
         chance = random.Random(f"{SEED} {name} {number}")

@@ -78,14 +78,14 @@ def test_an_unknown_class_is_refused_by_name():
         from_bytes(seal(b"perceptron-model", 1, pack(["Neocognitron", {}, {}])))
 
 
-def test_a_feature_named_by_an_integer_beyond_64_bits_cannot_be_written():
+def test_feature_name_beyond_64_bits_cannot_be_saved():
     model = Perceptron()
     model.learn_one({2**70: 1.0}, True)
     with pytest.raises(TypeError, match="this Perceptron has an integer of more than 64 bits"):
         to_bytes(model)
 
 
-def test_a_label_of_a_type_that_cannot_be_written_is_named():
+def test_label_of_an_unsaveable_type_is_named():
     model = MulticlassPerceptron()
     model.learn_one({"a": 1.0}, Decimal(1))
     with pytest.raises(TypeError, match=r"labels, names .* must be strings, numbers.*Decimal"):
@@ -108,7 +108,7 @@ def test_a_model_of_somebody_else_is_refused():
         to_bytes(object())
 
 
-def test_a_model_costs_at_most_sixteen_bytes_a_weight_beyond_its_name():
+def test_weight_costs_at_most_sixteen_bytes_besides_its_name():
     model = Perceptron()
     model.weights = {f"text=word{number}": number + 0.1 for number in range(10_000)}
     length_of_names = sum(map(len, model.weights))
@@ -134,7 +134,7 @@ def test_packed_sequences_come_back_as_tuples():
     assert unpack(pack({"a": [1, [2.0, None]]})) == {"a": (1, (2.0, None))}
 
 
-def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
+def test_schedule_is_saved_by_name_and_unknown_names_are_rejected():
     model = Perceptron(learning_rate=optim.schedulers.InverseScaling(2.0, power=0.7))
     assert repr(from_bytes(to_bytes(model))) == repr(model)
     unknown = Perceptron(learning_rate=optim.schedulers.Optimal(optim.losses.Hinge()))
@@ -161,7 +161,7 @@ def test_a_small_file_cannot_ask_for_much_memory(bits, learner):
             from_bytes(seal(b"perceptron-model", 1, pack(["HashedClassifier", params, {}])))
 
 
-def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
+def test_structured_perceptron_tables_cannot_claim_too_much_memory():
     name, params, state = unpack(to_bytes(SENTENCES)[34:])
     for table in ("emissions", "transitions"):
         wide = state | {table: state[table] | {"columns": 10**9}}
@@ -194,7 +194,7 @@ HASHED = {f"hashed {name}": HashedClassifier(each, 3) for name, each in LINEAR.i
 
 
 @given(streams, streams)
-def test_a_frozen_model_is_written_as_it_was_whatever_is_learned_since(before, after):
+def test_frozen_model_is_saved_without_later_learning(before, after):
     for name, untrained in (TWO_CLASS | SEVERAL | HASHED).items():
         model = learn(untrained.clone(), _of_model(name, before))
         written, frozen = to_bytes(model), freeze(model)

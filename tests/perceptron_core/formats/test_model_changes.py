@@ -138,7 +138,7 @@ def test_a_copy_is_of_its_moment():
     assert with_changes(base, [b"".join(changes.written())]) == then
 
 
-def test_a_model_is_made_of_the_bytes_as_often_as_is_wanted():
+def test_bytes_make_any_number_of_models():
     model = AROW()
     track_changes(model)
     model.learn_one(dict.fromkeys("abc", 1.0), True)
@@ -166,7 +166,7 @@ def test_only_what_changed_is_written():
         lambda model: setattr(model, "weights", {"a": 1.0}),
     ],
 )
-def test_of_much_or_of_what_it_cannot_know_a_model_tells_nothing(change, monkeypatch):
+def test_unknown_or_large_changes_are_none(change, monkeypatch):
     monkeypatch.setattr(model_changes, "_MOST_RATIO", 0.5)
     model = Perceptron()
     model.learn_one({f"feature {n}": 1.0 for n in range(20)}, True)
@@ -176,7 +176,7 @@ def test_of_much_or_of_what_it_cannot_know_a_model_tells_nothing(change, monkeyp
     assert freeze_changes(model) is None
 
 
-def test_before_it_is_tracked_and_of_a_model_without_columns_there_is_none():
+def test_untracked_model_has_no_changes():
     assert freeze_changes(Perceptron()) is None
     model = KernelPerceptron()
     track_changes(model)

@@ -50,7 +50,7 @@ def test_any_names_and_numbers(cells):
 
 
 @compiled
-def test_names_whose_slots_others_had_come_in_the_order_in_which_they_came(monkeypatch):
+def test_names_in_reused_slots_keep_their_order(monkeypatch):
     model = Perceptron()
     names = [f"feature {k}" for k in range(20_000)]
     model.learn_one(dict.fromkeys(names, 1.0), True)
@@ -107,7 +107,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("already", [(), ("model",), ("join",), ("join", "classes"), tuple(FIELDS)])
-def test_a_mapping_of_packed_values_is_packed_as_if_none_were(already):
+def test_mapping_of_packed_values_packs_like_plain_values(already):
     fields = FIELDS | {name: Packed([pack(FIELDS[name])]) for name in already}
     assert b"".join(pack_around(fields).pieces) == pack(FIELDS)
 
@@ -124,7 +124,7 @@ def test_pieces_follow_each_other():
     assert b"".join(pack_around({"a": Packed(pieces), "b": 4}).pieces) == pack({"a": [1, 2, "three"], "b": 4})
 
 
-def test_a_packed_mapping_is_read_as_the_mapping_it_stands_for():
+def test_packed_mapping_equals_the_mapping():
     packed = pack_around(FIELDS)
     assert dict(packed) == unpack(pack(FIELDS))
     assert len(packed) == len(FIELDS)

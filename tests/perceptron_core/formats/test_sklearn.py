@@ -84,7 +84,7 @@ def test_predicts_as_theirs_after_epochs_in_constant_order(n_classes):
     assert (ours.predict(X) == theirs.predict(X)).all()
 
 
-def test_theirs_takes_a_hundredth_of_the_intercepts_step_on_sparse_rows_ours_does_not():
+def test_sklearn_takes_smaller_intercept_steps_on_sparse_rows():
     X, y = [[1.0, 0.0]], [True]
     ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
     for model in (ours, theirs):
@@ -109,7 +109,7 @@ def test_learns_several_classes_with_either_kind_of_learner(learner):
     assert PerceptronEstimator(learner, max_iter=10).fit(X, names).score(X, names) > 0.94
 
 
-def test_a_row_of_weight_0_is_as_if_it_were_not_there():
+def test_row_of_weight_0_changes_nothing():
     X, y = load_iris(return_X_y=True)
     weights = np.arange(len(y)) % 3
     weighed = PerceptronEstimator(validation_fraction=0.2).fit(X, y, weights)
@@ -225,7 +225,7 @@ def test_weights_and_explanations_have_the_names_of_the_columns():
     )
 
 
-def test_a_zero_is_a_number_to_auto_however_it_is_stored():
+def test_zero_is_a_number_for_auto_in_any_type():
     X, y = load_digits(n_class=2, return_X_y=True)
     dense = PerceptronEstimator(AutoClassifier(effort="low"), max_iter=1).fit(X[:60], y[:60])
     sparse = PerceptronEstimator(AutoClassifier(effort="low"), max_iter=1).fit(csr_array(X[:60]), y[:60])

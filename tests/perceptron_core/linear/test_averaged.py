@@ -24,7 +24,7 @@ def vector(model):
 
 
 @given(streams, st.booleans())
-def test_the_weights_are_the_mean_of_the_iterates_after_each_example_exactly(stream, fit_intercept):
+def test_averaged_weights_are_the_exact_mean_of_iterates(stream, fit_intercept):
     model = learn(AveragedPerceptron(fit_intercept=fit_intercept), stream)
     trail = list(iterates(stream, fit_intercept=fit_intercept))
     means = [float(sum(column) / len(trail)) for column in zip(*trail, strict=True)]

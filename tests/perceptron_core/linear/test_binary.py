@@ -35,14 +35,14 @@ def numbers(value):
         yield value
 
 
-def test_a_score_that_is_a_log_odds_tells_how_often_a_coin_falls_on_its_side():
+def test_log_odds_score_estimates_the_share_of_a_biased_coin():
     for name, learner in TWO_CLASS.items():
         if learner.has_log_odds and name != "mixture(of any)":  # whose experts have none
             model = learn(learner.clone(), [({"a": 1.0}, k % 5 != 2) for k in range(1000)])
             assert model.predict_proba_one({"a": 1.0})[True] == pytest.approx(0.8, abs=0.05), name
 
 
-def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(models):
+def test_value_that_is_not_finite_is_rejected_without_change(models):
     for model in models:
         before = state(learn(model, LEARNED))
         for value in (math.nan, math.inf, -math.inf, 1e101, "12", None, 1j, [1.0], np.nan):
@@ -79,7 +79,7 @@ def test_an_unknown_label_is_refused_and_nothing_changes(models):
         assert state(model) == before
 
 
-def test_an_unusable_weight_of_an_example_is_refused_and_nothing_changes(models):
+def test_invalid_example_weight_is_rejected_without_change(models):
     for model in models:
         before = state(learn(model, LEARNED))
         for w in (-1.0, math.nan, math.inf, 1e26):
@@ -121,7 +121,7 @@ def test_n_mistakes_counts_what_predict_one_got_wrong(model, stream):
 
 @given(model=any_of(TWO_CLASS), stream=streams)
 @settings(max_examples=n_examples(300))
-def test_predict_learn_is_score_one_then_update_one_to_the_bit(model, stream):
+def test_predict_learn_equals_score_one_then_update_one(model, stream):
     one, other = model, model.clone()
     for x, y in stream:
         assert one.predict_learn(x, y) == (other.score_one(x), other.update_one(x, y))
@@ -140,7 +140,7 @@ def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(models
 
 @given(model=any_of(TWO_CLASS), stream=streams, last=examples)
 @settings(max_examples=n_examples(300))
-def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(model, stream, last):
+def test_step_towards_the_truth_exactly_when_an_update_counts(model, stream, last):
     learn(model, stream)
     before = model.n_updates
     step = model.update_one(*last)
@@ -156,7 +156,7 @@ def test_nothing_is_stored_for_a_feature_that_was_never_updated(model, stream):
         assert step or f"only-{number}-here".encode() not in state(model)
 
 
-def test_a_feature_of_value_zero_is_not_stored_by_an_update(models):
+def test_update_does_not_store_zero_features(models):
     for model in models:
         learn(model, [({"a": 1.0, "zero": 0.0}, True), ({"a": 1.0, "zero": 0.0}, False)])
         assert model.n_updates > 0
@@ -172,7 +172,7 @@ def test_the_probability_is_on_the_side_of_the_prediction(models):
             assert p[True] >= 0.5 if model.predict_one(x) else p[True] <= 0.5
 
 
-def test_the_contributions_that_debug_one_shows_add_up_to_the_score(models):
+def test_debug_one_contributions_add_up_to_the_score(models):
     for model in models:
         learn(model, LEARNED)
         x = {"a": 2, "b": True, "c": 0.5, "unknown": 1.0}

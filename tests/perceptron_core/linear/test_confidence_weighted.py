@@ -107,7 +107,7 @@ def test_scw_is_the_dense_algebra_of_the_paper(stream, price, confidence, full, 
 
 
 @given(streams, st.sampled_from([0.5, 0.9]))
-def test_forgetting_divides_the_variances_of_an_update_and_stops_at_one(stream, forgetting):
+def test_forgetting_raises_variances_up_to_one(stream, forgetting):
     model = AROW(forgetting=forgetting, intercept_forgetting=forgetting)
     for x, y in stream:
         mean, covariance = as_dense(model)

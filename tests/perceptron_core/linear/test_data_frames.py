@@ -66,7 +66,7 @@ def test_predicting_a_frame_is_predicting_its_rows_bit_for_bit(model, backend):
     )
 )
 @settings(max_examples=n_examples(40))
-def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same_either_way(examples):
+def test_typed_columns_with_row_weights_give_the_same_model(examples):
     rows = [{"i": i, "f": f, "b": b} for i, f, b, _, _ in examples]
     labels, weights = [e[3] for e in examples], [e[4] for e in examples]
     for name in ("passive-aggressive", "arow"):
@@ -89,7 +89,7 @@ blocks = st.lists(
 
 @given(any_of(TWO_CLASS), blocks)
 @settings(max_examples=n_examples(250))
-def test_columns_whose_weights_come_and_go_are_the_same_either_way(model, blocks):
+def test_columns_with_changing_weights_give_the_same_model(model, blocks):
     expected = model.clone()
     for columns, examples in blocks:
         rows = [row[: len(columns)] for row, _ in examples]
@@ -122,7 +122,7 @@ def test_columns_whose_weights_come_and_go_are_the_same_either_way(model, blocks
     ],
     ids=lambda column: f"{type(column).__module__.split('.')[0]}-{column.dtype}",
 )
-def test_columns_of_any_type_are_what_their_values_are_one_by_one(column):
+def test_typed_columns_equal_their_single_values(column):
     backend = pd if isinstance(column, pd.Series) else pl
     X = backend.DataFrame({"flag": [True, False, True], "small": [1, 2, 3], "own": column})
     model, expected, refused = Perceptron(), Perceptron(), None
@@ -167,7 +167,7 @@ def test_a_frame_without_rows_changes_and_predicts_nothing(backend):
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), 1e300])
-def test_a_row_that_is_refused_is_named_and_those_before_it_are_learned(backend, missing):
+def test_rows_before_a_rejected_row_are_learned(backend, missing):
     frame, series = backend
     model = Perceptron()
     X, y = frame({"a": [1.0, 2.0, missing, 4.0]}), series([True, False, True, True])
@@ -186,7 +186,7 @@ def test_a_label_that_is_refused_is_named_by_its_row(backend):
 
 
 @pytest.mark.parametrize("made", [Perceptron, AutoClassifier])
-def test_labels_that_are_too_few_are_refused_before_any_is_learned(backend, made):
+def test_too_few_labels_are_rejected_before_learning(backend, made):
     frame, series = backend
     model = made()
     with pytest.raises(ValueError, match="2 rows, but 1 labels"):

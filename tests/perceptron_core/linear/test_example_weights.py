@@ -98,7 +98,7 @@ def test_a_weight_divides_r(name, stream, example, w):
 
 
 @given(of_kind(OF_RESISTANCE), streams)
-def test_the_least_weight_divides_r_into_the_largest_not_into_infinity(name, stream):
+def test_smallest_weight_keeps_r_finite(name, stream):
     model = learned(name, stream)
     assert 0 < abs(step(model, {"new": 1.0}, False, 5e-324)) < 1e-100
 

@@ -155,7 +155,7 @@ def test_logistic_regression_makes_the_probabilities_of_rivers():
 
 
 @given(stream=streams, factor=st.sampled_from([2.0**-40, 0.25, 2.0**60]))
-def test_a_feature_multiplied_by_a_power_of_two_changes_no_score_of_adagrad(stream, factor):
+def test_scaling_a_feature_by_two_keeps_adagrad_scores(stream, factor):
     model, scaled = NormalizedAdaGrad(), NormalizedAdaGrad()
     for x, y, w in stream:
         other = {name: value * factor if name == "a" else value for name, value in x.items()}
@@ -172,7 +172,7 @@ def test_a_weight_of_adagrad_shrinks_as_its_scale_grows():
 
 
 @given(stream=streams)
-def test_of_two_classes_softmax_is_the_logistic_adagrad_at_twice_the_rate(stream):
+def test_two_class_softmax_equals_logistic_adagrad_at_twice_the_rate(stream):
     binary = NormalizedAdaGrad(2.0, epsilon=0.0)
     several = MulticlassNormalizedAdaGrad([False, True], epsilon=0.0)
     for x, y, _ in stream:

@@ -35,7 +35,7 @@ def test_a_kernel_value_is_clamped_before_it_overflows(degree, expected):
 
 
 @given(streams, st.integers(1, 4))
-def test_on_a_budget_it_keeps_the_newest_of_the_examples_it_erred_on(stream, budget):
+def test_kernel_budget_keeps_the_newest_mistakes(stream, budget):
     model, kept = KernelPerceptron(kernel="polynomial", degree=2, budget=budget), []
     for x, y in stream:
         alpha = model.update_one(x, y)
@@ -51,7 +51,7 @@ def test_it_keeps_no_reference_to_the_example():
     assert model.support == [({"a": 1.0}, 1.0)]
 
 
-def test_a_function_may_be_the_kernel_but_cannot_be_written_down():
+def test_function_kernel_cannot_be_saved():
     model = KernelPerceptron(kernel=lambda x, z: float(len(x.keys() & z.keys())))
     learn(model, [({"a": 1.0}, True), ({"b": 1.0}, False)])
     assert model.score_one({"a": 7.0}) == 1.0
@@ -59,7 +59,7 @@ def test_a_function_may_be_the_kernel_but_cannot_be_written_down():
         to_bytes(model)
 
 
-def test_a_kernel_that_gives_no_finite_number_is_refused_and_nothing_changes():
+def test_kernel_without_finite_value_is_rejected_without_change():
     model = KernelPerceptron(kernel=lambda x, z: math.nan)
     model.learn_one({"a": 1.0}, True)
     with pytest.raises(FeatureError, match="expected a finite number"):

@@ -67,9 +67,7 @@ def test_with_two_classes_the_perceptron_predicts_as_the_binary_one(stream, tie,
 @given(
     real_streams([False, True]), st.sampled_from(["PA", "PA-I", "PA-II"]), st.floats(0.01, 10), st.booleans()
 )
-def test_with_two_classes_passive_aggressive_moves_as_the_binary_one_with_twice_c(
-    stream, variant, c, fit_intercept
-):
+def test_two_class_passive_aggressive_equals_binary_with_twice_c(stream, variant, c, fit_intercept):
     binary = trained(PassiveAggressive(2 * c, variant, fit_intercept), stream)
     ours = trained(MulticlassPassiveAggressive([False, True], c, variant, fit_intercept), stream)
     for x, _ in stream:
@@ -129,7 +127,7 @@ def test_an_undone_update_leaves_the_sum_of_the_others(learner, stream, at):
 
 @settings(max_examples=n_examples(150))
 @given(learner=any_learner, stream=real_streams(KINDS))
-def test_predict_learn_is_scores_one_then_update_one_to_the_bit(learner, stream):
+def test_predict_learn_equals_scores_one_then_update_one(learner, stream):
     one, other = learner(), learner()
     for x, y in stream:
         assert one.predict_learn(x, y) == (other.scores_one(x), other.update_one(x, y))
@@ -144,7 +142,7 @@ def test_before_any_label_it_predicts_nothing_or_the_first_class(learner):
 
 
 @every_learner
-def test_ties_go_to_the_class_seen_first_where_none_are_given(learner):
+def test_ties_go_to_the_first_seen_class(learner):
     model = learner()
     for kind in KINDS:
         model.learn_one({}, kind, w=1e-9)
@@ -217,7 +215,7 @@ def test_no_stream_makes_a_score_that_is_not_finite(learner, stream):
 
 
 @every_learner
-def test_image_segments_are_learned_better_than_by_one_vs_rest_of_the_perceptron(learner):
+def test_image_segments_are_learned_better_than_one_vs_rest(learner):
     def accuracy(classifier):
         pipeline, right = preprocessing.StandardScaler() | classifier, 0
         for x, y in datasets.ImageSegments():

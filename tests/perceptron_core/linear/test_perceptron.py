@@ -9,7 +9,7 @@ from perceptron_core import MarginPerceptron, Perceptron
 from tests.support.learners import examples, learn, streams
 
 
-def test_worked_example_of_gormley_makes_its_three_mistakes_and_ends_at_3_1():
+def test_worked_example_of_gormley_ends_at_3_1():
     model = Perceptron(tie=True, update_on_tie=False, fit_intercept=False)
     stream = [
         ((-1, 2), False),
@@ -50,7 +50,7 @@ def test_a_tie_updates_without_a_mistake_only_if_asked_to():
     assert (gormley.n_mistakes, gormley.n_updates, gormley.weights) == (0, 0, {})
 
 
-def test_the_sign_of_a_tiny_score_decides_where_a_sigmoid_would_not():
+def test_sign_of_a_tiny_score_decides():
     model = Perceptron()
     model.bias = 1e-17
     assert model.predict_one({}) is True
@@ -58,9 +58,7 @@ def test_the_sign_of_a_tiny_score_decides_where_a_sigmoid_would_not():
 
 
 @given(streams, examples, st.booleans(), st.sampled_from([1.0, 0.5, 4.0]))
-def test_an_update_raises_the_signed_score_by_rate_times_squared_norm_plus_one(
-    stream, last, fit_intercept, rate
-):
+def test_update_raises_the_score_by_rate_times_squared_norm(stream, last, fit_intercept, rate):
     model = learn(Perceptron(fit_intercept=fit_intercept, learning_rate=rate), stream)
     x, y = last
     sign = 1 if y else -1
@@ -71,7 +69,7 @@ def test_an_update_raises_the_signed_score_by_rate_times_squared_norm_plus_one(
 
 
 @given(streams)
-def test_the_weights_are_the_sum_of_the_examples_it_erred_on(stream):
+def test_weights_are_the_sum_of_the_mistaken_examples(stream):
     model = Perceptron(update_on_tie=False)
     dual = {}
     for x, y in stream:
@@ -83,7 +81,7 @@ def test_the_weights_are_the_sum_of_the_examples_it_erred_on(stream):
 
 
 @given(streams, examples)
-def test_an_undone_update_leaves_exact_weights_as_if_it_had_not_been(stream, extra):
+def test_undone_update_restores_exact_weights(stream, extra):
     model = learn(Perceptron(), stream)
     before = (dict(model.weights), model.bias)
     step = model.update_one(*extra)
@@ -111,14 +109,14 @@ def test_numpys_scalars_count_as_doubles(kind):
 
 
 @given(streams, st.booleans(), st.sampled_from([0.0, 0.5]), st.booleans())
-def test_with_margin_zero_it_is_the_perceptron_that_updates_on_ties(stream, tie, threshold, fit_intercept):
+def test_margin_zero_equals_the_perceptron_with_ties(stream, tie, threshold, fit_intercept):
     rule = {"tie": tie, "threshold": threshold, "fit_intercept": fit_intercept}
     plain, wide = learn(Perceptron(**rule), stream), learn(MarginPerceptron(margin=0.0, **rule), stream)
     assert plain._get_state() == wide._get_state()
 
 
 @given(streams, examples, st.integers(0, 50))
-def test_it_updates_just_when_the_signed_score_is_at_most_the_margin(stream, last, margin):
+def test_updates_exactly_when_the_score_is_within_the_margin(stream, last, margin):
     model = learn(MarginPerceptron(margin=margin), stream)
     x, y = last
     signed, updates = (1 if y else -1) * model.score_one(x), model.n_updates

@@ -38,7 +38,7 @@ def put_in_another_order(model, x):
         pytest.param(lambda model, x: model.learn_one(x, True, 0.0), id="its label of weight 0"),
     ],
 )
-def test_what_comes_between_prediction_and_label_leaves_the_learned_model_as_it_is(between):
+def test_events_between_prediction_and_label_change_nothing(between):
     assert learned(between) == learned()
 
 

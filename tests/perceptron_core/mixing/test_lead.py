@@ -54,7 +54,7 @@ def test_a_mixer_for_prompt_labels_leads_until_one_comes_late():
     assert judge(lead, [(LATE, (1.0, 1.0, 0.0, 1.0))]).leader == 0
 
 
-def test_a_mixer_for_late_labels_leads_until_1000_in_a_row_are_prompt():
+def test_late_mixer_leads_until_1000_labels_are_prompt():
     lead = judge(fresh(), [(LATE, (1.0, 0.0, 1.0, 1.0))] * 5)
     assert lead.leader == FOR_LATE
     assert judge(lead, prompt(999)).leader == FOR_LATE
@@ -62,14 +62,14 @@ def test_a_mixer_for_late_labels_leads_until_1000_in_a_row_are_prompt():
     assert lead.is_prompt()
 
 
-def test_what_was_not_in_use_begins_as_good_as_the_first():
+def test_new_candidate_starts_as_good_as_the_first():
     lead = judge(fresh(), [(LATE, (0.0, 0.0, 0.0, 1.0)), *[(LATE, (1.0, 1.0, 0.0, 1.0))] * 50])
     losses = judge(lead, [(AT_ONCE, (1.0,) * 4)] * 999).get_state()["losses"]
     assert losses[FOR_PROMPT] == losses[0]
 
 
 @given(found=st.lists(losses, min_size=1, max_size=30))
-def test_late_labels_weigh_candidates_by_what_the_answer_lost_more_than_they(found):
+def test_late_labels_weight_candidates_by_regret(found):
     lead, regrets = fresh(), [0.0] * 4
     for each in found:
         judge(lead, [(LATE, each)], given=0.5)
@@ -101,7 +101,7 @@ def test_without_mixers_for_either_no_label_counts_as_late():
 
 
 @given(st.lists(st.tuples(st.floats(0, 8), st.floats(0, 8)), max_size=30))
-def test_a_mixer_has_a_share_of_two_by_its_discounted_log_loss(found):
+def test_shares_of_two_mixers_follow_discounted_log_loss(found):
     lead, (one, other) = Lead(2, 0, 0, 8, averages=True), (0.0, 0.0)
     lead.discount = 0.9
     for pair in found:

@@ -83,7 +83,7 @@ def test_it_is_its_experts_and_mixers_one_by_one(stream):
 
 @given(expert=any_of(ONES), stream=streams, x=examples)
 @settings(max_examples=n_examples(200))
-def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(expert, stream, x):
+def test_mixture_of_one_expert_starts_like_the_expert(expert, stream, x):
     learn(expert, stream)
     model = Mixture([copy.deepcopy(expert)])
     log_odds = expert._log_odds(expert.score_one(x[0]))
@@ -93,7 +93,7 @@ def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(expert, stream, 
 
 @given(stream=streams, more=streams)
 @settings(max_examples=n_examples(30))
-def test_copies_of_a_mixture_with_experts_of_river_go_on_as_the_original(stream, more):
+def test_copy_of_a_mixture_with_river_experts_learns_identically(stream, more):
     model = learn(mixed(), stream)
     expected = scores(copy.deepcopy(model), more)
     assert scores(pickle.loads(pickle.dumps(model)), more) == expected
@@ -166,7 +166,7 @@ def test_what_one_expert_refuses_none_has_learned():
     assert to_bytes(model) == before
 
 
-def test_a_weight_that_an_expert_cannot_take_is_refused_by_its_name_and_nothing_changes():
+def test_weight_that_an_expert_does_not_take_is_rejected():
     model = Mixture([AROW(), naive_bayes.GaussianNB()])
     with pytest.raises(TypeError, match="GaussianNB does not support example weights"):
         model.learn_one({"a": 1.0}, True, w=2.0)
@@ -201,7 +201,7 @@ def test_unsuitable_parameters_are_refused(parameters, error, said):
         Mixture(**parameters)
 
 
-def test_a_mixture_with_an_expert_of_river_cannot_be_written_and_the_error_names_it():
+def test_mixture_with_a_river_expert_cannot_be_saved():
     with pytest.raises(TypeError, match=r"experts: StandardScaler \| LogisticRegression \(river\.compose"):
         to_bytes(mixed())
 
@@ -226,7 +226,7 @@ def test_linear_experts_add_up_to_weights(stream, x):
     assert total == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_a_mixture_with_an_expert_that_is_not_linear_has_no_weights():
+def test_mixture_with_a_nonlinear_expert_has_no_weights():
     model = Mixture([AROW(), Mixture([KernelPerceptron()])])
     assert not model.is_linear
     assert not hasattr(model, "weights")

@@ -157,7 +157,7 @@ def _squared_distance(xs, tags, other):
 @pytest.mark.parametrize("averaged", [True, False])
 @given(first=corpora, second=corpora, given_tags=st.sampled_from([None, TAGS]))
 @hypothesis_settings(max_examples=n_examples(50))
-def test_a_model_comes_back_from_bytes_and_goes_on_the_same(averaged, first, second, given_tags):
+def test_model_from_bytes_continues_identically(averaged, first, second, given_tags):
     model = trained(StructuredPerceptron(given_tags, averaged), first)
     restored = from_bytes(to_bytes(model))
     assert repr(restored) == repr(model)

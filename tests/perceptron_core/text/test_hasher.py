@@ -30,7 +30,7 @@ def test_the_hash_is_murmur3_of_prefix_and_ngram(prefix, token):
 
 
 @pytest.mark.parametrize("prefix", ["", "a", "ab", "abc", "abcd", "text="])
-def test_every_four_letters_of_ascii_are_hashed_as_one_by_one(prefix):
+def test_ascii_blocks_hash_like_single_characters(prefix):
     text = "".join(map(chr, range(128)))
     fours = TextHasher(30, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix=prefix)
     expected = [mmh3.hash(prefix + text[at : at + 4], 0, signed=False) % 2**30 for at in range(125)]
@@ -38,7 +38,7 @@ def test_every_four_letters_of_ascii_are_hashed_as_one_by_one(prefix):
 
 
 @given(texts, options)
-def test_features_equal_those_of_the_plain_formulation_in_value_and_order(text, options):
+def test_features_equal_the_plain_formulation(text, options):
     hashed = TextHasher(**options).transform_one(text)
     assert [*hashed.items()] == [*plain_text_features(text, **options).items()]
 
@@ -67,7 +67,7 @@ def test_bytes_are_the_text_they_spell(text, options):
 
 
 @given(st.text(st.sampled_from("ab \ud800\udfffé")), options)
-def test_a_lone_surrogate_is_refused_where_the_plain_formulation_refuses_it(text, options):
+def test_lone_surrogates_are_rejected_like_the_plain_formulation(text, options):
     try:
         expected = plain_text_features(text, **options)
     except UnicodeEncodeError:
@@ -77,7 +77,7 @@ def test_a_lone_surrogate_is_refused_where_the_plain_formulation_refuses_it(text
         assert TextHasher(**options).transform_one(text) == expected
 
 
-def test_a_text_that_is_refused_leaves_the_rows_as_they_were():
+def test_rejected_text_leaves_the_rows_unchanged():
     hasher = TextHasher(18)
     hasher.append("a prize")
     before = hasher.filled, [*hasher.indices[:2]], [*hasher.values[:2]]
@@ -105,7 +105,7 @@ def test_one_text_is_not_taken_for_several(single):
 
 @pytest.mark.parametrize("bits", [10, 30])
 @pytest.mark.parametrize("counts", [False, True])
-def test_of_more_distinct_words_than_the_first_table_holds_none_is_taken_for_another(bits, counts):
+def test_more_words_than_the_first_table_holds_stay_distinct(bits, counts):
     text = " ".join(f"{number * number:x}" for number in range(4000))
     expected = plain_text_features(text, bits, counts=counts)
     hasher = TextHasher(bits, counts=counts)

@@ -104,7 +104,7 @@ def test_long_runs_of_marks_never_reach_nfkc(runs):
 
 
 @given(mixed, st.integers(1, 200))
-def test_texts_without_long_runs_of_marks_are_in_the_form_nfkc_of_the_whole(text, times):
+def test_texts_without_long_runs_of_marks_are_nfkc(text, times):
     text = f"{text} " * times
     assert folded(text, lowercase=False) == normalize("NFKC", text)
 
@@ -114,7 +114,7 @@ def test_no_code_point_behind_plane_1_is_a_non_starter():
     assert not any(combining(normalize("NFKD", point)[0]) for point in behind)
 
 
-def test_a_symbol_is_a_token_and_a_mark_part_of_a_word():
+def test_symbol_is_a_token_and_mark_belongs_to_a_word():
     assert kind_of(ord("€")) != kind_of(ord("e")) == kind_of(0x301)
 
 

@@ -33,7 +33,7 @@ def test_the_margin_is_positive_exactly_where_the_model_separates(weights, bias,
     assert (margin(plane, data) > 0) == separates
 
 
-def test_without_weights_there_is_no_hyperplane_to_be_at_a_distance_from():
+def test_distance_without_weights_is_undefined():
     with pytest.raises(ValueError, match="all weights are 0"):
         margin(Perceptron(), [({"x": 1.0}, True)])
 

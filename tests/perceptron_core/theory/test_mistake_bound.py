@@ -59,7 +59,7 @@ def test_any_separator_bounds_and_the_default_one_bounds_best(data):
         (Hyperplane({"x": 1.0}, bias=-0.5), "has a bias"),
     ],
 )
-def test_a_separator_that_proves_nothing_gives_no_bound_but_the_reason(separator, reason):
+def test_useless_separator_gives_no_bound_with_reason(separator, reason):
     bound = mistake_bound([({"x": 1.0}, True)], separator, fit_intercept=False)
     assert bound.updates == math.inf
     assert reason in bound.reason
@@ -70,7 +70,7 @@ def test_no_examples_cost_no_updates():
 
 
 @given(examples, points, integers)
-def test_the_perceptron_criterion_is_zero_exactly_where_nothing_is_on_the_wrong_side(data, weights, bias):
+def test_perceptron_criterion_is_zero_exactly_without_mistakes(data, weights, bias):
     plane = Hyperplane(weights, bias)
     signed = [plane.score_one(x) if y else -plane.score_one(x) for x, y in data]
     assert perceptron_criterion(plane, data) == sum(-s for s in signed if s < 0)
@@ -106,7 +106,7 @@ def fixed_step(weights, bias, example, name):
 
 @pytest.mark.parametrize("gradient", [slope, fixed_step])
 @given(st.lists(st.tuples(points, st.booleans()), max_size=15))
-def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_difference_form(gradient, stream):
+def test_perceptron_follows_gradient_descent_on_the_criterion(gradient, stream):
     model, weights, bias = Perceptron(), {}, 0.0
     for example in stream:
         steps = {name: gradient(weights, bias, example, name) for name in (*example[0], None)}
@@ -118,7 +118,7 @@ def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_differ
 
 
 @given(st.lists(st.tuples(points, st.booleans()), max_size=30), st.booleans(), st.integers(1, 3))
-def test_the_online_bound_is_that_of_the_examples_since_the_last_update(stream, fit_intercept, enough):
+def test_online_bound_covers_examples_since_the_last_update(stream, fit_intercept, enough):
     model = Perceptron(fit_intercept=fit_intercept)
     online = OnlineMistakeBound(enough, fit_intercept=fit_intercept)
     clean = []
@@ -138,7 +138,7 @@ def test_the_online_bound_is_that_of_the_examples_since_the_last_update(stream, 
             assert value.updates >= 1 - TINY
 
 
-def test_the_online_bound_counts_no_example_at_a_tie_as_separated():
+def test_online_bound_excludes_ties():
     model, online = Perceptron(update_on_tie=False), OnlineMistakeBound(1)
     online.observe({}, False, 0.0, model.n_updates)
     assert online.n_examples == 0
@@ -149,7 +149,7 @@ def test_an_online_bound_of_no_examples_makes_no_sense():
         OnlineMistakeBound(0)
 
 
-def test_a_margin_too_small_for_doubles_gives_no_bound_but_the_reason():
+def test_tiny_margin_gives_no_bound_with_reason():
     bound = mistake_bound([({"x": 1e-12}, True), ({"x": 2e-12}, False)])
     assert bound.updates == math.inf
     assert "double precision" in bound.reason

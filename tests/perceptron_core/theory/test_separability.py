@@ -103,7 +103,7 @@ def test_the_minimum_length_solution_satisfies_its_kkt_conditions(data, fit_inte
 
 
 @given(examples)
-def test_no_separator_has_a_larger_margin_than_the_minimum_length_solution(data):
+def test_minimum_length_solution_has_the_largest_margin(data):
     answer = linear_separability(data)
     assume(answer.separable)
     separator, best = vector(answer.separator), vector(minimum_length_solution(data))

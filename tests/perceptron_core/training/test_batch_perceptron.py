@@ -77,7 +77,7 @@ def test_the_schedule_is_asked_for_each_k_from_one():
     assert asked == list(range(1, model.n_iterations + 1))
 
 
-def test_ends_when_the_step_is_shorter_than_the_criterion_and_says_what_is_left():
+def test_training_ends_when_the_step_is_below_the_criterion():
     model = BatchPerceptron(criterion=1e-3).fit([{"x": 1.0}, {"x": 1.0}], [True, False])
     assert (model.n_iterations, model.n_violations, model.converged) == (1, 2, False)
 
@@ -109,7 +109,7 @@ def test_bad_examples_are_refused_and_nothing_changes():
     assert (model.weights, model.bias) == before
 
 
-def test_is_written_down_and_read_exactly_unless_its_schedule_is_a_function():
+def test_model_round_trips_unless_its_schedule_is_a_function():
     model = BatchPerceptron(learning_rate=0.1, margin=1.0).fit(LINE, LABELS)
     restored = from_bytes(to_bytes(model))
     assert vars(restored) == vars(model)

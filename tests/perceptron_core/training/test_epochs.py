@@ -150,7 +150,7 @@ def test_stops_within_an_epoch_after_so_many_quiet_draws(order):
         assert training.curve[-1].training_error == 0
 
 
-def test_a_random_start_depends_on_the_seed_and_converges_all_the_same():
+def test_random_start_depends_on_the_seed_and_converges():
     starts = [perceptron_train(AND, 1000, start="random", seed=seed) for seed in (1, 2)]
     assert all(training.converged for training in starts)
     assert starts[0].model.bias != starts[1].model.bias
@@ -195,7 +195,7 @@ def test_early_stopping_returns_the_model_of_the_best_epoch(patience, epochs, be
 
 
 @given(examples, examples, st.integers(1, 3))
-def test_the_returned_model_has_the_smallest_held_out_error_of_the_curve(data, held_out, patience):
+def test_returned_model_has_the_smallest_held_out_error(data, held_out, patience):
     training = perceptron_train(data, 8, held_out=held_out, patience=patience)
     errors = [epoch.held_out_error for epoch in training.curve]
     assert perceptron_test(training.model, held_out).error == min(errors)

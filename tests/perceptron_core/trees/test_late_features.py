@@ -29,7 +29,7 @@ def test_trees_that_have_split_take_a_feature_that_comes_later():
     assert wrong < 0.03 * 1000
 
 
-def test_trees_learn_a_category_that_is_one_after_they_have_split():
+def test_trees_learn_a_category_that_appears_after_splits():
     draw = random.Random(1)
     numbers = [draw.randrange(50) for _ in range(1500)]
     events = [({"n": draw.gauss(0, 1), "c": f"v{k}"}, k % 2 == 0) for k in numbers]
@@ -37,7 +37,7 @@ def test_trees_learn_a_category_that_is_one_after_they_have_split():
     assert sum(model.predict_one(x) != y for x, y in events[1000:]) < 0.03 * 500
 
 
-def test_of_many_features_that_come_later_a_tree_takes_as_many_as_at_its_start():
+def test_tree_takes_the_same_share_of_late_features():
     draw = random.Random(7)
     numbers = [[draw.gauss(0, 1) for _ in range(30)] for _ in range(600)]
     rows = [{f"x{k}": x[k] for k in range(30 if n >= 300 else 10)} for n, x in enumerate(numbers)]
@@ -75,7 +75,7 @@ def test_values_not_seen_for_long_make_room_for_others(made):
     assert mistakes(model, tickets(400, day=2, seed=2)) < 0.05 * 400
 
 
-def test_values_that_came_once_at_the_start_do_not_keep_a_feature_from_being_a_category():
+def test_single_values_at_the_start_do_not_prevent_a_category():
     model = taught(HoeffdingForest(), (({"ticket": f"once {k}"}, k % 3 == 0) for k in range(100)))
     taught(model, tickets(3500, day=0))
     assert mistakes(model, tickets(400, day=0, seed=2)) < 0.05 * 400

@@ -82,7 +82,7 @@ def test_a_tree_has_no_more_nodes_than_it_may():
     assert model.maps.trees.n_slots <= N_TREES * MOST_NODES
 
 
-def test_a_late_class_does_not_make_leaves_larger_than_they_may_be(monkeypatch):
+def test_late_class_keeps_leaves_within_their_limit(monkeypatch):
     monkeypatch.setattr(leaves, "MOST_CELLS", 32 * 64 * 2 * 2)
     draw = random.Random(6)
     model, shapes = HoeffdingForest(), set()
@@ -104,7 +104,7 @@ def test_two_seeds_grow_other_trees():
     assert one.log_odds({"a": 0.52, "b": 0.1}) != two.log_odds({"a": 0.52, "b": 0.1})
 
 
-def test_a_model_that_was_written_grows_trees_again_on_the_same_features():
+def test_loaded_model_regrows_trees_on_the_same_features():
     model = grown(halves(1500))
     check_it_goes_on_from_bytes(model, ((x, not y) for x, y in halves(600, seed=4)))
     assert model.maps.trees.n_regrown > 0
@@ -121,7 +121,7 @@ def test_weights_have_the_mean_and_the_variance_of_their_distribution():
     assert variance == pytest.approx(RATE, rel=0.15)
 
 
-def test_each_bit_of_a_mixed_number_is_set_half_of_the_time():
+def test_mixed_bits_are_set_half_of_the_time():
     drawn = [mixed(place) for place in range(N)]
     for bit in range(32):
         share = sum(each >> bit & 1 for each in drawn) / N

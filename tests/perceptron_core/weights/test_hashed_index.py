@@ -22,7 +22,7 @@ def test_weights_that_are_set_replace_those_before():
         learner.weights = {16: 1.0}
 
 
-def test_the_past_of_a_decaying_mean_is_rewritten_without_touching_unused_cells():
+def test_decaying_mean_does_not_touch_unused_cells():
     model = HashedClassifier(AveragedPerceptron(decay=0.1), bits=4)
     named = AveragedPerceptron(decay=0.1)
     for number in range(100):
@@ -37,7 +37,7 @@ def test_the_size_told_is_that_of_the_columns():
         assert 8 * 1024 * columns <= size < 8 * 1024 * columns + 500
 
 
-def test_rows_at_the_very_end_of_the_arrays_ask_for_no_memory_beyond_them():
+def test_rows_at_the_end_of_arrays_read_nothing_beyond():
     n = 200
     rows = Rows(np.arange(n + 1), np.full(n, 15, np.int32), np.ones(n))
     model = HashedClassifier(bits=4)

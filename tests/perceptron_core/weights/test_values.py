@@ -40,7 +40,7 @@ def bits(values):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [0, 1, 16, 17, 400])
-def test_they_are_a_mapping_of_the_same_bits_in_the_same_order(kind, n):
+def test_packed_values_are_a_mapping_with_the_same_bits(kind, n):
     plain = {KINDS[kind](k): -0.0 if k % 3 else k / 7 for k in reversed(range(n))}
     made = kind(tuple(plain), plain.values())
     assert isinstance(made, Mapping)
@@ -138,7 +138,7 @@ def test_learners_learn_from_indices_what_they_learn_from_a_dictionary(learner, 
     [(Perceptron(), NamedValues, "a"), (HashedClassifier(AROW(), BITS), IndexedValues, 1)],
 )
 @pytest.mark.parametrize("value", [1.1e100, -2e100, float("nan"), float("inf"), float("-inf")])
-def test_a_value_that_no_learner_takes_is_refused_as_in_a_dictionary(model, kind, key, value):
+def test_invalid_value_is_rejected_as_in_a_dictionary(model, kind, key, value):
     model, other = model.clone(), KINDS[kind](5)
     model.learn_one(kind((key, other), (1.0, 2.0)), True)
     before = to_bytes(model)

@@ -46,7 +46,7 @@ def trained(name):
 
 
 @pytest.mark.parametrize("name", [name for name in LINEAR if "full" not in name])
-def test_a_value_that_empties_the_model_while_it_is_read_does_no_harm(name):
+def test_value_that_empties_the_model_is_harmless(name):
     model = trained(name)
     x = MANY | {"last": Meddler(emptier(model))}
     for y in (True, False, True):
@@ -56,7 +56,7 @@ def test_a_value_that_empties_the_model_while_it_is_read_does_no_harm(name):
 
 
 @pytest.mark.parametrize("name", ["perceptron", "passive-aggressive", "arow", "averaged-perceptron"])
-def test_a_name_that_empties_the_model_while_it_is_looked_up_does_no_harm(name):
+def test_name_that_empties_the_model_during_lookup_is_harmless(name):
     model = trained(name)
     empty = emptier(model)
     for _ in range(3):
@@ -65,7 +65,7 @@ def test_a_name_that_empties_the_model_while_it_is_looked_up_does_no_harm(name):
     assert math.isfinite(model.score_one(MANY))
 
 
-def test_a_score_is_by_the_weights_there_are_once_all_values_are_read():
+def test_score_uses_the_weights_after_all_values_are_read():
     model = Perceptron()
     model.learn_one({"a": 1.0, "b": 2.0}, True)
 
@@ -75,7 +75,7 @@ def test_a_score_is_by_the_weights_there_are_once_all_values_are_read():
     assert model.score_one({"a": 1.0, "b": 1.0, "c": Meddler(replace)}) == 1.0 + 3.0 + 7.0
 
 
-def test_a_multiclass_model_that_starts_anew_while_it_is_read_says_so():
+def test_multiclass_model_reset_during_reading_raises():
     model = MulticlassPerceptron()
     for label in ("ant", "bee"):
         model.learn_one(MANY, label)

@@ -67,7 +67,7 @@ def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
     assert imported_by(*arguments) == set()
 
 
-def test_built_in_models_serve_without_what_only_other_models_of_river_need(tmp_path):
+def test_built_in_models_serve_without_optional_packages(tmp_path):
     stream = ["--broker", f"sqlite:///{tmp_path}/stream.db"]
     events = tmp_path / "events.ndjson"
     events.write_text(
@@ -87,7 +87,7 @@ def test_the_help_of_serve_needs_the_settings_and_no_more():
     assert imported_by("serve", "--help") == {"pydantic", "dotenv"}
 
 
-def test_no_help_needs_a_broker_a_web_server_or_data_frames():
+def test_help_needs_no_heavy_imports():
     needless = {"kafka", "confluent_kafka", "fastapi", "uvicorn", "pandas"}
     imported = imported_in_turn(*([name, "--help"] for name in app.COMMANDS))
     found = {name: new & needless for name, new in zip(app.COMMANDS, imported, strict=True)}
@@ -123,9 +123,7 @@ def test_an_error_of_the_program_itself_is_not_hidden(failing):
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_labels_are_coloured_on_a_terminal_only_and_not_with_no_color(
-    monkeypatch, capsys, no_color, coloured
-):
+def test_labels_are_coloured_only_on_a_terminal(monkeypatch, capsys, no_color, coloured):
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     output.report_error("bad")
@@ -158,7 +156,7 @@ def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["click", "service.cli.commands.models", "service.messages.schema"])
-def test_ctrl_c_while_modules_are_imported_exits_130_and_says_nothing(module):
+def test_ctrl_c_during_imports_exits_130_silently(module):
     program = (
         "import os, signal, sys\n"
         "class Interrupting:\n"

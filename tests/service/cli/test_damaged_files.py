@@ -111,7 +111,7 @@ def run(perceptron, broker, tmp_path, monkeypatch):
 
 
 @each_with_every_command(ROWS)
-def test_a_bad_row_is_named_by_its_line_and_the_others_are_used(run, command, form, tmp_path):
+def test_bad_row_is_named_by_its_line(run, command, form, tmp_path):
     write_rows(tmp_path / f"x.{form}", form, damaged=True)
     result = run(command, f"x.{form}", "--max-message-bytes", LONGEST_LINE)
     said, stops = result.stdout + result.stderr, command == ("produce",)
@@ -135,7 +135,7 @@ def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
 
 
 @each_with_every_command(TEXTS)
-def test_a_file_in_utf_16_is_refused_with_the_command_that_converts_it(run, command, form, tmp_path):
+def test_utf_16_file_is_rejected_with_a_command_to_convert(run, command, form, tmp_path):
     write_rows(tmp_path / "utf-8", form, damaged=False)
     (tmp_path / f"x.{form}").write_bytes((tmp_path / "utf-8").read_text().encode("utf-16"))
     result = run(command, f"x.{form}")
@@ -144,6 +144,6 @@ def test_a_file_in_utf_16_is_refused_with_the_command_that_converts_it(run, comm
     assert "iconv -f utf-16" in result.stderr
 
 
-def test_what_is_no_row_is_sent_as_it_is_where_nothing_is_checked(run, tmp_path):
+def test_unvalidated_bad_row_is_sent_unchanged(run, tmp_path):
     write_rows(tmp_path / "x.csv", "csv", damaged=True)
     assert run(("produce", "--no-validate"), "x.csv").exit_code == 0

@@ -36,7 +36,7 @@ def run(perceptron):
         (labels(0, second="ham"), "no label has the class 'spam'"),
     ],
 )
-def test_what_may_mislead_is_exit_code_1_and_the_last_line(run, command, labels, why):
+def test_misleading_result_gives_exit_code_1(run, command, labels, why):
     result = run(command, labels, "--classes", "ham,spam")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == f"warning: these results may mislead: {why}"
@@ -92,7 +92,7 @@ WORSE = {
 
 
 @pytest.mark.parametrize("name", WORSE)
-def test_replay_says_that_it_is_worse_than_without_features_and_what_to_do(run, name):
+def test_replay_worse_than_a_baseline_gives_a_hint(run, name):
     labels, said, hint = WORSE[name]
     result = run("replay", labels, "--classes", "ham,spam", "--model-param", "learning_rate=0.3")
     assert f"but {said}" in result.stderr
@@ -103,7 +103,7 @@ def test_a_model_that_is_better_is_not_doubted(run):
     assert "but always predicting" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
 
 
-def test_serve_and_status_say_so_too_and_name_the_next_step(perceptron, broker):
+def test_serve_and_status_show_warning_and_next_step(perceptron, broker):
     at = ("--broker", broker)
     perceptron("produce", "-", *at, "--classes", "ham,spam", stdin=ndjson(RARE))
     told = perceptron("serve", "--exit-at-end", "--http", "", "--classes", "ham,spam", *at).stderr
@@ -149,9 +149,7 @@ def test_what_only_helps_is_no_leak(perceptron, command):
 @pytest.mark.parametrize(
     ("named", "warns"), [({}, True), ({"class": "fraud"}, False), ({"class": "ok"}, False)]
 )
-def test_a_decision_about_the_commoner_class_is_named_unless_it_names_its_class(
-    run, monkeypatch, named, warns
-):
+def test_decision_about_the_majority_class_gives_a_warning(run, monkeypatch, named, warns):
     decision = {"name": "block", "min_precision": 0.9} | named
     monkeypatch.setenv("PERCEPTRON_DECISIONS", json.dumps([decision]))
     rows = ["fraud", "ok", "ok", "ok"] * 30

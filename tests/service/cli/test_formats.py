@@ -53,7 +53,7 @@ def test_check_input_shows_what_schemas_make_of_any_topic(perceptron, broker, re
     assert second["reason"] == "no_schema"
 
 
-def test_a_registry_that_is_away_ends_check_input_with_its_address(perceptron, broker, registry):
+def test_check_input_names_an_unreachable_registry(perceptron, broker, registry):
     produce(broker, [value(1, 1)])
     registry.stop()
     result = perceptron("check-input", "--topic", "events", "--broker", broker)
@@ -62,7 +62,7 @@ def test_a_registry_that_is_away_ends_check_input_with_its_address(perceptron, b
     assert "schema_registry.url" in result.stderr
 
 
-def test_dead_letters_of_a_schema_go_back_once_it_is_registered(perceptron, broker, registry, monkeypatch):
+def test_dead_letters_are_replayed_once_their_schema_is_registered(perceptron, broker, registry, monkeypatch):
     monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
     produce(broker, [value(1, 1)])
     at = ("--broker", broker)

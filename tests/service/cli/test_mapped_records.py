@@ -15,7 +15,7 @@ from tests.support.foreign_events import corpus, foreign
 
 
 @pytest.mark.parametrize("place", ["uuid", "@key", "@header.trace", "@offset"])
-def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker, place):
+def test_unmapped_records_are_replayed_after_a_fix(perceptron, broker, place):
     transport = open_transport(broker)
     transport.ensure_topics({"events": 1})
     value = json.dumps({"uuid": 7, "text": "win", "label": True}).encode()
@@ -95,7 +95,7 @@ def file(tmp_path):
     return path
 
 
-def test_replay_and_serve_come_to_the_same_model_which_is_proved(perceptron, broker, file, tmp_path):
+def test_replay_and_serve_give_the_same_proved_model(perceptron, broker, file, tmp_path):
     def run(*arguments):
         result = perceptron(*arguments)
         assert result.exit_code == 0, result.stderr
@@ -115,7 +115,7 @@ def test_replay_and_serve_come_to_the_same_model_which_is_proved(perceptron, bro
     assert "label_rate_1h_by_card" in json.dumps(shown[0])
 
 
-def test_a_file_without_times_and_examples_without_a_stream_are_refused(perceptron, file):
+def test_untimed_file_or_unlabelled_stream_is_rejected(perceptron, file):
     for command in ("replay", "compare"):
         refused = perceptron(command, file, *EVENTS[2:])
         assert refused.exit_code == 2

@@ -62,9 +62,7 @@ def test_an_option_that_contradicts_the_file_is_refused_by_name(perceptron, mode
     assert "hint: omit it" in result.stderr
 
 
-def test_a_variable_or_a_file_of_settings_that_contradicts_is_refused_too(
-    perceptron, model, texts, tmp_path, monkeypatch
-):
+def test_contradicting_variable_or_settings_file_is_rejected(perceptron, model, texts, tmp_path, monkeypatch):
     (tmp_path / "settings.toml").write_text('text = "words"')
     result = perceptron("test", model, texts, "--config", tmp_path / "settings.toml")
     assert result.exit_code == 2
@@ -75,7 +73,7 @@ def test_a_variable_or_a_file_of_settings_that_contradicts_is_refused_too(
     assert "got 'arow' (environment PERCEPTRON_MODEL)" in result.stderr
 
 
-def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, perceptron, model, texts):
+def test_model_file_without_settings_gives_a_warning(summary, perceptron, model, texts):
     model.write_bytes(to_bytes(from_bytes(model.read_bytes())))
     told, stderr = summary(*CHARS)
     assert told["mistakes"] == 0
@@ -84,9 +82,7 @@ def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, 
 
 
 @pytest.mark.parametrize("other", ["another secret of some length", ""])
-def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(
-    perceptron, tmp_path, monkeypatch, other
-):
+def test_model_of_another_hash_key_is_rejected_without_the_key(perceptron, tmp_path, monkeypatch, other):
     events, model = tmp_path / "events.ndjson", tmp_path / "model.bin"
     events.write_text('{"i": 1, "of": "a", "y": true}\n{"i": 2, "of": "b", "y": false}\n')
     mapping = {"events-id": "i", "events-label": "y", "events-features": "of", "events-tenant": "of"}
@@ -165,9 +161,7 @@ def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, b
 @pytest.mark.parametrize(
     "settings", [{"model": "arow"}, {"model": "perceptron", "classes": ("ham", "spam", "eggs")}]
 )
-def test_a_model_that_is_none_of_what_its_settings_name_is_refused(
-    perceptron, texts, broker, command, settings
-):
+def test_model_that_contradicts_its_own_settings_is_rejected(perceptron, texts, broker, command, settings):
     (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
     is_import = command.startswith("import")
     result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))

@@ -73,14 +73,14 @@ def test_a_secret_cannot_become_an_option():
         setting_options("kafka.sasl_password")(lambda: None)
 
 
-def test_settings_of_features_are_warned_about_where_the_model_makes_its_own(run, monkeypatch):
+def test_ignored_feature_settings_give_a_warning(run, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_LOWERCASE", "no")
     result, _ = run(["model", "ngrams", "lowercase"], "--model", "auto", "--ngrams", "2")
     assert result.stderr.startswith("warning: the model auto makes its own features and ignores ngrams")
     assert "lowercase (environment PERCEPTRON_LOWERCASE)" in result.stderr
 
 
-def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
+def test_overridden_hash_bits_give_a_warning(run):
     given = ("--model", "auto", "--hash-bits", "12")
     assert "hash_bits" not in run(["model", "hash_bits"], *given)[0].stderr
     result, _ = run(["model", "hash_bits", "model_params"], *given, "--model-param", "hash_bits=10")
@@ -92,7 +92,7 @@ def test_the_bits_that_count_are_named_where_two_settings_have_them(run):
     ["serve", "verify", "status", "produce", "dead-letters list", "dead-letters replay", "checkpoint show"]
     + [f"checkpoint {verb}" for verb in ("export", "import", "reset")],
 )
-def test_all_commands_of_a_service_take_the_same_options_for_its_stream(perceptron, command):
+def test_commands_take_the_same_stream_options(perceptron, command):
     shown = perceptron(*command.split(), "--help-all" if command in {"serve", "produce"} else "--help").stdout
     assert [option for option in SERVICE if f"--{option.replace('_', '-')} " not in shown] == []
     assert "--config FILE" in shown
@@ -103,7 +103,7 @@ def options_of(text):
 
 
 @pytest.mark.parametrize("command", ["serve", "replay", "compare", "train", "check-input", "produce"])
-def test_help_shows_the_common_options_by_section_and_help_all_shows_all(perceptron, command):
+def test_help_shows_common_options_and_help_all_every_option(perceptron, command):
     common, every = (perceptron(command, option).stdout for option in ("--help", "--help-all"))
     assert options_of(common) < options_of(every)
     shown = [line[:-1] for line in common.splitlines() if line.endswith(":") and line[0] not in " U"]
@@ -111,7 +111,7 @@ def test_help_shows_the_common_options_by_section_and_help_all_shows_all(percept
     assert {"--events-id", "--events-label"} <= options_of(common)
 
 
-def test_the_help_of_serve_has_every_section_and_some_twenty_settings(perceptron):
+def test_serve_help_has_every_section_and_common_settings(perceptron):
     common, every = (perceptron("serve", option).stdout for option in ("--help", "--help-all"))
     assert all(f"\n{section}:\n" in common for section in Section)
     assert len(options_of(common)) < 30

@@ -46,7 +46,7 @@ def test_a_file_of_settings_is_not_overwritten(perceptron):
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
+def test_missing_folder_is_an_error_before_the_run(perceptron, name):
     *command, option = WRITING[name]
     result = perceptron(*command, "--input-format", "csv", option, "nowhere/y.png")
     assert result.exit_code == 1

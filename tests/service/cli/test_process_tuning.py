@@ -18,7 +18,7 @@ def _process_restored():
 
 
 @pytest.mark.usefixtures("_process_restored")
-def test_a_batch_of_examples_causes_no_look_at_what_is_kept_or_imported():
+def test_batch_of_examples_triggers_no_garbage_collection_of_old_objects():
     tune_process()
     assert gc.get_freeze_count() > 10_000
     kept = [[n] for n in range(1000)]

@@ -54,7 +54,7 @@ class TimedRecorder:
 
 
 @given(n_events=st.integers(1, 60), rate=st.floats(1, 200), delay_seconds=st.floats(0, 30))
-def test_each_label_follows_its_event_after_the_delay_and_soon_then(n_events, rate, delay_seconds):
+def test_label_follows_its_event_after_the_delay(n_events, rate, delay_seconds):
     with pytest.MonkeyPatch.context() as patch:
         transport = TimedRecorder(still_clock(patch))
         sender = Sender(transport, "t", 1000, rate, "late", delay_seconds)

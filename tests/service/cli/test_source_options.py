@@ -45,7 +45,7 @@ def test_a_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path
     assert model(path) == model(native)
 
 
-def test_a_mapped_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+def test_mapped_parquet_file_gives_the_same_model(native, model, tmp_path):
     rows = [{"n": n, "mail": {"body": text}, "kind": label} for n, (label, text) in enumerate(TEXTS)]
     path = tmp_path / "texts.parquet"
     parquet.write_table(pa.Table.from_pylist(rows), path)
@@ -53,7 +53,7 @@ def test_a_mapped_parquet_file_gives_the_model_of_the_same_rows(native, model, t
     assert model(path, *mapping) == model(native)
 
 
-def test_a_mapped_csv_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+def test_mapped_csv_file_gives_the_same_model(native, model, tmp_path):
     path = tmp_path / "texts.csv"
     rows = "".join(
         f"{n}|{text}|{'yes' if label == 'spam' else 'no'}\n" for n, (label, text) in enumerate(TEXTS)

@@ -100,14 +100,14 @@ def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, argu
     assert "Traceback" not in result.stderr
 
 
-def test_a_variable_that_is_no_setting_is_a_warning_with_the_one_meant(perceptron, monkeypatch):
+def test_unknown_variable_gives_a_warning_with_a_suggestion(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_BROKR", "x")
     stderr = perceptron("config", "show").stderr
     assert stderr.startswith("warning: unknown environment variable PERCEPTRON_BROKR")
     assert "did you mean PERCEPTRON_BROKER?" in stderr
 
 
-def test_a_variable_of_kafkas_clients_is_a_warning_with_what_holds_instead(perceptron, monkeypatch):
+def test_client_variable_gives_a_warning_with_the_used_setting(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_KAFKA__ACKS", "1")
     warning, hint = perceptron("config", "show").stderr.splitlines()
     assert warning.endswith("unknown environment variable PERCEPTRON_KAFKA__ACKS is ignored")
@@ -165,7 +165,7 @@ def test_a_full_disk_behind_stdout_is_said_with_a_hint(perceptron, broker, tmp_p
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_secret_that_may_not_be_read_is_said_with_a_hint(perceptron, tmp_path, monkeypatch):
+def test_unreadable_secret_file_gives_a_hint(perceptron, tmp_path, monkeypatch):
     path = tmp_path / "secret"
     path.write_text("hunter2")
     path.chmod(0)

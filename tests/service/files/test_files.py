@@ -39,7 +39,7 @@ def test_ndjson_passes_through_byte_for_byte(messages):
     ]
 
 
-def test_a_byte_order_mark_is_not_part_of_the_first_line(messages):
+def test_byte_order_mark_is_skipped(messages):
     assert messages("x.jsonl", b"\xef\xbb\xbf{}\n\xef\xbb\xbf{}") == [b"{}", b"\xef\xbb\xbf{}"]
 
 
@@ -165,7 +165,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_row_comes_out_as_it_was_with_its_complaint_and_the_next_is_read(messages, case):
+def test_bad_row_keeps_its_bytes_and_complaint(messages, case):
     name, row, good, complaint = BAD[case]
     header = b"a,y\n" if name == "x.csv" else b""
     bad, second = messages(name, header + row + b"\n" + good + b"\n")
@@ -174,7 +174,7 @@ def test_a_bad_row_comes_out_as_it_was_with_its_complaint_and_the_next_is_read(m
     assert json.loads(second)["id"] == "row-2"
 
 
-def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
+def test_row_after_an_open_quote_has_its_own_line(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(b'text,y\n"win,1\nlose,0\nwin,1')
     with open_source(str(path)) as source:
@@ -183,7 +183,7 @@ def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
     assert found == [(2, complaint), (3, ""), (4, "")]
 
 
-def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(messages):
+def test_quoted_cell_over_many_lines_is_bounded(messages):
     good = b"4,1\n" * 1000
     found = messages("x.csv", b'a,y\n"open,1\n' + good + b'"5",1\n', max_message_bytes=1000)
     assert found[0].complaint == "the quote that opens in line 2, column 'a', is not closed"
@@ -199,14 +199,14 @@ def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
-def test_a_longer_cell_makes_a_bad_row_that_names_its_column(messages, quote):
+def test_too_long_cell_makes_a_bad_row(messages, quote):
     cell = quote + "x" * 2000 + quote
     bad, good = messages("x.csv", f"text,y\n{cell},1\nwin,1\n", max_message_bytes=1000)
     assert bad.complaint == "column 'text': 2000 characters; max_message_bytes is 1000"
     assert json.loads(good)["text"] == "win"
 
 
-def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
+def test_numbers_that_are_not_finite_reach_the_decoder(messages):
     assert messages("x.csv", "a,y\nnan,1\n1e999,1\n") == [
         b'{"id":"row-1","features":{"a":NaN},"label":1}',
         b'{"id":"row-2","features":{"a":Infinity},"label":1}',
@@ -228,7 +228,7 @@ def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
     ],
     ids=range(9),
 )
-def test_a_header_that_does_not_fit_is_an_error_at_line_1(messages, content, options, said, hint):
+def test_unfit_header_is_an_error_at_line_1(messages, content, options, said, hint):
     with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}") as refused:
         messages("x.csv", content, **options)
     assert hint in refused.value.hint
@@ -265,7 +265,7 @@ TELLS = "if it determines the label, exclude it: --events-features '*' --events-
         ("a,Label", {"label": "Label"}, []),
     ],
 )
-def test_a_feature_named_like_a_label_or_nearly_so_is_worth_a_warning(messages, header, options, hints):
+def test_feature_named_like_a_label_gives_a_warning(messages, header, options, hints):
     said = []
     messages("x.csv", f"{header}\n", warn=lambda *words: said.append(words), **options)
     assert [hint for _, hint in said] == hints
@@ -376,7 +376,7 @@ LONG = b"x" * (rows.MAX_LINE_BYTES + 5)
 
 @pytest.mark.parametrize("name", ["x.ndjson", "x.tsv", "x.libsvm", "x.csv"])
 @pytest.mark.parametrize("long", [LONG, b"1\t" + LONG, b'1,"' + LONG], ids=["plain", "tab", "quote"])
-def test_a_line_over_the_limit_is_cut_and_the_lines_after_it_are_read(messages, name, long):
+def test_line_over_the_limit_is_cut(messages, name, long):
     good = {
         "x.ndjson": b'{"id":"a"}',
         "x.tsv": b"1\tgood",

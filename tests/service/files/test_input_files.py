@@ -32,7 +32,7 @@ def places(records):
     return [(record.topic, record.offset) for record in records]
 
 
-def test_what_is_earlier_comes_first_and_the_event_of_equally_early_ones(files):
+def test_files_are_merged_by_time_events_first(files):
     with files([10, 20, 30], [20, 25]) as merged:
         assert places(merged) == [("events", 1), ("events", 2), ("labels", 1), ("labels", 2), ("events", 3)]
 
@@ -42,7 +42,7 @@ def test_files_may_write_their_times_differently(files):
         assert [record.timestamp_ms % 1_000_000 for record in merged] == [0, 5_000, 10_000, 11_000]
 
 
-def test_rows_in_no_order_are_taken_as_a_service_takes_them(files):
+def test_unordered_rows_are_processed_as_by_serve(files):
     times = [30, 10, 50, 20, 60], [25, 5, 55]
     with files(*times) as merged:
         found = list(merged)
@@ -52,7 +52,7 @@ def test_rows_in_no_order_are_taken_as_a_service_takes_them(files):
 
 
 @pytest.mark.parametrize("time", [None, "", "soon", True, -5, "2026-01-01T00:00:00"])
-def test_a_row_without_a_time_is_a_bad_one_without_a_time(files, time):
+def test_row_without_a_time_is_an_untimed_row(files, time):
     with files([1, time, 3]) as merged:
         first, second, third = merged
     assert [first.timestamp_ms, second.timestamp_ms, third.timestamp_ms] == [1000, -1, 3000]
@@ -62,7 +62,7 @@ def test_a_row_without_a_time_is_a_bad_one_without_a_time(files, time):
     assert rejection_of_row(second.value, another) is another
 
 
-def test_a_row_that_is_no_example_is_refused_for_that_and_not_for_its_time(tmp_path):
+def test_bad_row_without_time_is_rejected_as_bad_row(tmp_path):
     (tmp_path / "x.csv").write_text("id,at,text\na,7,x\nb\n")
     with InputFiles(TopicFile(opened(tmp_path / "x.csv", time="at"), "events", "at")) as rows:
         _, bad = rows

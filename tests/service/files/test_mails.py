@@ -29,7 +29,7 @@ def test_each_mail_of_a_mailbox_is_an_event(messages):
     assert json.loads(win).items() >= {"id": "row-2", "text": "Win\nWin prizes", "label": "YES"}.items()
 
 
-def test_a_date_that_cannot_be_read_is_kept_to_be_complained_of(messages):
+def test_unreadable_date_is_kept_with_a_complaint(messages):
     (mail,) = messages(b"From x Mon\nDate: soon\nSubject: a\n\nb\n", time="date")
     assert mail.time == "soon"
 
@@ -72,7 +72,7 @@ def test_broken_mails_are_read_as_far_as_they_go(messages, broken):
     assert json.loads(next_one)["text"] == "Win\nWin prizes"
 
 
-def test_a_mail_nested_without_end_and_one_too_long_are_bad_rows(messages, monkeypatch):
+def test_deeply_nested_or_too_long_mail_is_a_bad_row(messages, monkeypatch):
     nested = b"".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d\n" % (n, n) for n in range(2000))
     assert isinstance(messages(nested, "x.eml")[0], BadRow)
     monkeypatch.setattr("service.files.mails.MOST_MAIL_BYTES", 100)

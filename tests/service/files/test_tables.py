@@ -154,7 +154,7 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_time_outside_pythons_years_is_left_out_with_one_warning(documents, name):
+def test_time_outside_pythons_years_gives_one_warning(documents, name):
     said = []
     column = pa.concat_arrays([OUTSIDE[name], OUTSIDE[name]])
     known, outside, *others = documents(column, warn=lambda *words: said.append(words))
@@ -165,7 +165,7 @@ def test_a_time_outside_pythons_years_is_left_out_with_one_warning(documents, na
     assert hint == "to exclude it: --events-features '*' --events-exclude x"
 
 
-def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):
+def test_text_that_is_not_utf_8_makes_a_bad_row(tmp_path):
     path = tmp_path / "x.parquet"
     text = pa.array([b"good", b"\xff"]).view(pa.string())
     parquet.write_table(pa.table({"text": text}), path)
@@ -186,7 +186,7 @@ def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):
     ],
     ids=str,
 )
-def test_bytes_that_are_no_text_are_left_out_of_features_and_make_others_a_bad_row(read, mapping, is_bad):
+def test_bytes_that_are_not_text_make_bad_rows(read, mapping, is_bad):
     mapping = mapping and EventSettings(**mapping)
     (row,) = read([{"id": "a", "n": 1, "blob": b"\xff"}], mapping=mapping)
     assert isinstance(row, BadRow) == is_bad
@@ -208,7 +208,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize(("name", "batches"), [("x.parquet", parquet_table), ("x.feather", arrow_table)])
-def test_what_has_its_index_at_the_end_is_not_read_from_a_pipe(tmp_path, name, batches):
+def test_parquet_is_not_read_from_a_pipe(tmp_path, name, batches):
     WRITERS[name](pa.Table.from_pylist(ROWS), tmp_path / name)
     with (tmp_path / name).open("rb") as file:
         file.seekable = lambda: False
@@ -240,7 +240,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_values_that_are_written_once_and_occur_often_are_those_that_arrow_has(documents, name):
+def test_dictionary_columns_have_arrows_values(documents, name):
     column = SHARED[name]
     for part in (column, column.slice(1), column.slice(0, 1)):
         assert documents(part) == json.loads(json.dumps(part.to_pylist()))

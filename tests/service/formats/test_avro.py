@@ -67,7 +67,7 @@ def test_a_schema_may_refer_to_others_that_come_before_it():
     assert reader(inner, outer)(written(whole, {"inner": {"number": 5}}), 0) == {"inner": {"number": 5}}
 
 
-def test_a_record_may_contain_itself_a_hundred_deep_and_no_deeper():
+def test_recursive_record_is_limited_to_depth_100():
     node = record("Node", next=["null", "Node"])
     assert reader(node)(b"\x02\x02\x00", 0) == {"next": {"next": {"next": None}}}
     with pytest.raises(RecursionError, match="more than 100"):

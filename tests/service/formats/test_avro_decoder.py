@@ -67,7 +67,7 @@ READ, READ_INTERPRETED = reader(MIXED), interpreted(MIXED)
 
 
 @given(changed(written(MIXED, SAMPLE)) | st.binary(max_size=40))
-def test_compiled_and_interpreted_code_read_the_same_or_refuse_with_the_same_words(data):
+def test_compiled_and_interpreted_readers_agree(data):
     assert repr(said(READ, data)) == repr(said(READ_INTERPRETED, data))
 
 
@@ -85,7 +85,7 @@ MOST = (10_000 + 16 * 3) // 4
 
 
 @pytest.mark.parametrize(("count", "is_read"), [(MOST, True), (MOST + 1, False)])
-def test_compiled_and_interpreted_code_read_as_many_values_and_no_more(count, is_read):
+def test_compiled_and_interpreted_limits_agree(count, is_read):
     data = bytes([(count * 2) & 127 | 128, count * 2 >> 7, 0])
     found = [said(read, data) for read in (reader(MANY), interpreted(MANY))]
     assert found[0] == found[1]

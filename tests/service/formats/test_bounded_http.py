@@ -57,7 +57,7 @@ def test_an_answer_that_trickles_ends_with_the_timeout(n_prompt):
     assert 0.4 < time.monotonic() - began < 3.0
 
 
-def test_an_answer_in_many_pieces_within_the_timeout_is_read_whole():
+def test_fragmented_answer_within_the_timeout_is_read():
     with trickling(ANSWER, 100) as port:
         assert ask(f"http://127.0.0.1:{port}/", timeout=20.0) == 1000 * b"x"
 

@@ -28,7 +28,7 @@ def client(server, **given):
     return SchemaRegistry(RegistrySettings(url=server.url, **given))
 
 
-def test_a_schema_is_found_by_its_id_and_by_its_guid(registry):
+def test_schema_is_found_by_id_and_guid(registry):
     schema_id = registry.register("events-value", OLD)
     guid = b"\x01" + bytes.fromhex(registry.catalog.by_id[schema_id].guid.replace("-", ""))
     found = client(registry).schema(key(schema_id))
@@ -166,17 +166,17 @@ def chain(length, text="x"):
     return made
 
 
-def test_a_chain_of_a_thousand_references_is_followed_and_a_longer_one_makes_the_schema_unusable():
+def test_schema_with_more_than_1000_chained_references_is_unusable():
     assert chain(1000).schema(key(1)) == Schema("AVRO", (b"x",) * 1001)
     assert chain(1001).schema(key(1)) == Schema("UNUSABLE", (b"it refers to more than 1000 others",))
 
 
-def test_a_schema_that_is_too_large_with_what_it_refers_to_is_unusable():
+def test_schema_too_large_with_references_is_unusable():
     kind, (why,) = chain(20, "x" * (1 << 20)).schema(key(1))
     assert (kind, why[:32]) == ("UNUSABLE", b"it has more than 16777216 charac")
 
 
-def test_a_lookup_has_a_total_time_and_the_next_one_goes_on_from_there(registry, monkeypatch):
+def test_schema_lookup_has_a_total_timeout_and_resumes(registry, monkeypatch):
     monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 0.2)
     for number in range(8):
         references = [{"name": f"R{number - 1}", "subject": f"s{number - 1}", "version": 1}] if number else []
@@ -206,7 +206,7 @@ def test_the_first_address_that_answers_decides(registry):
     assert SchemaRegistry(RegistrySettings(url=url)).schema(key(schema_id)).kind == "AVRO"
 
 
-def test_the_password_is_shown_to_the_registry_and_to_nobody_else():
+def test_password_is_sent_only_to_the_registry():
     with SchemaRegistryServer(credentials=("me", "päss")) as registry:
         schema_id = registry.register("a", OLD)
         assert client(registry, username="me", password="päss").schema(key(schema_id))

@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_refused_with_its_reason(value_format, schema, va
         assert caught.value.reason is reason
 
 
-def test_a_schema_that_is_found_later_is_used_from_then_on():
+def test_schema_found_later_is_used_afterwards():
     schemas = Schemas({})
     read = WireReader("avro", schemas)
     with pytest.raises(Rejection):
@@ -121,7 +121,7 @@ def test_a_schema_that_is_found_later_is_used_from_then_on():
     assert read(SEVEN + b"\x02a") == {"id": "a"}
 
 
-def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():
+def test_schema_id_in_a_header_wins_over_the_value():
     guid = bytes([1, *range(16)])
     schemas = Schemas({})
     schemas.add({guid: AVRO})

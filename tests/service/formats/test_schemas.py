@@ -37,7 +37,7 @@ def schemas(*ids):
     return found
 
 
-def test_those_that_a_batch_needs_and_that_are_not_known_are_missing():
+def test_unknown_schemas_of_a_batch_are_missing():
     assert schemas(1).missing(records(3, 1, 2, 3)) == [key(2), key(3)]
 
 
@@ -98,7 +98,7 @@ def test_the_id_and_where_the_data_begins_are_found(schema_id, data):
     assert (name_of(found.key), value[found.start :], found.in_header) == (str(schema_id), data, False)
 
 
-def test_a_guid_may_stand_in_a_header_or_before_the_data():
+def test_guid_is_read_from_header_or_value():
     in_header, before = frame(b"data", ((HEADER, GUID),)), frame(GUID + b"data")
     assert in_header.key == before.key == GUID
     assert name_of(GUID) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
@@ -133,7 +133,7 @@ def test_message_indexes_that_cannot_be_read_are_refused(data):
     assert caught.value.reason is Reason.INVALID_DATA
 
 
-def test_the_keys_of_a_batch_are_those_of_the_records_in_the_format():
+def test_schema_keys_of_a_batch_come_from_its_records():
     seven = b"\x00\x00\x00\x00\x07"
     batch = [
         record(seven + b"a"),

@@ -54,7 +54,7 @@ def test_a_replica_that_lags_is_asked_again(asking):
     assert asking(1) == ({key(1)}, 4)
 
 
-def test_an_id_that_stays_unknown_is_given_up_after_two_seconds_and_not_asked_for_within_a_minute(asking):
+def test_unknown_schema_id_fails_after_two_seconds_and_is_cached(asking):
     assert asking(7) == (set(), 9)
     assert asking.clock.seconds == pytest.approx(2)
     assert asking(7, 1) == ({key(1)}, 1)
@@ -68,7 +68,7 @@ def test_unknown_ids_hold_nobody_up_twice_in_a_minute(asking):
     assert asking.clock.seconds == pytest.approx(2)
 
 
-def test_a_registry_that_does_not_answer_is_an_error_each_time(asking):
+def test_silent_registry_is_an_error_each_time(asking):
     asking.registry.status = 503
     for _ in range(2):
         with pytest.raises(RegistryUnavailable):
@@ -77,7 +77,7 @@ def test_a_registry_that_does_not_answer_is_an_error_each_time(asking):
     assert asking(1) == ({key(1)}, 1)
 
 
-def test_many_slow_answers_hold_a_batch_up_and_the_next_attempt_goes_on_from_there(asking):
+def test_slow_registry_answers_delay_a_batch_which_then_resumes(asking):
     answer = asking.registry.answer
 
     def slowly(*asked):
@@ -90,9 +90,7 @@ def test_many_slow_answers_hold_a_batch_up_and_the_next_attempt_goes_on_from_the
     assert asking(*range(101, 115), 1)[0] == {key(1)}
 
 
-def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_counted(
-    registry, monkeypatch, caplog
-):
+def test_schema_with_an_unexpected_reading_error_is_unusable(registry, monkeypatch, caplog):
     registry.register("a", SCHEMA)
     defects = []
     asking = Asking(registry)

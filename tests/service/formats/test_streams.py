@@ -156,7 +156,7 @@ def test_recovery_asks_no_registry_and_restores_the_same_model(
     stream.close()
 
 
-def test_the_schema_lies_in_the_log_before_any_snapshot_holds_it(stream, registry, monkeypatch):
+def test_schema_is_in_the_log_before_any_snapshot(stream, registry, monkeypatch):
     monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     produce(stream, in_avro(registry, some_events(20)))
     run(stream, given_for(registry))
@@ -196,7 +196,7 @@ def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
     assert b"schema 99: unknown to the Schema Registry" in dict(letter.headers)["error.message"]
 
 
-def test_a_schema_that_was_unknown_once_stays_so_for_the_records_of_that_time(stream, registry, monkeypatch):
+def test_records_of_a_formerly_unknown_schema_stay_rejected(stream, registry, monkeypatch):
     monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
     monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
     value = framed(1, written(EVENT, next(some_events())))
@@ -233,7 +233,7 @@ def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     assert log.snapshots[-1].sequence == log.progress[-1].sequence
 
 
-def test_while_the_registry_is_away_the_loop_waits_and_is_not_ready(stream, registry, native, monkeypatch):
+def test_loop_is_not_ready_while_the_registry_is_down(stream, registry, native, monkeypatch):
     """Though a consumer that begins again at the batch has nothing for a moment."""
     values = in_avro(registry, some_events())
     given, health, said = given_for(registry), Health(), []
@@ -286,9 +286,7 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
 
 
 @pytest.mark.parametrize("place", ["service.formats.topics.avro_reader", "service.formats.avro._tried"])
-def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
-    stream, registry, monkeypatch, caplog, place
-):
+def test_unexpected_error_makes_a_dead_letter_with_traceback(stream, registry, monkeypatch, caplog, place):
     def fail(*_):
         raise SystemError("no one foresaw this")
 

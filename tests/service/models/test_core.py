@@ -29,11 +29,11 @@ class Opposite(Perceptron):
 
 
 @pytest.mark.parametrize("model", [VotedPerceptron(), Opposite()])
-def test_a_learner_that_answers_in_its_own_way_has_no_rule(model):
+def test_learner_with_its_own_answer_has_no_rule(model):
     assert BinaryLearner(model).rule is None
 
 
-def test_the_rule_of_a_hashed_learner_is_that_of_the_learner():
+def test_hashed_learner_has_the_rule_of_its_learner():
     model = HashedClassifier(Perceptron(), bits=4)
     assert BinaryLearner(model).rule is model.learner
 
@@ -51,7 +51,7 @@ def test_its_score_is_the_signed_log_odds_of_two_classes():
         assert learner.model.predict_proba_one(x)[predicted] >= 0.5
 
 
-def test_its_score_is_the_log_odds_of_the_predicted_of_several_classes():
+def test_multiclass_score_is_the_predicted_classs_log_odds():
     learner = make_learner("auto", {}, ("a", "b", "c"))
     assert learner.assess({"n": 1.0}) == ("a", pytest.approx(-0.6931, abs=1e-3))
     for number, (x, _) in enumerate(EVENTS):
@@ -104,13 +104,13 @@ scores = st.floats(-700, 700)
 
 
 @given(scores)
-def test_of_two_classes_the_probability_is_that_of_the_side_the_score_is_on(score):
+def test_two_class_probability_agrees_with_the_sign_of_the_score(score):
     expected = CoinBetting()._probabilities(score)[score > 0]
     assert probability_of(score > 0, score) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("hash_bits", [0, 10])
-def test_a_built_in_model_has_log_odds_if_its_learner_has(hash_bits):
+def test_built_in_model_has_log_odds_like_its_learner(hash_bits):
     for name, cls in BUILT_IN.items():
         expected = getattr(cls(), "has_log_odds", False)
         assert make_learner(name, {}, hash_bits=hash_bits).has_log_odds == expected, name
@@ -120,5 +120,5 @@ def test_normalized_adagrad_of_the_hinge_loss_has_no_log_odds():
     assert not make_learner("normalized-adagrad", {"loss": "hinge"}).has_log_odds
 
 
-def test_what_a_river_model_says_of_probabilities_is_not_taken_for_log_odds():
+def test_river_models_have_no_log_odds():
     assert not make_learner("river.linear_model:LogisticRegression", {}).has_log_odds

@@ -45,7 +45,7 @@ def test_a_learner_that_declares_nothing_takes_none():
     assert not takes_weights(Silent())
 
 
-def test_weights_of_classes_for_a_model_that_takes_none_are_refused():
+def test_class_weights_for_an_unweighted_model_are_rejected():
     learner = make_learner("river.naive_bayes:GaussianNB", {})
     with pytest.raises(
         ConfigurationError, match=r"class_weights: the model .* does not support example weights"

@@ -47,14 +47,14 @@ def test_a_feature_without_a_weight_is_not_known(model, classes):
     assert {each.feature: each.known for each in told.contributions} == {"a": True, "new": False}
 
 
-def test_a_feature_that_only_other_classes_have_weights_for_is_known():
+def test_feature_with_weights_of_another_class_is_known():
     learner = make_learner("multiclass-perceptron", {}, ("u", "v", "w"))
     learner.learn({"a": 1.0}, "v")  # the weights of u and v move, not those of w
     (told,) = decide(learner, {"a": 1.0}, "w", 0.0).contributions
     assert (told.weight, told.known) == (0.0, True)
 
 
-def test_a_mixture_does_not_know_a_word_that_it_has_not_met():
+def test_unseen_word_is_unknown_to_a_mixture():
     learner = learned("auto", (), [{"word": "win"}, {"word": "see"}] * 2)
     x = {"word": "win", "other": "new"}
     told = decide(learner, x, *learner.assess(x))
@@ -77,7 +77,7 @@ def test_of_any_other_model_each_feature_is_left_out(examples, x):
         assert each.known is None
 
 
-def test_of_many_features_the_largest_are_left_out_and_the_rest_is_counted():
+def test_only_the_largest_features_are_left_out_one_by_one():
     learner = make_learner("kernel-perceptron", {})
     x = {f"f{n}": float(n) for n in range(130)}
     told = decide(learner, x, *learner.assess(x))

@@ -16,7 +16,7 @@ def path(tmp_path):
     os.umask(before)
 
 
-def test_mixtures_of_the_same_experts_are_the_same_kind_of_model():
+def test_mixtures_of_equal_experts_are_of_one_kind():
     one, same, other = (ModelKind.of(Mixture([AROW(r), SCW()])) for r in (1.0, 1.0, 2.0))
     assert one.difference(same) == ""
     assert one.difference(other) == "experts=('AROW', 'SCW'), not experts=('AROW(r=2.0)', 'SCW')"

@@ -74,7 +74,7 @@ def test_a_factory_in_a_file_makes_a_river_pipeline(factory_file):
     assert (predicted, score > 0, learner.updates) == (True, True, 1)
 
 
-def test_a_factory_in_a_package_makes_a_model_of_ours_like_a_built_in_one():
+def test_factory_in_a_package_makes_a_core_model():
     assert isinstance(make_learner("perceptron_core:Perceptron", {}), BinaryLearner)
 
 
@@ -114,13 +114,13 @@ def test_a_model_that_cannot_be_made_is_a_clear_error(factory_file, model, param
         ("vague", "ValueError: the score is nan"),
     ],
 )
-def test_what_a_model_raises_when_it_predicts_is_a_model_error_with_its_place(factory_file, word, complaint):
+def test_exception_in_a_prediction_is_a_model_error_with_place(factory_file, word, complaint):
     learner = make_learner(f"{factory_file}:Sulky", {})
     with pytest.raises(ModelError, match=complaint):
         learner.assess({f"text={word}": 1.0})
 
 
-def test_a_class_defined_in_the_file_is_written_down_and_read_again(factory_file):
+def test_class_defined_in_the_users_file_is_saved_and_loaded(factory_file):
     learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
     learner.learn({"a": 1.0}, truth=True)
     copy.load(learner.dump())
@@ -128,7 +128,7 @@ def test_a_class_defined_in_the_file_is_written_down_and_read_again(factory_file
     assert copy.updates == 1
 
 
-def test_a_model_that_cannot_be_written_down_is_a_clear_error(factory_file):
+def test_model_that_cannot_be_saved_is_an_error(factory_file):
     learner = make_learner(f"{factory_file}:overlap", {}, key=b"k")
     with pytest.raises(ConfigurationError, match=r"checkpoint of it cannot be made: .*lambda") as caught:
         learner.dump()
@@ -153,7 +153,7 @@ STREAM = [
 
 
 @pytest.mark.parametrize("name", TWO_CLASS)
-def test_a_two_class_model_predicts_learns_and_is_written_down_without_a_pickle(name):
+def test_two_class_model_is_saved_without_pickle(name):
     learner, copy = make_learner(name, {}), make_learner(name, {})
     assert isinstance(learner, BinaryLearner)
     for x, truth in STREAM:
@@ -189,9 +189,7 @@ def test_weights_are_given_where_there_is_one_vector_of_them(name):
 
 
 @pytest.mark.parametrize("factory", ["overlap", "Mine"])
-def test_a_model_of_ours_with_parts_that_are_not_is_driven_and_pickled_as_a_river_model(
-    factory_file, factory
-):
+def test_core_model_with_foreign_parts_is_driven_as_river_model(factory_file, factory):
     learner = make_learner(f"{factory_file}:{factory}", {})
     assert isinstance(learner, RiverLearner)
     assert isinstance(learner.model, (KernelPerceptron, Perceptron))

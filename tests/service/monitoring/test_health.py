@@ -10,7 +10,7 @@ def ready(seconds):
     return health, clock
 
 
-def test_a_batch_that_takes_longer_than_the_bound_is_not_ready_and_says_why():
+def test_batch_longer_than_the_limit_is_not_ready_with_reason():
     health, clock = ready(3)
     with health.doing("a batch of partition 2"):
         clock.seconds = 3.0
@@ -38,7 +38,7 @@ def test_what_is_asked_of_the_stream_is_seen_from_outside():
     assert health.asking_since is None
 
 
-def test_of_nested_things_the_inner_one_counts_and_then_the_outer_one_again():
+def test_inner_of_nested_steps_counts():
     health, clock = ready(3)
     with health.doing("a step"), health.asking():
         clock.seconds = 2.0

@@ -14,7 +14,7 @@ def point(labelled):
 
 
 @given(st.lists(st.integers(0, 50), max_size=300))
-def test_it_is_bounded_in_order_from_the_beginning_to_the_newest(steps):
+def test_history_is_bounded_ordered_and_complete(steps):
     history, labelled, added = History(CAPACITY), 0, []
     for step in steps:
         labelled += step
@@ -28,7 +28,7 @@ def test_it_is_bounded_in_order_from_the_beginning_to_the_newest(steps):
     assert shown[-1:] == added[-1:]
 
 
-def test_a_point_tells_the_errors_of_all_and_of_the_latest_only():
+def test_point_has_the_lifetime_and_the_recent_error():
     counters = Counters()
     counters.score([True] * 10 + [False] * (RECENT - 4) + [True] * 4)
     assert Point.of(counters, 3) == Point(RECENT + 10, 14, 3, 14 / (RECENT + 10), 4 / RECENT)

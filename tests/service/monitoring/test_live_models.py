@@ -47,7 +47,7 @@ def test_an_answer_never_falls_into_an_update():
 
 
 @pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
-def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(monkeypatch, share, seen):
+def test_summary_of_weights_is_renewed_more_rarely_for_large_models(monkeypatch, share, seen):
     monkeypatch.setattr("service.monitoring.live_models._SHARE_FOR_SUMMARIES", share)
     stage = Stage()
     (model,) = stage.models.values()
@@ -85,7 +85,7 @@ def run(stream, live, observe):
     return metrics
 
 
-def test_the_loop_holds_the_lock_while_it_learns_and_only_then(stream):
+def test_loop_holds_the_lock_only_while_learning(stream):
     live, held, free = LiveModels(settings()), [], []
 
     def look(_):
@@ -99,7 +99,7 @@ def test_the_loop_holds_the_lock_while_it_learns_and_only_then(stream):
     assert 1 in free
 
 
-def test_the_loop_shows_its_models_while_it_has_them_and_how_they_got_there(stream):
+def test_loop_shows_its_models_and_their_histories(stream):
     live, seen = LiveModels(settings(http="127.0.0.1:0", http_show_events="yes")), set()
     metrics = run(stream, live, lambda _: seen.update(live.partitions()))
     assert seen == {0, 1}
@@ -134,7 +134,7 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
         assert shown[-1] == 20
 
 
-def test_a_thread_that_waits_has_its_turn_in_the_middle_of_a_batch():
+def test_waiting_thread_gets_the_lock_within_a_batch():
     turns, got = Turns(), []
 
     def ask():

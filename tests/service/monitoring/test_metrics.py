@@ -85,7 +85,7 @@ def test_shows_the_mistake_bound_once_a_separator_is_known():
     assert bound == pytest.approx(2.0)  # (sqrt(2) / 1) squared: the bias counts as a feature
 
 
-def test_shows_the_calibration_of_a_model_with_log_odds_and_of_no_other(metrics):
+def test_calibration_is_shown_only_for_log_odds(metrics):
     feed = Feed(model="coin-betting")
     for message in (event("a", "win", label=True), event("b", "win", label=False)):
         feed(message)
@@ -178,7 +178,7 @@ EDGES = (-1.0, 0.0, 1.0, 2.0)
 
 
 @given(st.lists(st.floats(-3, 3) | st.sampled_from(EDGES)), st.integers(1, 3))
-def test_a_bucket_has_the_values_up_to_its_edge_as_often_as_they_occurred(found, times):
+def test_bucket_counts_the_values_up_to_its_bound(found, times):
     buckets = Buckets(EDGES)
     buckets.observe_all(array("d", found), times)
     samples = buckets.family("x", "x").samples

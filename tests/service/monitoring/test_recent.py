@@ -39,7 +39,7 @@ def test_each_answer_comes_with_what_it_answers_newest_first(feed):
 
 
 @pytest.mark.parametrize(("model", "name"), [("perceptron", "score"), ("coin-betting", "probability")])
-def test_an_outcome_has_the_score_and_the_probability_of_its_prediction(model, name):
+def test_outcome_has_its_predictions_score_and_probability(model, name):
     feed = Watched(model=model)
     feed.batch(event("a", "win", label=True), event("b", "win"))
     feed.batch(label("b", False))
@@ -49,7 +49,7 @@ def test_an_outcome_has_the_score_and_the_probability_of_its_prediction(model, n
     assert outcome.answer[name] == prediction.answer[name] != 0
 
 
-def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeypatch):
+def test_features_of_an_event_without_record_are_shown(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 3)
     feed.batch(event("a", "win", n=1.5))
     feed.batch(*(event(f"e-{n}") for n in range(5)))
@@ -57,7 +57,7 @@ def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeyp
     assert feed.latest()[0][0].content == {"text": "win", "features": {"n": 1.5}}
 
 
-def test_a_model_that_reads_texts_itself_leaves_the_text_a_text(monkeypatch):
+def test_text_of_a_text_model_is_shown_whole(monkeypatch):
     feed = Watched(model="auto")
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 0)
     feed.batch(event("a", "win money", n=1.5, label=True))
@@ -111,7 +111,7 @@ def test_no_text_can_be_taken_for_a_mistake(feed):
     assert ids(feed) == []
 
 
-def test_of_many_mistakes_and_of_a_large_batch_the_latest_are_kept(feed, monkeypatch):
+def test_latest_mistakes_of_a_large_batch_are_kept(feed, monkeypatch):
     monkeypatch.setattr(recent, "_LOOKED_AT", 40)
     feed.batch(*(event(f"e-{n}", "x", label=n % 2 == 0) for n in range(100)))
     assert ids(feed) == [f"e-{n}" for n in range(99, 59, -1)]

@@ -31,7 +31,7 @@ def observed(metrics, caplog):
     return observe
 
 
-def test_a_line_comes_once_an_interval_with_the_counts_of_that_interval(metrics, observed):
+def test_log_line_has_the_counts_of_its_interval(metrics, observed):
     feed = Feed()
     metrics.publish(0, metrics.state_of(0, feed.processor))
     assert observed(1) == []
@@ -73,7 +73,7 @@ def test_a_line_shows_no_feature_and_no_text(metrics, observed):
     assert "secret" not in str(line)
 
 
-def test_kinds_of_labels_are_told_apart_and_many_that_find_no_event_are_warned_of(metrics, observed):
+def test_many_unmatched_labels_give_a_warning_by_kind(metrics, observed):
     feed = Feed(events={"label_on_timeout": "false"}, label_timeout_seconds=10)
     metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(1)

@@ -38,7 +38,7 @@ def test_without_certificates_there_is_nothing_to_look_at():
 
 
 @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
-def test_a_file_that_cannot_be_read_or_holds_something_else_is_named_with_its_setting(name, tmp_path):
+def test_unusable_file_is_named_with_its_setting(name, tmp_path):
     notes = tmp_path / "notes.pem"
     notes.write_text("my notes")
     for path, said in (
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_or_holds_something_else_is_named_with_its_se
 
 
 @pytest.mark.parametrize("password", ["", "guess"])
-def test_a_key_that_does_not_open_is_an_error_and_no_question(certificates, password, capfd):
+def test_encrypted_key_without_password_is_an_error_without_prompt(certificates, password, capfd):
     settings = tls(
         ssl_certfile=certificates.client, ssl_keyfile=certificates.client_key, ssl_password=password
     )
@@ -60,7 +60,7 @@ def test_a_key_that_does_not_open_is_an_error_and_no_question(certificates, pass
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_stream_on_kafka_is_not_opened_with_a_certificate_that_is_not_there():
+def test_kafka_stream_with_a_missing_certificate_is_rejected():
     settings = load_settings(
         {
             "broker": "kafka://127.0.0.1:1",

@@ -104,7 +104,7 @@ def test_all_wrong_values_are_named_at_once(monkeypatch):
 
 
 @pytest.mark.parametrize("variable", ["PERCEPTRON_MODEL_PARAMS", "PERCEPTRON_KAFKA"])
-def test_a_table_that_is_no_json_object_is_refused_by_its_name(monkeypatch, variable):
+def test_table_that_is_not_a_json_object_is_rejected(monkeypatch, variable):
     monkeypatch.setenv(variable, "{oops")
     with pytest.raises(ConfigurationError, match=rf"from environment {variable}\): not a JSON object"):
         load_settings({})
@@ -117,7 +117,7 @@ def test_a_table_that_is_no_json_object_is_refused_by_its_name(monkeypatch, vari
         ("[kafka]\nsasl_pasword = 'hunter2'", "kafka.sasl_pasword", "kafka.sasl_password"),
     ],
 )
-def test_an_unknown_key_in_toml_is_refused_and_the_closest_one_named(tmp_path, text, name, meant):
+def test_unknown_key_in_toml_is_rejected_with_a_suggestion(tmp_path, text, name, meant):
     config = write(tmp_path / "my.toml", text)
     with pytest.raises(ConfigurationError) as caught:
         load_settings({}, config)
@@ -125,7 +125,7 @@ def test_an_unknown_key_in_toml_is_refused_and_the_closest_one_named(tmp_path, t
     assert caught.value.hint == f"did you mean {meant}?"
 
 
-def test_an_unknown_setting_in_dotenv_is_refused_and_the_closest_one_named(tmp_path):
+def test_unknown_setting_in_dotenv_is_rejected_with_a_suggestion(tmp_path):
     write(tmp_path / ".env", "DATABASE_URL=not-ours\nPERCEPTRON_BROKR=x\n")
     with pytest.raises(ConfigurationError, match=r"PERCEPTRON_BROKR \(from \.env\)") as caught:
         load_settings({})
@@ -153,7 +153,7 @@ def test_an_unknown_environment_variable_is_reported_not_refused(monkeypatch):
         ("a directory", "cannot be read"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_the_place(tmp_path, content, said):
+def test_unusable_file_is_named_with_its_place(tmp_path, content, said):
     path = tmp_path / "my.toml"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -228,7 +228,7 @@ def test_no_source_that_cannot_be_read_shows_a_password(tmp_path, monkeypatch, t
     assert "hunter2" not in str(caught.value) + caught.value.hint
 
 
-def test_a_line_of_dotenv_that_cannot_be_read_is_not_shown(tmp_path, caplog):
+def test_unreadable_line_of_dotenv_is_not_shown(tmp_path, caplog):
     write(tmp_path / ".env", "PERCEPTRON_KAFKA__sasl_password 'hunter2'\n")
     with contextlib.suppress(ConfigurationError):
         load_settings({})
@@ -248,7 +248,7 @@ def test_a_secret_may_be_in_a_file(tmp_path, monkeypatch, secret, ending):
     assert "hunter" not in repr(loaded)
 
 
-def test_the_file_of_a_secret_may_be_named_by_another_file(tmp_path):
+def test_secret_file_may_be_named_in_another_file(tmp_path):
     write(tmp_path / "password", "hunter2")
     config = write(tmp_path / "my.toml", f"[kafka]\nsasl_password_file = '{tmp_path}/password'\n")
     assert load_settings({}, config).settings.kafka.sasl_password.get_secret_value() == "hunter2"
@@ -262,9 +262,7 @@ def test_the_file_of_a_secret_may_be_named_by_another_file(tmp_path):
         (b"hunter2\xff", "not UTF-8 at byte 7"),
     ],
 )
-def test_a_secret_file_that_cannot_be_used_is_named_and_what_is_in_it_is_not(
-    tmp_path, monkeypatch, content, said
-):
+def test_unusable_secret_file_is_named_without_its_content(tmp_path, monkeypatch, content, said):
     path = tmp_path / "mounted"
     if content is not None:
         path.write_bytes(content)

@@ -20,7 +20,7 @@ def test_labels_among_the_events_leave_one_topic_to_read():
         ({"events": 3, **dict.fromkeys(OTHERS, 2)}, {}, 3),
     ],
 )
-def test_all_topics_have_as_many_partitions_as_the_events_or_as_the_settings_say(stream, there, given, count):
+def test_created_topics_have_the_partitions_of_events_or_settings(stream, there, given, count):
     stream.ensure_topics(there)
     assert ensure_topics(stream, settings(**given)) == count
     assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [count] * 5
@@ -51,7 +51,7 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
         ((), {}, "--create-topics all"),
     ],
 )
-def test_an_input_topic_is_not_created_and_topics_of_like_names_are_named(stream, there, given, hint):
+def test_missing_input_topic_is_an_error_with_similar_names(stream, there, given, hint):
     stream.ensure_topics(dict.fromkeys(there, 1))
     with pytest.raises(TopicMissing) as refused:
         ensure_topics(stream, settings(create_topics="outputs", **given))
@@ -66,20 +66,20 @@ def test_by_default_the_topics_that_are_written_are_created(stream):
 
 
 @pytest.mark.parametrize("short", ["labels", "checkpoints"])
-def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(stream, short):
+def test_topic_with_too_few_unchangeable_partitions_is_named(stream, short):
     stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
     with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, expected 3 as in 'events'"):
         ensure_topics(stream, settings(create_topics="none"))
 
 
 @pytest.mark.parametrize("gone", ["predictions", "dead-letters"])
-def test_answers_that_are_gone_while_the_checkpoints_are_not_are_warned_of(stream, caplog, gone):
+def test_missing_outputs_with_checkpoints_give_a_warning(stream, caplog, gone):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {gone}, 1))
     ensure_topics(stream, settings())
     assert f"topic '{gone}' did not exist, although 'checkpoints' does" in caplog.text
 
 
-def test_nothing_is_warned_of_at_the_first_start_and_where_all_topics_are(stream, caplog):
+def test_no_warning_at_first_start_or_with_all_topics(stream, caplog):
     ensure_topics(stream, settings())
     ensure_topics(stream, settings())
     assert caplog.text == ""

@@ -32,7 +32,7 @@ def test_classes_have_their_weights(named, classes, found):
     assert weights_of(settings(class_weights=named, classes=classes).class_weights, classes) == found
 
 
-def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
+def test_decisions_from_json_round_trip_through_a_snapshot():
     given = [
         {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.8},
         {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.9},
@@ -122,7 +122,7 @@ def test_the_version_is_the_function_s_or_its_module_s(tmp_path):
     assert [with_version(f"{path}:{name}") for name in "ab"] == [f"{path}:a 1", f"{path}:b 2"]
 
 
-def test_a_prefix_begins_the_names_of_all_topics_that_are_not_named():
+def test_topic_prefix_applies_to_all_unset_topics():
     made = Settings(topic_prefix="eu-", labels_topic="", events_topic="payments")
     named = (made.events_topic, made.labels_topic, made.predictions_topic, made.checkpoints_topic)
     assert named == ("payments", "", "eu-predictions", "eu-checkpoints")

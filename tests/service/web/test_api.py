@@ -30,7 +30,7 @@ def idle():
         yield client
 
 
-def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage, client):
+def test_prediction_equals_the_streams_and_learns_nothing(stage, client):
     model = stage.feeds[0].model
     before = dict(model.weights), model.bias, model.n_updates
     answer = client.post("/predict", json=event("q", "win win"))
@@ -43,7 +43,7 @@ def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage,
     assert (model.weights, model.bias, model.n_updates) == before
 
 
-def test_a_prediction_of_log_odds_has_the_probability_that_the_stream_would_say():
+def test_prediction_has_the_same_probability_as_the_stream():
     stage = Stage(model="coin-betting")
     stage(event("a", "win money", label=True))
     with stage.served() as client:
@@ -56,7 +56,7 @@ def test_a_prediction_of_log_odds_has_the_probability_that_the_stream_would_say(
 
 
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
-def test_an_answer_tells_whose_it_is_and_whether_the_events_own(path):
+def test_answer_has_its_partition_and_ownership(path):
     """This process has two of three partitions: an event of the third is answered by another's model."""
     ids = [f"event-{number}" for number in range(12)]
     with Stage(partitions=(1, 2)).served() as client:
@@ -92,14 +92,14 @@ def test_answers_are_spelled_as_the_stream_spells_its_labels(stage, client):
     ],
 )
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
-def test_a_bad_event_is_refused_for_the_reason_its_dead_letter_would_have(idle, path, body, reason):
+def test_bad_event_has_the_reason_of_its_dead_letter(idle, path, body, reason):
     answer = idle.post(path, content=body, headers=JSON)
     assert answer.status_code == 422
     assert answer.json()["reason"] == reason
     assert answer.json().keys() >= {"what", "where", "hint"}
 
 
-def test_an_event_of_the_services_own_schema_can_be_explained_where_events_have_another_shape():
+def test_native_event_is_explained_although_events_are_mapped():
     stage = Stage(events={"id": "uuid", "text": ["subject"]})
     with stage.served() as client:
         own = client.post("/explain", params={"fields": "native"}, json=event("q", "win", length=2.0))
@@ -116,7 +116,7 @@ def test_an_event_of_the_services_own_schema_can_be_explained_where_events_have_
     ],
     ids=["two classes", "several", "two of a multiclass model"],
 )
-def test_contributions_and_bias_add_up_to_the_score_of_the_predicted_class(given, labels):
+def test_contributions_and_bias_add_up_to_the_score(given, labels):
     stage = Stage(**given)
     stage(event("a", "wave", label=labels[0]), event("b", "dune", label=labels[1]))
     with stage.served() as client:
@@ -148,7 +148,7 @@ def test_of_several_classes_each_has_a_bias():
 
 
 @pytest.mark.parametrize("model", ["kernel-perceptron", "voted-perceptron", f"{__name__}:Fragile"])
-def test_where_there_are_no_weights_features_are_left_out_one_by_one(model, monkeypatch):
+def test_model_without_weights_is_explained_by_leaving_out(model, monkeypatch):
     monkeypatch.setattr("service.models.registry._import_factory", lambda _: Fragile)
     stage = Stage(model=model)
     stage(event("a", "", win=1.0, label=True), event("b", "", see=1.0, label=False))
@@ -165,7 +165,7 @@ def test_where_there_are_no_weights_features_are_left_out_one_by_one(model, monk
 
 @pytest.mark.parametrize("feature", ["boom", "fog"])
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
-def test_a_model_of_ones_own_that_fails_is_a_refusal_and_no_accident(monkeypatch, path, feature):
+def test_failing_user_model_is_a_rejection(monkeypatch, path, feature):
     monkeypatch.setattr("service.models.registry._import_factory", lambda _: Fragile)
     with Stage(model="mine:build").served() as client:
         answer = client.post(path, json=event("q", "", **{feature: 1.0}))
@@ -213,7 +213,7 @@ def test_a_parameter_that_there_is_not_is_refused_by_name(client, method, path):
     assert (answer.status_code, answer.json()["where"]) == (422, "query partiton")
 
 
-def test_each_partition_has_its_own_model_and_an_id_goes_to_its_own():
+def test_id_is_answered_by_the_model_of_its_partition():
     stage = Stage(partitions=(0, 1, 2))
     for partition in stage.feeds:
         stage(event(f"only-{partition}", f"word{partition}", label=True), partition=partition)
@@ -232,7 +232,7 @@ def test_each_partition_has_its_own_model_and_an_id_goes_to_its_own():
     assert "served here: 1, 2" in missing.json()["what"]
 
 
-def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
+def test_answer_before_the_first_partition_opens_is_retryable():
     with Stage(partitions=()).served() as client:
         for answer in (client.get("/model"), client.get("/state"), client.post("/predict", json=event("a"))):
             assert answer.status_code == 503
@@ -240,7 +240,7 @@ def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
             assert "no partition served" in answer.json()["what"]
 
 
-def test_who_asks_waits_for_a_batch_to_be_learned_but_not_for_ever(stage, client, monkeypatch):
+def test_question_waits_for_a_batch_up_to_a_limit(stage, client, monkeypatch):
     monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.1)
     with stage.models[0].learning:
         answer = client.post("/predict", json=event("q"))
@@ -275,7 +275,7 @@ def test_the_page_gets_curves_events_and_weights(stage, client):
         ({"http": "127.0.0.1:0", "http_show_events": "no"}, False),
     ],
 )
-def test_what_events_contain_is_shown_on_loopback_or_where_that_is_wanted(given, shown):
+def test_event_contents_are_shown_on_loopback_or_by_setting(given, shown):
     stage = Stage(**given)
     stage(event("a", "a secret", label=True))
     with stage.served() as client:
@@ -291,7 +291,7 @@ def mapped(number, body):
     return {"meta": {"number": number, "at": 1}, "mail": {"body": body}, "verdict": "spam"}
 
 
-def test_a_mapped_service_is_asked_in_the_shape_of_its_topic():
+def test_mapped_question_has_the_shape_of_its_topic():
     stage = Stage(events=MAPPED)
     stage(mapped(1, "win"), mapped(2, "win"))
     with stage.served() as client:
@@ -323,7 +323,7 @@ def test_openapi_describes_the_body_of_a_question(given, is_native):
 
 
 @pytest.mark.parametrize("path", ["/explain", "/predict"])
-def test_a_mapped_service_is_asked_in_the_native_schema_on_request(path):
+def test_mapped_service_takes_native_questions_on_request(path):
     with Stage(events=MAPPED).served() as client:
         answer = client.post(f"{path}?fields=native", json=event("q", "win", n=2.0))
         assert (answer.status_code, answer.json()["id"]) == (200, "q")
@@ -345,7 +345,7 @@ def test_decisions_are_described_with_a_row_for_each_threshold():
     assert act["undecided"] is None
 
 
-def test_a_question_is_decided_as_the_stream_would_and_uses_up_no_budget():
+def test_question_is_decided_as_in_the_stream_without_budget():
     stage = Stage(decisions=[{"name": "look", "max_rate": "1/day"}])
     for n in range(20):
         stage(event(f"e{n}", x=-1, label=False))

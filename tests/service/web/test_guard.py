@@ -91,9 +91,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("given", "host", "status", "requests"), ASKED)
-def test_who_asks_by_which_name_is_answered_only_where_the_name_cannot_be_rebound(
-    given, host, status, requests
-):
+def test_host_name_is_answered_only_if_it_cannot_be_rebound(given, host, status, requests):
     stage = Stage(**given)
     with stage.served() as client:
         for method, path in map(str.split, requests):
@@ -123,7 +121,7 @@ def test_a_body_over_the_limit_is_refused_however_it_comes():
             assert "max_message_bytes" in answer.json()["hint"]
 
 
-def test_who_sends_all_of_a_large_body_before_it_listens_hears_why_it_was_refused():
+def test_client_that_sends_a_too_large_body_reads_the_problem():
     with Stage(max_message_bytes=1000).served() as client:
         for size in (1001, 2_000_000, 10_000_000):
             with pytest.raises(urllib.error.HTTPError) as refused:

@@ -68,7 +68,7 @@ def test_many_at_once_of_one_id_are_one(stage, client):
     assert sum(not answer.result().json()["repeated"] for answer in answers) == 1
 
 
-def test_a_prediction_that_is_not_committed_in_time_is_no_error(stage, client):
+def test_late_prediction_gets_202(stage, client):
     stage.holds_back = True
     answer = client.post("/events", params={"wait_seconds": 0.01}, json=event("a"))
     assert answer.status_code == 202
@@ -88,7 +88,7 @@ def test_a_large_event_is_read_as_a_small_one(client):
         ("/labels", {"id": "a"}, "label", "missing_field"),
     ],
 )
-def test_what_would_be_a_dead_letter_is_refused_with_its_reason(stage, client, path, body, where, reason):
+def test_future_dead_letter_is_rejected_with_its_reason(stage, client, path, body, where, reason):
     answer = client.post(path, json=body)
     assert answer.status_code == 422
     assert (answer.json()["where"], answer.json()["reason"]) == (where, reason)
@@ -108,7 +108,7 @@ def test_a_weight_is_refused_where_the_model_takes_none(path, message):
     assert stage.appended == []
 
 
-def test_an_event_that_the_model_refuses_is_told_to_be_a_dead_letter(stage, client):
+def test_event_that_the_model_rejects_has_the_dead_letters_reason(stage, client):
     stage.feeds[0].processor.learner = RefusingLearner(stage.feeds[0].processor.learner, "assess")
     answer = client.post("/events", json=event("a"))
     assert answer.status_code == 422
@@ -128,7 +128,7 @@ def test_another_media_type_is_refused(stage, client, path):
 
 
 @pytest.mark.parametrize("behind", ["records that are not consumed", "submissions that are not processed"])
-def test_who_comes_while_too_many_wait_is_told_to_come_later(behind):
+def test_request_beyond_the_largest_lag_gets_429(behind):
     stage = Stage(http_max_lag=3)
     with stage.served() as client:
         if behind == "records that are not consumed":
@@ -171,7 +171,7 @@ def test_a_process_that_stands_by_says_so(stage, client):
     )
 
 
-def test_a_failed_append_is_told_as_one_that_may_be_repeated(stage, client):
+def test_failed_append_is_retryable(stage, client):
     stage.fails = True
     answer = client.post("/labels", json=label("a", value=True))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -197,7 +197,7 @@ def test_an_append_that_does_not_end_is_told_in_time(stage, client, monkeypatch)
     assert "it was not appended within" in answer.json()["what"]
 
 
-def test_a_record_that_its_topic_does_not_take_is_too_large(client):
+def test_record_too_large_for_its_topic_gets_413(client):
     assert client.post("/labels", params={"key": "k" * 256}, json=label("a", value=True)).status_code == 200
     assert client.post("/labels", params={"key": "k" * 257}, json=label("a", value=True)).status_code == 422
 
@@ -236,7 +236,7 @@ def test_records_of_another_shape_are_taken_as_they_are():
         ({}, "expected the content type application/json", "Content-Type: application/json"),
     ],
 )
-def test_the_hint_of_a_body_in_another_form_fits_what_is_wrong(given, what, hint):
+def test_body_in_another_form_gives_a_fitting_hint(given, what, hint):
     with Stage(events=given).served() as client:
         headers = NDJSON if given else {"content-type": "text/html"}
         said = client.post("/events", content=b"x", headers=headers).json()

@@ -102,7 +102,7 @@ def client(stage):
         yield client
 
 
-def test_the_answer_is_the_problem_of_the_line_with_the_highest_status(client):
+def test_answer_has_the_highest_status_of_a_line(client):
     lines = [EVENTS[0], b"{", EVENTS[0] | {"text": "lose"}, EVENTS[1]]
     answer = post(client, "/events", body_of(*lines))
     assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_json")
@@ -128,9 +128,7 @@ class FailingLater:
         self._append(outputs, offsets)
 
 
-def test_where_the_stream_fails_within_a_body_the_answer_says_how_many_are_appended(
-    stage, client, monkeypatch
-):
+def test_stream_failure_within_a_body_reports_appended_lines(stage, client, monkeypatch):
     """And of the lines after those that failed, none is appended: sent again, all are in order."""
     FailingLater(stage, monkeypatch, at_once=3, n_good=2)
     answer = post(client, "/events", body_of(*EVENTS))
@@ -147,7 +145,7 @@ def test_where_the_stream_fails_within_a_body_the_answer_says_how_many_are_appen
     assert [json.loads(output.value) for output in stage.appended] == EVENTS
 
 
-def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypatch):
+def test_lines_after_the_largest_lag_are_retryable(monkeypatch):
     stage = Stage(http_max_lag=4)
     stage.holds_back = True
     with stage.served() as client:
@@ -158,7 +156,7 @@ def test_lines_behind_those_that_too_many_wait_for_are_to_be_sent_again(monkeypa
     assert [json.loads(output.value) for output in stage.appended] == EVENTS[:4]
 
 
-def test_an_append_that_does_not_end_leaves_its_lines_in_doubt(stage, client, monkeypatch):
+def test_hanging_append_gives_retryable_lines(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
     stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
     _, problems = outcome(client, "/labels", [label("a", value=True), b"{"])
@@ -185,7 +183,7 @@ def test_a_prediction_of_lines_is_not_waited_for(client):
     assert (answer.status_code, answer.json()["where"]) == (422, "query wait_seconds")
 
 
-def test_one_who_waits_for_the_prediction_of_a_line_gets_it(stage, client):
+def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
     stage.holds_back = True
     post(client, "/events", body_of(EVENTS[0]))
     intake = stage.live.intakes.get(0)

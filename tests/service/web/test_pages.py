@@ -15,7 +15,7 @@ NAMES_OF_NO_HOST = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/u
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
-def test_no_file_names_another_host_or_has_a_script_that_the_policy_refuses(path):
+def test_page_files_have_no_other_host_or_inline_script(path):
     text = path.read_text(encoding="utf-8")
     assert set(re.findall(r"(?:https?:)?//[\w.-]+\.[a-z]+[\w./-]*", text)) <= NAMES_OF_NO_HOST
     if path.suffix == ".html":
@@ -56,7 +56,7 @@ PROMETHEUS = (
         ("\xff" * 5000, False),
     ],
 )
-def test_whatever_is_accepted_metrics_come_in_one_of_the_two_forms(client, accept, is_openmetrics):
+def test_metrics_have_one_of_two_formats_for_any_accept(client, accept, is_openmetrics):
     answer = client.get("/metrics", headers={"Accept": accept.encode("latin-1")})
     assert answer.status_code == 200
     assert answer.text.endswith("# EOF\n") == is_openmetrics
@@ -99,7 +99,7 @@ def test_the_probes_tell_the_truth(stage, client, state, live, ready):
         ("GET", "/model?partition=7", 404, "partition"),
     ],
 )
-def test_a_wrong_request_is_told_what_where_and_what_to_do(client, method, path, status, where):
+def test_wrong_request_gets_what_where_and_hint(client, method, path, status, where):
     answer = client.request(method, path)
     assert answer.status_code == status
     problem = answer.json()

@@ -100,7 +100,7 @@ def answer_of(app, path, query, headers, body):
 @example("/explain", b"", [(b"content-type", JSON)], json.dumps(event("a", "win", f=2)).encode())
 @example("/events", b"wait_seconds=0", [(b"content-type", JSON)], json.dumps(event("n", "win")).encode())
 @example("/labels", b"key=k", [(b"content-type", JSON)], json.dumps(label("n", value=True)).encode())
-def test_whatever_is_posted_is_answered_as_declared_or_with_a_problem(app, path, query, headers, body):
+def test_any_post_has_a_declared_answer_or_a_problem(app, path, query, headers, body):
     if path == "/events" and b"wait" not in query:
         query = b"&".join(filter(None, [query, b"wait_seconds=0"]))
     status, answer = answer_of(app, path, query, headers, body)

@@ -87,7 +87,7 @@ def is_closed(dialled):
         return False
 
 
-def test_a_new_probe_is_answered_where_all_connections_are_in_the_middle_of_a_request(dial, monkeypatch):
+def test_probe_is_answered_while_all_connections_are_busy(dial, monkeypatch):
     """The oldest connection is closed for it, though it has sent nothing yet when it is accepted."""
     monkeypatch.setattr(server, "_PROBE_CONNECTIONS", 100 - server._MOST_CONNECTIONS)
     opened = []
@@ -103,7 +103,7 @@ def test_a_new_probe_is_answered_where_all_connections_are_in_the_middle_of_a_re
     assert [place for place, each in enumerate(opened) if is_closed(each)] == [0, 1, 2]
 
 
-def test_others_than_monitoring_are_told_to_come_back_when_all_connections_are_held(client, dial):
+def test_requests_get_503_when_all_connections_are_held(client, dial):
     for _ in range(200):
         dial()
     assert client.get("/livez").status_code == 200

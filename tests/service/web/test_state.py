@@ -73,7 +73,7 @@ def test_classes_beyond_the_commonest_thirty_are_one():
         ({"events": {"id": "@key", "format": "text"}}, False),
     ],
 )
-def test_the_page_offers_to_teach_where_its_events_and_labels_are_taken(given, offered):
+def test_page_offers_to_teach_if_native_posts_are_accepted(given, offered):
     stage = Stage(**given)
     with stage.served() as client:
         told = client.get("/state").json()
@@ -84,7 +84,7 @@ def test_the_page_offers_to_teach_where_its_events_and_labels_are_taken(given, o
     assert told["teaches"] is offered is (answers == [200, 200])
 
 
-def test_a_model_that_is_worse_than_the_commonest_class_is_named_with_what_to_do():
+def test_model_worse_than_the_majority_class_gives_a_hint():
     stage = Stage(model="perceptron")
     for n in range(120):
         stage(event(f"e-{n}", "see", label=n % 4 == 0))

@@ -33,7 +33,7 @@ def asked(client, text):
         (MAIL, "message/rfc822", "Wín money\nnow friend"),  # its subject and its plain text
     ],
 )
-def test_a_text_or_a_mail_is_answered_as_an_event_of_its_text(taught, content, media_type, text):
+def test_text_or_mail_is_predicted_as_an_event(taught, content, media_type, text):
     answer = taught.post("/predict", content=content, headers={"Content-Type": media_type})
     assert answer.json() == asked(taught, text)
 

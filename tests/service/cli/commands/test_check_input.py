@@ -67,7 +67,7 @@ def test_the_text_form_cuts_long_texts_and_many_features(perceptron):
     assert len(result.stdout) < 1000
 
 
-def test_the_exit_code_is_1_if_no_record_can_be_read(perceptron):
+def test_exit_code_is_1_without_readable_records(perceptron):
     result = perceptron("check-input", "-", stdin=FOREIGN * 3)
     assert result.exit_code == 1
     assert "all 3 records are rejected" in result.stderr

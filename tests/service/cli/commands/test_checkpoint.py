@@ -244,9 +244,7 @@ class Owner:
     def partitions_lost(self, partitions): ...
 
 
-def test_an_import_is_never_undone_by_falling_back_to_an_older_snapshot(
-    checkpoint, import_, stream, tmp_path, monkeypatch
-):
+def test_import_is_not_undone_by_an_older_snapshot(checkpoint, import_, stream, tmp_path, monkeypatch):
     produce(stream, *EVENTS)
     serve(stream)
     assert import_(trained_file(tmp_path / "m.bin")).exit_code == 0
@@ -346,7 +344,7 @@ def test_reset_asks_first(reset, stream, monkeypatch):
     assert stream.bounds("checkpoints", 0) == before
 
 
-def test_a_reset_that_was_killed_on_the_way_is_not_taken_for_a_fresh_start(reset, stream, monkeypatch):
+def test_killed_reset_is_not_a_fresh_start(reset, stream, monkeypatch):
     produce(stream, *EVENTS)
     serve(stream)
     with monkeypatch.context() as patch:

@@ -82,7 +82,7 @@ def test_models_that_take_no_text_say_so_and_come_last(perceptron):
     assert "model_error" in result.stderr
 
 
-def test_a_wrong_parameter_is_refused_with_the_names_of_the_others(perceptron):
+def test_wrong_parameter_is_rejected_with_the_known_names(perceptron):
     result = perceptron("compare", "none.csv", "--model", "arow,R=1")
     assert result.exit_code == 2
     assert "the keys r, forgetting" in result.stderr
@@ -114,7 +114,7 @@ def test_several_classes_are_compared_by_the_models_of_several(compared):
     assert all(set(each["confusion"]) == {"a", "b", "c"} for each in found.values())
 
 
-def test_what_is_refused_is_named_once_and_counted_for_each_model(perceptron):
+def test_rejected_record_is_named_once_and_counted_per_model(perceptron):
     result = perceptron("compare", "-", "--model", "arow", "--model", "scw", stdin=b"junk\n" + PAGES)
     assert result.stderr.count("stdin:1: invalid_json: ") == 1
     assert [row.split()[-2] for row in result.stdout.splitlines()[1:3]] == ["1", "1"]

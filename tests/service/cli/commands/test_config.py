@@ -34,7 +34,7 @@ def test_passwords_are_masked(perceptron, monkeypatch, form):
     assert "**********" in result.stdout
 
 
-def test_a_query_in_the_url_of_the_schema_registry_is_masked(perceptron, monkeypatch):
+def test_query_of_the_registry_url_is_masked(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_SCHEMA_REGISTRY__URL", "https://h/api?token=secret,https://g?key=secret")
     shown = perceptron("config", "show").output
     assert "https://h/api?**********" in shown

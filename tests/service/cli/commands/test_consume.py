@@ -36,7 +36,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("key", "value", "headers", "shown"), RECORDS, ids=range(len(RECORDS)))
-def test_a_record_is_one_object_with_its_value_as_it_is(key, value, headers, shown):
+def test_consume_prints_a_record_as_one_object(key, value, headers, shown):
     text = record_line(Record("t", 0, 7, 0, key, value, headers))
     assert text == f'{{"partition":0,"offset":7,{shown}}}'
     assert json.loads(text)

@@ -140,7 +140,7 @@ def test_the_service_takes_a_replayed_message_like_any_other(replay, stream):
     assert (json.loads(answer)["id"], json.loads(answer)["truth"]) == ("big", True)
 
 
-def test_a_letter_that_was_cut_says_so_and_never_goes_back(dead_letters, stream, monkeypatch):
+def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: RecordLimit(1000, 1000))
     refuse(stream, event("u", "x" * 2000, label="spam"), UNKNOWN)
     cut, whole = listed(dead_letters)
@@ -169,7 +169,7 @@ def test_what_is_still_refused_stays_outstanding_unchanged(dead_letters, replay,
     assert listed(dead_letters) == after, "nothing was moved without need"
 
 
-def test_in_small_batches_nothing_is_lost_and_nothing_is_seen_twice(dead_letters, replay, stream):
+def test_small_batches_lose_and_repeat_nothing(dead_letters, replay, stream):
     refuse(stream, *(event(str(n), label="spam") if n % 3 == 0 else b"junk%d" % n for n in range(20)))
     assert replay(*FIXED, "--max-batch-records", "4").count("replayed") == 7
     assert sorted(each["value"] for each in listed(dead_letters)) == sorted(
@@ -189,7 +189,7 @@ def test_letters_of_topics_that_are_not_read_stay(dead_letters, replay, stream):
     assert replay() == ["rejected"] * 3
 
 
-def test_a_replayed_message_that_is_refused_again_can_be_replayed_again(dead_letters, replay, stream):
+def test_message_rejected_twice_can_be_replayed_again(dead_letters, replay, stream):
     refuse(stream, UNKNOWN)
     assert replay(*FIXED) == ["replayed"]
     serve(stream)  # still without the class names

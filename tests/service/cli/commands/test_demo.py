@@ -43,7 +43,7 @@ def finished(tmp_path_factory):
         yield process
 
 
-def test_it_shows_the_mistakes_of_the_bare_model_as_the_events_double(finished):
+def test_replay_shows_the_mistakes_as_events_double(finished):
     found = [line.split() for line in finished.stderr.splitlines() if re.match(r" +[\d,]+ +\d+ ", line)]
     assert [int(row[0].replace(",", "")) for row in found] == [*(2**n for n in range(11)), 1250]
     model = run_bare(phishing_events()).model
@@ -53,19 +53,19 @@ def test_it_shows_the_mistakes_of_the_bare_model_as_the_events_double(finished):
     assert not {"Traceback", "\x1b"} & {*re.findall("Traceback|\x1b", finished.stderr + finished.stdout)}
 
 
-def test_it_is_killed_half_way_and_proves_that_nothing_was_lost_or_done_twice(finished):
+def test_demo_is_killed_half_way_and_proves_exactly_once(finished):
     assert "the service is killed while it works" in finished.stderr
     assert finished.stderr.count("$ perceptron serve\n") == 2
     assert "proved: 1,251 records, 1,250 predictions, 0 outcomes, 1 dead letters" in finished.stdout
     assert "not proved" not in finished.stdout
 
 
-def test_another_port_is_taken_and_told_where_8000_is_in_use(finished):
+def test_demo_uses_another_port_if_8000_is_taken(finished):
     assert not finished.address.endswith(":8000")
     assert f"live page  {finished.address}\n" in finished.stderr
 
 
-def test_where_the_service_cannot_start_the_end_of_its_log_is_shown(monkeypatch):
+def test_demo_shows_the_log_of_a_service_that_fails(monkeypatch):
     monkeypatch.setitem(_OWN_SETTINGS, "CLASSES", "ham")
     ended = CliRunner().invoke(cli, ["demo", "--http", "127.0.0.1:0"])
     assert ended.exit_code == 1
@@ -91,7 +91,7 @@ def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path,
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number):
+def test_keep_continues_the_demo_until_a_signal(demo, number):
     process = demo(*FAST, "--keep")
     process.eventually(lambda: "; Ctrl-C ends it" in process.stderr)
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 1250)

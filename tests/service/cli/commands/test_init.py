@@ -148,7 +148,7 @@ OBJECTS = [{"id": n, "x": n % 7, "label": n % 2} for n in range(9)]
     ],
     ids=["array", "pretty array", "pretty", "long array"],
 )
-def test_json_that_is_not_in_lines_is_refused_with_the_remedy(perceptron, broker, command, content, way):
+def test_json_that_is_not_in_lines_is_rejected_with_hint(perceptron, broker, command, content, way):
     Path("x.json").write_text(content)
     result = perceptron(command, "x.json", *["--broker", broker] * (command == "produce"))
     assert result.exit_code == 1

@@ -82,7 +82,7 @@ def test_replay_refuses_to_save_a_pickle_before_it_begins(perceptron, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_of_every_built_in_kind_can_be_looked_at(perceptron, tmp_path):
+def test_every_built_in_model_can_be_inspected(perceptron, tmp_path):
     for name, cls in BUILT_IN.items():
         model = cls()
         for y in (True, False, True):

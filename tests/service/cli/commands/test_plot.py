@@ -27,7 +27,7 @@ def plane(tmp_path):
     return path
 
 
-def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane):
+def test_every_plot_is_written_as_png_or_svg(perceptron, plane):
     for kind in ("boundary", "learning-curve"):
         assert perceptron("plot", kind, plane).exit_code == 0
         assert Path(f"{kind}.png").read_bytes().startswith(PNG)
@@ -82,7 +82,7 @@ def test_a_calibration_is_that_of_replay(perceptron, pages):
     assert f"log loss {summary['log_loss']:.4f}" in picture
 
 
-def test_a_calibration_of_a_model_without_log_odds_names_one_that_has_them(perceptron, pages):
+def test_calibration_without_log_odds_suggests_another_model(perceptron, pages):
     result = perceptron("plot", "calibration", pages, "--model", "arow")
     assert result.exit_code == 2
     assert "arow has no probabilities, as its scores are not log-odds" in result.stderr

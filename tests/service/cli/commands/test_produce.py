@@ -37,7 +37,7 @@ def test_each_line_becomes_a_record_keyed_by_its_id(perceptron, broker, records)
     assert result.stderr.startswith("produced: 2 records to events in ")
 
 
-def test_what_follows_a_bad_line_is_not_sent_and_what_precedes_it_is(perceptron, broker, records, tmp_path):
+def test_produce_stops_at_the_first_bad_line(perceptron, broker, records, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(GOOD % b"a" + b'\n{"id":"b","text":3}\n' + GOOD % b"c")
     result = perceptron("produce", "x.ndjson", "--broker", broker)
     assert result.exit_code == 1
@@ -48,7 +48,7 @@ def test_what_follows_a_bad_line_is_not_sent_and_what_precedes_it_is(perceptron,
     assert "--no-validate" in hint
 
 
-def test_a_run_that_ended_at_a_bad_line_says_how_to_go_on(perceptron, broker, tmp_path):
+def test_produce_that_stopped_reports_how_to_resume(perceptron, broker, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(b"\n".join([GOOD % b"a", b"", GOOD % b"b", b"bad"]))
     result = perceptron("produce", "x.ndjson", "--broker", broker)
     assert result.stderr.endswith("; to continue from there: --skip 2\n")
@@ -56,7 +56,7 @@ def test_a_run_that_ended_at_a_bad_line_says_how_to_go_on(perceptron, broker, tm
     assert again.stderr.endswith("; to continue from there: --skip 2\n")
 
 
-def test_the_first_records_can_be_skipped_and_the_others_keep_their_ids(perceptron, broker, records):
+def test_skipped_records_leave_the_ids_unchanged(perceptron, broker, records):
     rows = b"1\ta\nno row\n0\tb\n1\tc\n"
     result = perceptron("produce", "-", "--input-format", "tsv", "--skip", 2, "--broker", broker, stdin=rows)
     assert result.exit_code == 0, result.stderr
@@ -96,9 +96,7 @@ def test_a_topic_that_is_no_text_is_refused(perceptron, broker, command):
     assert "expected text, got 't\\udcff'" in result.stderr
 
 
-def test_without_validation_a_record_without_a_time_is_sent_and_the_service_refuses_it(
-    perceptron, broker, records
-):
+def test_unvalidated_record_without_time_is_sent_and_rejected_later(perceptron, broker, records):
     lines = b'{"id":"a","features":{"at":"noon"}}\n{"id":"b","features":{"at":1700000000}}\n'
     given = ("-", "--timestamp", "at", "--broker", broker)
     result = perceptron("produce", *given, stdin=lines)
@@ -117,7 +115,7 @@ def test_times_are_read_as_people_write_them(perceptron, broker, records):
     assert (result.exit_code, records()[0].timestamp_ms) == (0, 1_769_904_103_000), result.stderr
 
 
-def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker, records):
+def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records):
     refused = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
     assert refused.exit_code == 1
     assert "events" in refused.stderr
@@ -129,7 +127,7 @@ def test_the_topic_is_made_with_its_partitions_or_not_at_all(perceptron, broker,
 LABELLED = b'{"id":"%s","text":"hello","label":%s}\n'
 
 
-def test_late_labels_go_to_the_labels_topic_with_the_key_of_their_events(perceptron, broker, records):
+def test_late_labels_have_the_keys_of_their_events(perceptron, broker, records):
     lines = LABELLED % (b"a", b"true") + GOOD % b"b" + LABELLED % (b"c", b"0")
     result = perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines)
     assert result.exit_code == 0, result.stderr
@@ -149,7 +147,7 @@ def test_a_bad_line_does_not_keep_the_labels_before_it(perceptron, broker, recor
     assert [record.key for record in records("labels")] == [b"a"]
 
 
-def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, broker, records):
+def test_bad_delayed_label_is_rejected_at_once(perceptron, broker, records):
     lines = LABELLED % (b"a", b"[1]")
     assert perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines).exit_code == 1
     assert records() == []
@@ -185,7 +183,7 @@ def count_of(records):
         return 0
 
 
-def test_a_loop_names_its_events_anew_and_ends_in_order_when_told_to(broker, records, tmp_path):
+def test_loop_renames_events_and_ends_cleanly_on_sigterm(broker, records, tmp_path):
     (tmp_path / "x.csv").write_text("n,y\n1,1\n2,0\n")
     command = [sys.executable, "-m", "service", "produce", "x.csv", "--loop", "--rate", "100"]
     command += ["--broker", broker]

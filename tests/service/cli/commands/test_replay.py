@@ -121,14 +121,12 @@ NUMBERS = b"".join(b'{"id":"%d","features":{"a":%d.5},"label":%d}\n' % (n, n % 7
         (b'{"id":"a","text":"win","label":true}\n', "character-naive-bayes", False),
     ],
 )
-def test_a_file_without_texts_is_warned_of_where_the_model_takes_nothing_else(
-    perceptron, events, model, warns
-):
+def test_file_without_texts_gives_a_warning_for_text_models(perceptron, events, model, warns):
     stderr = perceptron("replay", "-", "--model", model, stdin=events).stderr
     assert ("no event has a text, and the model ignores everything else" in stderr) is warns
 
 
-def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
+def test_file_without_labels_gives_no_error_rate(perceptron):
     result = perceptron("replay", "-", stdin=ndjson([b'{"id":"a","text":"win"}']))
     assert "error rate                unknown: no event has a label" in result.stdout
     assert "no event has a label" in result.stderr
@@ -137,7 +135,7 @@ def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
 EVENT, LABELLED = b'{"id":"a","text":"win"}', b'{"id":"a","text":"win","label":true}'
 
 
-def test_an_event_that_comes_again_with_its_first_label_is_no_repeated_id(perceptron):
+def test_repeated_event_with_its_first_label_is_not_counted(perceptron):
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, LABELLED]))
     summary = json.loads(result.stdout)
     assert (summary["labelled"], "warning" in result.stderr) == (1, False)
@@ -145,13 +143,13 @@ def test_an_event_that_comes_again_with_its_first_label_is_no_repeated_id(percep
 
 @pytest.mark.parametrize("last", [LABELLED, LABELLED.replace(b"true", b"false")])
 @pytest.mark.parametrize("first", [LABELLED, b'{"id":"a","label":true}'])
-def test_an_event_that_comes_again_and_brings_no_first_label_is_a_repeated_id(perceptron, first, last):
+def test_repeated_event_without_a_first_label_is_a_repeated_id(perceptron, first, last):
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, first, last]))
     assert "1 labels repeat the label of their event" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])
-def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
+def test_mapped_name_without_any_value_is_reported_at_the_end(command):
     rows = b"".join(b'{"id":"%d","amount":%d,"label":true}\n' % (n, n) for n in range(5))
     mapping = ["--events-features", "amount,amont", "--events-derive", "part=amount/totl"]
     ran = subprocess.run(
@@ -168,7 +166,7 @@ def test_a_mapped_name_that_no_record_has_is_told_at_the_end(command):
     ]
 
 
-def test_what_a_hook_prints_goes_to_stderr_and_results_alone_to_stdout(perceptron, tmp_path):
+def test_output_of_a_hook_goes_to_stderr(perceptron, tmp_path):
     hook = tmp_path / "shop.py"
     hook.write_text("print('at import')\ndef of(record):\n    print('at a record')\n    return {'x': 1}\n")
     rows = b'{"id":"a","label":true}\n{"id":"b","label":false}\n'

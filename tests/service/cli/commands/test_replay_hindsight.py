@@ -71,7 +71,7 @@ def test_the_surest_mistakes_are_those_with_the_largest_scores(replay):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
-def test_what_a_mistake_shows_is_what_the_model_held_before_it_learned_it(replay, model):
+def test_mistake_is_explained_by_the_model_before_learning(replay, model):
     lines = b"".join(
         json.dumps({"id": str(n), "features": {"win": 1}, "label": n < 9}).encode() + b"\n" for n in range(10)
     )
@@ -90,7 +90,7 @@ def test_a_mistake_whose_label_came_later_is_explained_too(replay):
     assert error["terms"] == [{"feature": "text=win", "value": 1.0, "contribution": -1.0}]
 
 
-def test_a_threshold_reaches_its_goal_with_the_recall_that_the_predictions_have(replay):
+def test_threshold_reaches_its_goal_on_the_predictions(replay):
     goals = ("--threshold", "precision=0.95", "--threshold", "recall=0.5")
     summary = replay("--model", "arow", *goals, "--predictions", "out.ndjson")
     rows = as_ndjson(Path("out.ndjson"))

@@ -50,9 +50,7 @@ def payments(tmp_path):
     ("labels", "options"), [("labels.csv", ()), ("verdicts.csv", MAPPED)], ids=["plain", "mapped"]
 )
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
-def test_files_give_the_mistakes_and_the_model_of_the_service_to_the_byte(
-    perceptron, payments, broker, labels, options, model
-):
+def test_replay_gives_the_services_model_to_the_byte(perceptron, payments, broker, labels, options, model):
     times = ("--timestamp", "at")
     files = ("events.csv", "--labels", labels, *times, "--model", model)
     result = perceptron("replay", *files, *options, *TIMEOUT, "--save", "a.model", "--format", "json")
@@ -104,7 +102,7 @@ def test_rows_that_are_not_in_order_are_counted(perceptron, payments):
     assert f"warning: events.csv: {n_early} rows are out of time order" in result.stderr
 
 
-def test_a_time_ahead_of_the_clock_is_refused_as_in_the_service(perceptron, payments):
+def test_time_ahead_of_the_clock_is_rejected_as_by_serve(perceptron, payments):
     (payments / "later.csv").write_text("id,at,x\na,9999999999,1\nb,1700000000,2\n")
     result = perceptron("replay", "later.csv", "--labels", "labels.csv", "--timestamp", "at")
     assert "later.csv:2: event_time_out_of_range" in result.stderr

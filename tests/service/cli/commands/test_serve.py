@@ -102,7 +102,7 @@ def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch,
     assert (ended.exit_code, "stopped: 0 events" in ended.stderr) == (code, True)
 
 
-def test_it_is_not_ready_before_it_is_and_no_longer_there_afterwards(broker, stream, serve):
+def test_server_is_ready_only_while_serving(broker, stream, serve):
     stream.ensure_topics({"events": 1})
     states = set()
     process = serve()
@@ -121,7 +121,7 @@ def test_it_is_not_ready_before_it_is_and_no_longer_there_afterwards(broker, str
         httpx.get(f"{address}/livez")
 
 
-def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
+def test_service_is_live_but_not_ready_without_the_stream(serve):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
         ours = free_port()
         process = serve(broker=f"kafka://127.0.0.1:{silent.getsockname()[1]}", http=f"127.0.0.1:{ours}")
@@ -133,7 +133,7 @@ def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
         assert "does not answer" in process.stderr
 
 
-def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_no_success(stream, serve):
+def test_exit_at_end_fails_if_others_own_all_partitions(stream, serve):
     stream.ensure_topics({"events": 1, "labels": 1})
     with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
         other.wait_for([0], "")
@@ -142,7 +142,7 @@ def test_where_another_process_holds_all_partitions_nothing_is_done_and_that_is_
     assert "other owners of all partitions of 'events'" in process.stderr
 
 
-def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):
+def test_file_that_is_not_a_stream_is_rejected_unchanged(serve, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes, not a database\n" * 100)
     process = serve(broker=f"sqlite:///{path}")
@@ -152,7 +152,7 @@ def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tm
     assert path.read_text().startswith("my notes")
 
 
-def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve, tmp_path, monkeypatch):
+def test_default_stream_is_the_users_file_and_is_reported(serve, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path))
     process = serve("--exit-at-end", broker="")

@@ -74,7 +74,7 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
 
 
 @pytest.mark.parametrize("setting", ["events", "labels"])
-def test_a_topic_that_is_given_and_was_never_read_is_named(perceptron, broker, stream, setting):
+def test_given_topic_that_was_never_read_is_named(perceptron, broker, stream, setting):
     learn(stream)
     serve(stream)
     result = perceptron("status", "--broker", broker, f"--{setting}-topic", "evnets")
@@ -143,7 +143,7 @@ def test_checkpoints_of_another_group_are_an_error(perceptron, broker, stream):
     assert "online-perceptron" in result.stderr
 
 
-def test_each_class_is_told_from_the_others_as_of_the_snapshots(perceptron, broker, stream):
+def test_status_shows_class_separation_of_the_snapshots(perceptron, broker, stream):
     learn(stream)
     serve(stream, classes="ham,spam")
     shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["classes"]

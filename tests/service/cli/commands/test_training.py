@@ -66,7 +66,7 @@ def test_keeps_the_model_of_the_sweet_spot(summary, pages, tmp_path):
     assert made["held_out_error"] == min(epoch["held_out_error"] for epoch in made["curve"])
 
 
-def test_shows_a_row_for_each_epoch_and_the_sweet_spot_at_the_end(perceptron, pages):
+def test_train_shows_each_epoch_and_the_sweet_spot(perceptron, pages):
     result = perceptron("train", pages, "--holdout", 0.3, "--epochs", 8)
     shown = rows(result.stderr)
     assert [int(row[0]) for row in shown] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -130,7 +130,7 @@ def test_a_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp
     assert Perceptron.__name__ in result.stderr
 
 
-def test_a_multiclass_model_is_tested_by_the_names_of_its_classes(summary, tmp_path):
+def test_multiclass_model_is_tested_by_class_names(summary, tmp_path):
     messages = [{"id": str(n), "text": "abc"[n % 3], "label": "abc"[n % 3]} for n in range(30)]
     model = perceptron_train([({f"text={m['text']}": 1.0}, m["label"]) for m in messages], learner=MANY).model
     (tmp_path / "model").write_bytes(to_bytes(model))
@@ -192,19 +192,19 @@ def test_does_not_read_labels(trained, predict):
     assert labelled | {"id": "b"} == unlabelled
 
 
-def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(perceptron, trained):
+def test_unreadable_row_is_named_and_skipped(perceptron, trained):
     result = perceptron("predict", trained, "-", stdin=b'{"id":"a","text":"win"}\nnot json\n')
     assert len(result.stdout.splitlines()) == 1
     assert "rejected: stdin:2: invalid_json" in result.stderr
 
 
 @pytest.mark.parametrize(("n_rows", "code"), [(19, 1), (20, 0)])
-def test_the_exit_code_is_1_if_more_than_one_row_in_20_cannot_be_read(perceptron, trained, n_rows, code):
+def test_exit_code_is_1_above_five_percent_unreadable_rows(perceptron, trained, n_rows, code):
     rows = b'{"id":"a","text":"win"}\n' * (n_rows - 1) + b"not json\n"
     assert perceptron("predict", trained, "-", stdin=rows).exit_code == code
 
 
-def test_the_exit_code_is_1_if_no_row_can_be_read(perceptron, trained):
+def test_exit_code_is_1_without_readable_rows(perceptron, trained):
     result = perceptron("predict", trained, "-", stdin=b"not json\n")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "all 1 rows are rejected" in result.stderr

@@ -90,7 +90,7 @@ def test_a_stream_without_checkpoints_is_no_proof(perceptron, broker):
     assert "perceptron serve" in result.stderr
 
 
-def test_of_many_offenders_the_first_are_shown_and_the_others_counted(perceptron, broker, stream):
+def test_first_bad_rows_are_shown_and_the_rest_counted(perceptron, broker, stream):
     stream.produce([FOREIGN] * 25)
     result = perceptron("verify", "--broker", broker)
     assert len(result.stdout.splitlines()) == 21

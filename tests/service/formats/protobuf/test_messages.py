@@ -65,7 +65,7 @@ def read(**fields):
     return FILE.reader_of("shop.Order")(Order(**fields).SerializeToString())
 
 
-def test_a_field_without_presence_has_its_default_and_one_with_is_left_out():
+def test_unset_field_has_its_default_only_without_presence():
     assert read() == EMPTY
 
 
@@ -84,7 +84,7 @@ def test_messages_that_stand_for_values_are_read_as_these():
     assert found["parent"] == EMPTY | {"id": "p"}
 
 
-def test_a_number_that_is_none_of_an_enums_stays_a_number():
+def test_unknown_enum_number_stays_a_number():
     assert FILE.reader_of("shop.Order")(b"\x20\x09")["state"] == 9
 
 
@@ -126,7 +126,7 @@ def test_files_import_each_other_by_the_names_of_their_references():
         ("confluent.type", "Decimal", "string value = 1;"),
     ],
 )
-def test_a_message_with_the_name_of_a_known_one_and_other_fields_is_refused(package, message, fields):
+def test_message_with_a_known_name_and_other_fields_is_rejected(package, message, fields):
     messages = f"message {message} {{ {fields} }} message M {{ {message} t = 1; }}"
     parts = compiled(f'syntax = "proto3"; package {package}; {messages}')
     with pytest.raises(UnusableSchema, match="contradict each other"):
@@ -159,13 +159,13 @@ def test_messages_may_be_nested_two_hundred_deep_and_no_deeper():
         "google/a\0.proto",
     ],
 )
-def test_an_import_of_no_package_is_taken_for_one_of_options(name):
+def test_unknown_import_counts_as_options(name):
     file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=[name])
     file.message_type.add(name="M")
     assert ProtobufFile([file.SerializeToString()]).reader_at((0,))(b"") == {}
 
 
-def test_long_defaults_and_names_of_enums_are_refused_as_a_byte_would_stand_for_them():
+def test_long_defaults_and_enum_names_are_rejected():
     default = f'syntax = "proto2"; message M {{ optional string s = 1 [default = "{"x" * 257}"]; }}'
     enum = f'syntax = "proto3"; enum E {{ {"X" * 257} = 0; }} message M {{ repeated E e = 1; }}'
     for text in (default, enum):
@@ -204,7 +204,7 @@ def test_the_values_of_a_message_are_counted_as_they_are(order, text):
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_message_are_counted_or_left_to_the_parser(data):
+def test_bytes_that_are_not_a_message_pass_the_counter(data):
     COUNTER.check(data)
 
 
