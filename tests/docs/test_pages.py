@@ -1,6 +1,7 @@
 """What the documents name, exists: settings, metrics, options, topics of the alerts, tests, files."""
 
 import functools
+import json
 import re
 import tomllib
 from pathlib import PurePosixPath
@@ -79,7 +80,7 @@ def test_every_setting_of_the_tuning_table_has_its_default_there():
         if default == "auto":
             assert values[name] is None, name
         elif default not in {"empty", "none"}:
-            assert float(default) == float(values[name]), name
+            assert json.loads(default) == values[name], name
 
 
 def test_every_test_of_the_guarantees_exists():

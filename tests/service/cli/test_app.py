@@ -83,7 +83,7 @@ def test_built_in_models_serve_without_optional_packages(tmp_path):
     assert set().union(*found) & {"numpy", "scipy", "narwhals"} == set()
 
 
-def test_the_help_of_serve_needs_the_settings_and_no_more():
+def test_serve_help_needs_only_the_settings():
     assert imported_by("serve", "--help") == {"pydantic", "dotenv"}
 
 
