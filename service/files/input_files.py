@@ -1,8 +1,7 @@
 """Files as the input topics of a service: rows are records, and several files are merged by their times.
 
 Each file keeps its own order, as a topic does. Of the rows that are next, the earliest comes first; of
-equally early ones, the event. The messages of a file that is sent as a live stream are changed here: new ids
-in each round, late labels.
+equally early ones, the event. A file that is sent as a live stream gets new ids in each round here.
 """
 
 from __future__ import annotations
@@ -238,21 +237,6 @@ def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
         return message
     holder[place[-1]] = f"{known}{suffix}"
     return _encode(fields)
-
-
-def split_label(message: bytes) -> tuple[bytes, bytes | None]:
-    """Split a labelled event into the event and its label, as two messages.
-
-    >>> split_label(b'{"id":"a","text":"win","label":true}')
-    (b'{"id":"a","text":"win"}', b'{"id":"a","label":true}')
-    >>> split_label(b'{"id":"a","label":true}')  # a label already: there is no event to take it from
-    (b'{"id":"a","label":true}', None)
-    """
-    fields = _fields(message)
-    if not fields.keys() >= {"id", "label"} or fields.keys().isdisjoint({"features", "text"}):
-        return message, None
-    label = {"id": fields["id"], "label": fields.pop("label")}
-    return _encode(fields), _encode(label)
 
 
 def _encode(fields: dict[str, Any]) -> bytes:

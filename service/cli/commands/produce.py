@@ -1,7 +1,6 @@
 """`perceptron produce`: send the examples of a file or of stdin to the events topic.
 
-Each message is checked first and keyed by its event id. Batches are sent at a given rate, delayed labels when
-they are due.
+Each message is checked first and keyed by its event id. Batches are sent at a given rate.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import signal
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from service.cli.options import SERVICE, broker_url, gathered_options, setting_o
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.files.input_files import NO_TIME_MS, field_of, named_anew, split_label, time_of
+from service.files.input_files import NO_TIME_MS, field_of, named_anew, time_of
 from service.files.labelled_examples import refusal_hint
 from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
@@ -44,85 +42,41 @@ _NOTHING_SENT: Final = "nothing after it was sent; --no-validate sends invalid m
 
 
 class Sender:
-    """Collects records and writes them in batches, no faster than `rate` records a second.
-
-    With `labels_topic`, the labels of events are sent there, `delay_seconds` after the events.
-    """
+    """Collects records and writes them in batches, no faster than `rate` records a second."""
 
     def __init__(
-        self,
-        transport: Transport,
-        topic: str,
-        batch_records: int,
-        rate: float | None = None,
-        labels_topic: str = "",
-        delay_seconds: float = 0.0,
+        self, transport: Transport, topic: str, batch_records: int, rate: float | None = None
     ) -> None:
         self._transport = transport
         self._rate = rate
         self._batch_records = (
             min(batch_records, max(1, int(rate / _BATCHES_PER_SECOND))) if rate else batch_records
         )
-        self._labels_topic = labels_topic
-        self._delay_seconds = delay_seconds
         self._batch: list[Output] = []
-        self._labels: list[Output] = []
-        """Labels of events in the batch."""
-        self._late: deque[tuple[float, Output]] = deque()
-        """Labels of events that were sent, with the times when they are due."""
         self._began = time.monotonic()
         self.topic = topic
         self.sent = 0
-        """Number of records written so far, without late labels."""
-        self._labels_sent = 0
+        """Number of records written so far."""
 
     @property
     def seconds(self) -> float:
         """Time since the start."""
         return time.monotonic() - self._began
 
-    def summary(self) -> str:
-        """Report what was sent."""
-        labels = f" and {self._labels_sent} to {self._labels_topic}" if self._labels_topic else ""
-        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s"
-
     def add(self, key: bytes | None, message: bytes, time_ms: int | None = None) -> None:
         """Add a record to the batch, with its time or, if None, the time of writing."""
-        if self._labels_topic:
-            message, label = split_label(message)
-            if label is not None:
-                self._labels.append(Output(self._labels_topic, key, label))
         self._batch.append(Output(self.topic, key, message, timestamp_ms=time_ms))
         if len(self._batch) >= self._batch_records:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has been collected, as soon as the rate allows it, and the labels that are due."""
+        """Write what has been collected, as soon as the rate allows it."""
         if self._rate:
             time.sleep(max(0.0, self.sent / self._rate - self.seconds))
         if self._batch:
             self._transport.produce(self._batch)
             self.sent += len(self._batch)
             self._batch = []
-        due = self.seconds + self._delay_seconds
-        self._late.extend((due, label) for label in self._labels)
-        self._labels = []
-        self._write_labels()
-
-    def finish(self) -> None:
-        """Write everything, waiting for the labels that are not due yet."""
-        self.flush()
-        while self._late:
-            time.sleep(max(0.0, self._late[0][0] - self.seconds))
-            self._write_labels()
-
-    def _write_labels(self) -> None:
-        labels, now = [], self.seconds
-        while self._late and self._late[0][0] <= now:
-            labels.append(self._late.popleft()[1])
-        if labels:
-            self._transport.produce(labels)
-            self._labels_sent += len(labels)
 
 
 @dataclass(frozen=True)
@@ -134,7 +88,6 @@ class _Options:
     skip: int
     rate: float | None
     loop: bool
-    label_delay: float | None
 
 
 @click.command(cls=SettingsCommand)
@@ -160,13 +113,6 @@ class _Options:
         help="Largest number of events per second.",
     ),
     click.option("--loop", is_flag=True, help="Repeat FILE indefinitely, with new ids in each round."),
-    click.option(
-        "--label-delay",
-        cls=NumberOption,
-        type=click.FloatRange(0),
-        metavar="SECONDS",
-        help="Send each label to the labels topic after this delay.  [default: in the events]",
-    ),
 )
 @setting_options(
     *SERVICE, "partitions", "create_topics", "classes", "max_message_bytes", *MAPPING, "max_batch_records"
@@ -182,26 +128,23 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
 
     \b
     To play a file as a live stream:
-      perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5
-    Each id then ends with its round (row-7@1763700000-2). SIGTERM stops the command with exit code 0;
-    labels that still wait are not sent.
+      perceptron produce spam.tsv --classes ham,spam --loop --rate 50
+    Each id then ends with its round (row-7@1763700000-2). SIGTERM stops the command with exit code 0.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     topic = options.topic or settings.events_topic
-    labels_topic = "" if options.label_delay is None else settings.labels_topic
     _check_sendable(inputs, options, settings, topic)
     run = _Run(inputs, options, settings, topic)
     with run.open() as first:  # a missing file is to make no topic
         if options.loop and not first.has_end:
             raise click.UsageError(f"--loop needs a file that can be read twice; {first.name} cannot")
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
-            topics: tuple[str, ...] = (topic, labels_topic or topic)
+            topics: tuple[str, ...] = (topic,)
             create = settings.create_topics != "none"
             if create and topic in input_topics(settings):
                 topics += input_topics(settings)  # the service reads all of them, but creates none
             transport.ensure_topics(dict.fromkeys(topics, settings.partitions), create=create)
-            batch, delay_seconds = settings.written_at_once, options.label_delay or 0.0
-            run.send_all(first, Sender(transport, topic, batch, options.rate, labels_topic, delay_seconds))
+            run.send_all(first, Sender(transport, topic, settings.written_at_once, options.rate))
 
 
 @contextmanager
@@ -225,12 +168,8 @@ def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic
             f"events.format {settings.events.format}: `produce` writes JSON, which the service would reject",
             hint="write the records with a serializer of that format; --no-validate sends lines unchanged",
         )
-    if options.label_delay is not None and not settings.labels_topic:
-        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
-    if options.label_delay is not None and settings.events.is_mapped:
-        raise click.UsageError("--label-delay needs events of the native schema")
-    if inputs.timestamp and (options.loop or options.label_delay is not None):
-        raise click.UsageError("--timestamp cannot be combined with --loop, --label-delay or --rate")
+    if inputs.timestamp and options.loop:
+        raise click.UsageError("--timestamp cannot be combined with --loop")
 
 
 class _Run:
@@ -256,16 +195,20 @@ class _Run:
             for number in itertools.count(2) if is_loop else ():
                 with self.open() as source:
                     self._send(source, sender, f"@{began}-{number}")
-            sender.finish()
+            sender.flush()
         except ServiceError as error:
             if isinstance(error, InputFileError):
-                sender.finish()
+                sender.flush()
             if sender.sent and not is_loop:
                 go_on = f"to continue from there: --skip {self._options.skip + sender.sent}"
                 error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
             raise
         finally:
-            report("produced", "green", sender.summary())
+            report(
+                "produced",
+                "green",
+                f"{sender.sent} records to {sender.topic} in {sender.seconds:.2f} s",
+            )
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
         """Send the messages of one round after the skipped ones; return their number."""

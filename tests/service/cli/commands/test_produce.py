@@ -79,10 +79,9 @@ def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, reco
         (b'{"id":["\\ud800"],"text":"x"}', b'["\\ud800"]'),
     ],
 )
-@pytest.mark.parametrize("how", [(), ("--label-delay", "0")])
-def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records, message, key, how):
+def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records, message, key):
     labelled = message[:-1] + b',"label":true}'
-    result = perceptron("produce", "-", "--no-validate", *how, "--broker", broker, stdin=labelled)
+    result = perceptron("produce", "-", "--no-validate", "--broker", broker, stdin=labelled)
     assert result.exit_code == 0, result.stderr
     (sent,) = records()
     assert sent.key == key
@@ -124,40 +123,9 @@ def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records
     assert {record.partition for record in records()} == {0, 1, 2}
 
 
-LABELLED = b'{"id":"%s","text":"hello","label":%s}\n'
-
-
-def test_late_labels_have_the_keys_of_their_events(perceptron, broker, records):
-    lines = LABELLED % (b"a", b"true") + GOOD % b"b" + LABELLED % (b"c", b"0")
-    result = perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines)
-    assert result.exit_code == 0, result.stderr
-    assert [json.loads(record.value) for record in records()] == [
-        {"id": name, "text": "hello"} for name in "abc"
-    ]
-    assert [(record.key, record.value) for record in records("labels")] == [
-        (b"a", b'{"id":"a","label":true}'),
-        (b"c", b'{"id":"c","label":0}'),
-    ]
-    assert "3 records to events and 2 to labels" in result.stderr
-
-
-def test_a_bad_line_does_not_keep_the_labels_before_it(perceptron, broker, records):
-    lines = LABELLED % (b"a", b"true") + b"{}\n"
-    assert perceptron("produce", "-", "--label-delay", 0.1, "--broker", broker, stdin=lines).exit_code == 1
-    assert [record.key for record in records("labels")] == [b"a"]
-
-
-def test_bad_delayed_label_is_rejected_at_once(perceptron, broker, records):
-    lines = LABELLED % (b"a", b"[1]")
-    assert perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines).exit_code == 1
-    assert records() == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("-", "--label-delay", 1, "--labels-topic", ""), 2, "--labels-topic"),
-        (("-", "--label-delay", 1, "--events-id", "no"), 2, "needs events of the native schema"),
         (("-", "--events-id", "@key"), 2, "name it with --events-id"),
         (("-", "--events-id", "@header.trace"), 2, "name it with --events-id"),
         (("-", "--loop"), 2, "--loop needs a file"),

@@ -157,4 +157,4 @@ def test_produce_gives_records_the_times_of_rows(perceptron, payments, broker):
     with closing(open_transport(broker)) as stream:
         records = [each for n in range(stream.partition_count("events")) for each in stream.read("events", n)]
     assert [record.timestamp_ms for record in records] == [1_700_000_000_000]
-    assert perceptron("produce", "events.csv", *given, "--label-delay", 1).exit_code == 2
+    assert perceptron("produce", "events.csv", *given, "--loop").exit_code == 2
