@@ -35,7 +35,7 @@ _LONGEST_SYMBOL: Final = 256
 """Characters: a byte of a record names a symbol, and an array of such bytes may become one text."""
 
 
-def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
+def avro_reader(parts: Sequence[bytes]) -> Callable[[bytes, int], Any]:
     """Return the method `read` of `avro_decoder(parts)`. Parameters and errors: see `avro_decoder`."""
     return avro_decoder(parts).read
 

@@ -44,7 +44,7 @@ cdef class AvroDecoder:
     cdef Py_ssize_t _at, _end, _left
     cdef bint _is_free
 
-    cpdef read(self, bytes data, Py_ssize_t start, bytes instead=*)
+    cpdef read(self, bytes data, Py_ssize_t start)
 
     @cython.locals(op=int)
     cdef _read(self, Plan plan, int depth)

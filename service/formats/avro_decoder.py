@@ -87,8 +87,8 @@ class AvroDecoder:
         self._is_free = True
         """Whether the limit is the one that any record has, however short it is."""
 
-    def read(self, data: bytes, start: int, instead: bytes | None = None) -> object:
-        """Read one value that begins at `start` and ends with the data; if given, read all of `instead`.
+    def read(self, data: bytes, start: int) -> object:
+        """Read one value that begins at `start` and ends with the data.
 
         Raises
         ------
@@ -98,8 +98,6 @@ class AvroDecoder:
             Values are nested more than `MAX_DEPTH` deep.
 
         """
-        if instead is not None:
-            data, start = instead, 0
         if not 0 <= start <= len(data):
             raise ValueError(f"position {start} is outside the data")
         self._data, self._at, self._end = data, start, len(data)

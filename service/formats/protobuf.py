@@ -3,7 +3,7 @@
 A registry sends descriptors for `format=serialized`; a schema in the form of text is not read.
 
 A field with presence that is not set is left out; a field without presence has its default. Enums become
-names, a timestamp milliseconds since 1970, a duration seconds, a decimal a number, bytes None (missing).
+names, a timestamp milliseconds since 1970, a decimal a number, bytes None (missing).
 Values are counted before a message is parsed: a nested message takes two bytes, but each of its fields has a
 value, so parsing could take thousands of times the memory of the bytes.
 """
@@ -165,11 +165,6 @@ _DECIMAL: Final = "confluent/type/decimal.proto"
 _LONGEST_WORD: Final = 256
 """Characters of an enum's name, or of a default: a byte of a message, or none, stands for it."""
 _MOST_DEPTH: Final = 200
-_WRAPPERS: Final = frozenset(
-    f"google.protobuf.{name}Value"
-    for name in ("Bool", "Bytes", "Double", "Float", "Int32", "Int64", "String", "UInt32", "UInt64")
-)
-
 Read = Callable[[bytes], object]
 _Convert = Callable[[Any], object]
 _FieldReader = tuple[str, "Callable[[Message], bool] | None", _Convert]
@@ -250,8 +245,6 @@ class ProtobufFile:
     def _converter(self, descriptor: Descriptor) -> _Convert:
         """Return a function that makes plain values of such a message, which may contain itself."""
         name = descriptor.full_name
-        if name in _WRAPPERS:
-            return self._scalar(descriptor.fields_by_name["value"], lambda message: message.value)
         if (special := _SPECIAL.get(name)) is not None:
             return special
         if name not in self._converters:
@@ -374,40 +367,13 @@ def _milliseconds(timestamp: Any) -> object:  # noqa: ANN401 - made by Protobuf 
     return int(timestamp.seconds) * 1000 + int(timestamp.nanos) // 1_000_000
 
 
-def _seconds(duration: Any) -> object:  # noqa: ANN401
-    return duration.seconds + duration.nanos / 1e9
-
-
 def _decimal(decimal: Any) -> object:  # noqa: ANN401
     return scaled(decimal.value, decimal.scale)
 
 
-def _struct(struct: Any) -> object:  # noqa: ANN401
-    return {name: _value(value) for name, value in struct.fields.items()}
-
-
-def _list(values: Any) -> object:  # noqa: ANN401
-    return [_value(value) for value in values.values]
-
-
-def _value(value: Any) -> object:  # noqa: ANN401
-    kind = value.WhichOneof("kind")
-    if kind in {None, "null_value"}:
-        return None
-    found: object = getattr(value, kind)
-    return _struct(found) if kind == "struct_value" else _list(found) if kind == "list_value" else found
-
-
-_STANDING_FOR_VALUES: Final = (
-    _DECIMAL,
-    *(f"google/protobuf/{name}.proto" for name in ("timestamp", "duration", "struct", "wrappers")),
-)
+_STANDING_FOR_VALUES: Final = (_DECIMAL, "google/protobuf/timestamp.proto")
 _SPECIAL: Final[dict[str, _Convert]] = {
     "google.protobuf.Timestamp": _milliseconds,
-    "google.protobuf.Duration": _seconds,
-    "google.protobuf.Struct": _struct,
-    "google.protobuf.Value": _value,
-    "google.protobuf.ListValue": _list,
     "confluent.type.Decimal": _decimal,
 }
 """Messages that stand for a plain value."""

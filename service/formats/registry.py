@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 from service.errors import RegistryUnavailable
 from service.formats.bounded_http import bounded_opener
 from service.formats.protobuf import UnusableSchema, descriptors
-from service.formats.schema import Schema, SchemaKind, is_guid, name_of
+from service.formats.schema import Schema, SchemaKind, name_of
 from service.settings.kafka import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
@@ -65,10 +65,6 @@ class SchemaMissing(Exception):
     """The registry says that it has no such schema."""
 
 
-class ReferenceMissing(SchemaMissing):
-    """The registry has a schema, but not all that it refers to."""
-
-
 class SchemaRegistry:
     """Asks a registry for schemas.
 
@@ -96,19 +92,18 @@ class SchemaRegistry:
         Parameters
         ----------
         key
-            An id or a GUID, as `service.formats.schema` reads it.
+            An id, as `service.formats.schema` reads it.
 
         Raises
         ------
         SchemaMissing
-            The registry has none of that id; or, `ReferenceMissing`, not all that it refers to.
+            The registry has none of that id, or not all that it refers to.
         RegistryUnavailable
             It does not answer, or not as a registry does; or not in time.
 
         """
         deadline = monotonic() + _LOOKUP_SECONDS
-        path = f"/schemas/{'guids' if is_guid(key) else 'ids'}/{name_of(key)}?format=serialized"
-        found = self._get(path, deadline)
+        found = self._get(f"/schemas/ids/{name_of(key)}?format=serialized", deadline)
         kind = found.schema_type or SchemaKind.AVRO
         try:
             named = [*self._referred(found, deadline), ("", found)]
@@ -149,13 +144,7 @@ class SchemaRegistry:
         known = self._referred_before.get(reference)
         if known is None:
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
-            try:
-                known = self._get(f"{path}?format=serialized&deleted=true", deadline)
-            except SchemaMissing:
-                named = f"{reference.name!r:.150}, version {reference.version} of the subject"
-                raise ReferenceMissing(
-                    f"it refers to {named} {reference.subject!r:.150}: the Schema Registry does not have it"
-                ) from None
+            known = self._get(f"{path}?format=serialized&deleted=true", deadline)
             self._referred_before[reference] = known
         return known
 

@@ -5,49 +5,30 @@ Find the schema of a record in Confluent's wire format, and where its data begin
     byte 0     bytes 1-4                    then
     0          the schema's id, big-endian  the data; before that of Protobuf, the message's indexes
 
-Newer producers name the schema by a GUID instead, in the header `__value_schema_id` (a byte 1 and its 16
-bytes; for Protobuf, the message's indexes follow) or in the place of the id. With the header, the value is
-the data alone.
+A value that names its schema by a GUID is refused.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, seal, unpack, unseal
-from service.formats.plain_values import uuid_text, varint
+from service.formats.plain_values import varint
 from service.messages.rejection import Reason, Rejection
-from service.stream.protocol import Headers, Record
+from service.stream.protocol import Record
 
-HEADER: Final = "__value_schema_id"
 ID_END: Final = 5
 """Where the data begins after an id."""
-_GUID_END: Final = 17
 _ID: Final = 0
-_GUID: Final = 1
 _MOST_INDEXES: Final = 100
 
 
-class Frame(NamedTuple):
-    """The bytes that precede the data, and their meaning."""
-
-    key: bytes
-    """The magic byte and the schema's id or GUID: names a schema."""
-    prefix: bytes
-    """Where the message's indexes are, if there are any: the header, or the value itself."""
-    start: int
-    """Where they begin."""
-    in_header: bool
-    """Whether the value is the data alone."""
-
-
-def frame(value: bytes, headers: Headers = ()) -> Frame:
-    """Find out which schema a value was written with.
+def key_of(value: bytes) -> bytes:
+    """Return the key of the schema that a value was written with: the magic byte and the schema's id.
 
     Raises
     ------
@@ -55,47 +36,29 @@ def frame(value: bytes, headers: Headers = ()) -> Frame:
         The value does not begin as the format says.
 
     """
-    if headers and (named := next((found for name, found in headers if name == HEADER), None)) is not None:
-        return Frame(*_key(named), in_header=True)
-    return Frame(*_key(value), in_header=False)
-
-
-def _key(prefix: bytes) -> tuple[bytes, bytes, int]:
-    end = {_ID: ID_END, _GUID: _GUID_END}.get(prefix[0] if prefix else -1)
-    if end is None:
-        shown = f"byte {prefix[0]}" if prefix else "nothing"
+    if value[:1] != b"\0":
+        shown = f"byte {value[0]}" if value else "nothing"
         raise Rejection(
             Reason.NO_SCHEMA, f"expected the magic byte 0 of the Schema Registry wire format, got {shown}"
         )
-    if len(prefix) < end:
-        raise Rejection(Reason.NO_SCHEMA, f"the value ends within the schema's id: {len(prefix)} bytes")
-    return prefix[:end], prefix, end
+    if len(value) < ID_END:
+        raise Rejection(Reason.NO_SCHEMA, f"the value ends within the schema's id: {len(value)} bytes")
+    return value[:ID_END]
 
 
 def keys_of(records: Iterable[Record]) -> set[bytes]:
     """Return the keys of the schemas that records need; records in other formats need none."""
-    keys, prefixes = set(), set()
-    for record in records:
-        if record.headers or not record.value or record.value[0] != _ID:
-            with suppress(Rejection):
-                keys.add(frame(record.value or b"", record.headers).key)
-        else:
-            prefixes.add(record.value[:ID_END])
-    return keys | {prefix for prefix in prefixes if len(prefix) == ID_END}
-
-
-def is_guid(key: bytes) -> bool:
-    """Return whether a key is a GUID, not an id."""
-    return key[0] == _GUID
+    found = {record.value[:ID_END] for record in records if record.value and record.value[0] == _ID}
+    return {key for key in found if len(key) == ID_END}
 
 
 def name_of(key: bytes) -> str:
-    r"""Return a key as the registry writes it: a number, or a GUID with dashes.
+    r"""Return a key as the registry writes it: a number.
 
     >>> name_of(b"\x00\x00\x00\x01\x02")
     '258'
     """
-    return uuid_text(key[1:]) if is_guid(key) else str(int.from_bytes(key[1:], "big"))
+    return str(int.from_bytes(key[1:], "big"))
 
 
 def message_indexes(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
@@ -179,13 +142,6 @@ class Schemas:
     topics
         Those whose records need schemas.
 
-    Attributes
-    ----------
-    complaints
-        Details of why schemas of the last batch were not found, by key.
-    note_defect
-        Called for each record whose reading failed with an unexpected error.
-
     """
 
     def __init__(self, topics: Container[str]) -> None:
@@ -193,8 +149,6 @@ class Schemas:
         self._known: dict[bytes, Schema] = {}
         """The one last used is last."""
         self._readers: dict[str, dict[bytes, Any]] = {}
-        self.complaints: Mapping[bytes, str] = {}
-        self.note_defect: Callable[[], None] = lambda: None
 
     def __getitem__(self, key: bytes) -> Schema | None:
         return self._known.get(key)

@@ -7,14 +7,14 @@ again for a moment, as it may be a replica that lags; then the records of that i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from threading import Event
 from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
-from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
+from service.formats.registry import SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, SchemaKind, Schemas, name_of
 from service.formats.topics import KINDS
 from service.settings.code import need
@@ -45,8 +45,6 @@ class Sources:
         Formats, the registry.
     clock
         Waits.
-    note_defect
-        Called for each schema whose reading failed with an unexpected error.
 
     Raises
     ------
@@ -55,18 +53,13 @@ class Sources:
 
     """
 
-    def __init__(
-        self, settings: Settings, clock: Clock = SYSTEM_CLOCK, note_defect: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
         _check(settings)
-        self._note_defect = note_defect
         self._registry = SchemaRegistry(settings.schema_registry) if settings.schema_registry.url else None
         self._clock = clock
         self._found: dict[bytes, Schema] = {}
         self._absent: dict[bytes, float] = {}
         """When the registry may be asked for a schema again, in monotonic seconds."""
-        self._complaints: dict[bytes, str] = {}
-        """References of absent schemas that the registry does not have."""
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
@@ -79,11 +72,7 @@ class Sources:
 
         """
         missing = schemas.missing(records)
-        if not missing:
-            return {}
-        found = self._fetch(missing)
-        schemas.complaints = {key: self._complaints[key] for key in missing if key in self._complaints}
-        return found
+        return self._fetch(missing) if missing else {}
 
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
         """Ask for schemas; for those that are not there again, until patience ends."""
@@ -121,14 +110,11 @@ class Sources:
         assert self._registry is not None
         try:
             schema = self._registry.schema(key)
-        except SchemaMissing as error:
-            if isinstance(error, ReferenceMissing):
-                self._complaints[key] = str(error)
+        except SchemaMissing:
             return False
         except (MemoryError, ServiceError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
-            self._note_defect()
             why = f"{type(error).__name__}: {error}"
             _log.exception("unusable schema %s: please report this", name_of(key))
             schema = Schema(
@@ -142,7 +128,6 @@ class Sources:
     def _remember_absent(self, keys: Sequence[bytes]) -> None:
         if len(self._absent) + len(keys) > _MOST_REMEMBERED:
             self._absent.clear()
-            self._complaints = {key: why for key, why in self._complaints.items() if key in keys}
         self._absent |= dict.fromkeys(keys, self._clock.monotonic() + _DOUBT_SECONDS)
 
 

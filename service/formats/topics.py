@@ -18,18 +18,17 @@ from service.errors import ServiceError
 from service.formats.avro import avro_reader
 from service.formats.plain_values import TooManyValues
 from service.formats.protobuf import ProtobufFile, UnusableSchema
-from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, frame, message_indexes, name_of
+from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, key_of, message_indexes, name_of
 from service.messages.incoming import rejection_of_syntax
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
-from service.stream.protocol import Headers
 
-Reader = Callable[[bytes, Headers], object]
-"""Turns a record's value, with its headers, into a document; raises `Rejection`."""
+Reader = Callable[[bytes], object]
+"""Turns a record's value into a document; raises `Rejection`."""
 
 
-def read_json(value: bytes, _headers: Headers = ()) -> object:
+def read_json(value: bytes) -> object:
     """Read a JSON object. Raises `Rejection`."""
     try:
         document = from_json(value)
@@ -40,7 +39,7 @@ def read_json(value: bytes, _headers: Headers = ()) -> object:
     return document
 
 
-def read_text(value: bytes, _headers: Headers = ()) -> str:
+def read_text(value: bytes) -> str:
     """Read text in UTF-8. Raises `Rejection`."""
     try:
         return value.decode()
@@ -57,8 +56,8 @@ _log = logging.getLogger(__name__)
 KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-schema": SchemaKind.JSON}
 """The formats with a schema, and the registry's names for them."""
 
-_Read = Callable[..., Any]
-"""Reads the value that begins at a position of some bytes; after a header, the third argument."""
+_Read = Callable[[bytes, int], Any]
+"""Reads the value that begins at a position of some bytes."""
 
 
 class WireReader:
@@ -79,7 +78,7 @@ class WireReader:
         self._readers: dict[bytes, _Read] = schemas.readers(value_format)
         self._reported: set[str] = set()
 
-    def __call__(self, value: bytes, headers: Headers = ()) -> object:
+    def __call__(self, value: bytes) -> object:
         """Read a value.
 
         Raises
@@ -88,13 +87,9 @@ class WireReader:
             It is not in the wire format, its schema is not known, or it was not written with it.
 
         """
-        if not headers and (read := self._readers.get(value[:ID_END])) is not None:
-            prefix, start, in_header = value, ID_END, False  # as for nearly every record
-        else:
-            key, prefix, start, in_header = frame(value, headers)
-            read = self._reader(key)
+        read = self._readers.get(value[:ID_END]) or self._reader(key_of(value))
         try:
-            document = read(prefix, start, value if in_header else None)
+            document = read(value, ID_END)
         except Exception as error:  # noqa: BLE001 - whatever a value may bring about
             raise self._refusal(error) from None
         if type(document) is not dict:
@@ -108,8 +103,7 @@ class WireReader:
             return read
         schema, what = self._schemas[key], f"schema {name_of(key)}"
         if schema is None:  # as yet: it may be found later
-            why = self._schemas.complaints.get(key, "unknown to the Schema Registry")
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {why}")
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: unknown to the Schema Registry")
         try:
             read = self._make(schema, what)
         except Rejection as error:
@@ -145,7 +139,6 @@ class WireReader:
 
     def _defect(self, error: Exception, what: str) -> Rejection:
         """Report an unexpected error; return the refusal to raise instead."""
-        self._schemas.note_defect()
         kind = type(error).__name__
         rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
         if kind not in self._reported:  # a traceback for each record would fill the log
@@ -163,30 +156,24 @@ def _refusing(message: str) -> _Read:
 
 def _protobuf(schema: Schema) -> _Read:
     file = ProtobufFile(schema.parts)
-    readers: dict[tuple[int, ...], Callable[[bytes], object]] = {}
+    readers: dict[tuple[int, ...], Callable[..., object]] = {}
 
-    def read(prefix: bytes, start: int, data: bytes | None = None) -> object:
-        indexes, start = message_indexes(prefix, start)
-        found = readers.get(indexes)
-        if found is None:
+    def read(value: bytes, start: int) -> object:
+        indexes, start = message_indexes(value, start)
+        if indexes not in readers:
             try:
-                found = file.reader_at(indexes)
+                readers[indexes] = file.reader_at(indexes)
             except UnusableSchema as error:
-                found = _refusing(f"its schema cannot be used: {error}")
-            readers[indexes] = found
-        return found(prefix[start:] if data is None else data)
+                readers[indexes] = _refusing(f"its schema cannot be used: {error}")
+        return readers[indexes](value[start:])
 
     return read
-
-
-def _json(prefix: bytes, start: int, data: bytes | None = None) -> object:
-    return read_json(prefix[start:] if data is None else data)
 
 
 _MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
     SchemaKind.AVRO: lambda schema: avro_reader(schema.parts),
     SchemaKind.PROTOBUF: _protobuf,
-    SchemaKind.JSON: lambda _: _json,
+    SchemaKind.JSON: lambda _: lambda value, start: read_json(value[start:]),
 }
 
 

@@ -133,8 +133,7 @@ class Tasks:
         self._queues = queues
         self._availability = availability
         settings = context.settings
-        defects = context.metrics.format_defects
-        self._sources = Sources(settings, context.clock, defects.inc) if needs_schemas(settings) else None
+        self._sources = Sources(settings, context.clock) if needs_schemas(settings) else None
         self.running: dict[int, Task] = {}
         self._assigned: dict[int, set[int]] = {}
         """The partitions that are ours, by task."""
@@ -349,8 +348,6 @@ class Tasks:
             opening.writer.close()
             raise
         processor.observe = context.metrics.watch(opening.number, processor.learner)
-        if processor.schemas is not None:
-            processor.schemas.note_defect = context.metrics.format_defects.inc
         return task
 
     def _continue_task(self, number: int, task_of: Callable[[], Task]) -> None:

@@ -218,7 +218,7 @@ class Mapper:
 
     def decode(self, value: bytes, record: Record | None) -> Incoming:
         """Read a message. Raises `Rejection`, and `Skipped` where `where` is false or null."""
-        document = self._read_value(value, () if record is None else record.headers)
+        document = self._read_value(value)
         if self._where is not None:
             self._filter(document, self._where)
         return self.read(document, record, len(value))

@@ -16,7 +16,6 @@ from service.formats.topics import Reader
 from service.mapping.feature_step import NOTHING, Skip, skipping
 from service.messages.paths import parse_path
 from service.settings.mapping import EVERYTHING, EventSettings, LabelSettings, is_of_record
-from service.stream.protocol import Headers
 
 _NUMBERS: Final = {
     sign: re.compile(
@@ -61,8 +60,8 @@ class Notation:
     def reading(self, read: Reader) -> Reader:
         """Return a reader of records whose documents have numbers in the place of texts."""
 
-        def read_all(value: bytes, headers: Headers = ()) -> object:
-            return self._read(read(value, headers), self._skip, "", "")
+        def read_all(value: bytes) -> object:
+            return self._read(read(value), self._skip, "", "")
 
         return read_all
 

@@ -26,7 +26,6 @@ from service.partition.processor import Processor
 _LABELLED: Final = f"Labels by class and predicted class; classes after the first {MOST_CLASSES} are one."
 _REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
 _EVENTS_LOST: Final = "Records lost before they were processed or replayed; only with on_data_loss=continue."
-_FORMAT_DEFECTS: Final = "Records and schemas whose reading failed unexpectedly: the log has the traceback."
 _STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
 _SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
 _BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
@@ -171,7 +170,6 @@ class Metrics(Collector):
         self.n_standby = 0
         self.rebalances = counter("perceptron_rebalances", "Times partitions came or went.")
         self.events_lost = counter("perceptron_events_lost", _EVENTS_LOST, ["topic"])
-        self.format_defects = counter("perceptron_format_defects", _FORMAT_DEFECTS)
         gauge("perceptron_standby_partitions", _STANDBY).set_function(lambda: self.n_standby)
         self.snapshot_duration = Histogram(
             "perceptron_checkpoint_duration_seconds", "Time to make and commit a snapshot.", registry=registry

@@ -302,7 +302,7 @@ def _objects(found: Found, settings: Settings) -> Records:
     read, documents = reader_of(settings.events, schemas), list[Mapping[str, Any]]()
     for each in records:
         with suppress(Rejection):
-            document = read(each.value or b"", each.headers)
+            document = read(each.value or b"")
             if document and isinstance(document, dict):
                 documents.append(document)
     return Records(found.name, documents, len(records), [each.key for each in records])

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from service.formats.registry import SchemaRegistry
-from service.formats.schema import HEADER, Schema, SchemaKind, Schemas
+from service.formats.schema import Schema, SchemaKind, Schemas
 from service.formats.topics import WireReader
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
@@ -16,7 +16,7 @@ from tests.service.formats.protobuf.test_messages import Order
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+    from confluent_kafka.schema_registry import SchemaRegistryClient
     from confluent_kafka.schema_registry.avro import AvroSerializer
     from confluent_kafka.schema_registry.json_schema import JSONSerializer
     from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
@@ -28,22 +28,20 @@ JSON_SCHEMA = {"title": "Event", "type": "object", "properties": {"id": {"type":
 BY_TOPIC = {"subject.name.strategy.type": "TOPIC"}
 
 
-def known(registry, value, headers=()):
+def known(registry, value):
     """Return schemas after those that a record needs have been fetched."""
     found = Schemas({"events"})
-    batch = [Record("events", 0, 0, 0, None, value, headers)]
+    batch = [Record("events", 0, 0, 0, None, value)]
     found.add(
         {key: SchemaRegistry(RegistrySettings(url=registry.url)).schema(key) for key in found.missing(batch)}
     )
     return found
 
 
-def serialize(make, registry, value, **conf):
-    """Write a value as Confluent does; return it with its headers."""
-    headers = []
-    context = SerializationContext("events", MessageField.VALUE, headers)
-    data = make(SchemaRegistryClient({"url": registry.url}), BY_TOPIC | conf)(value, context)
-    return data, tuple((name, data) for name, data in headers)
+def serialize(make, registry, value):
+    """Write a value as Confluent does."""
+    context = SerializationContext("events", MessageField.VALUE)
+    return make(SchemaRegistryClient({"url": registry.url}), BY_TOPIC)(value, context)
 
 
 MAKERS = {
@@ -59,17 +57,13 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize(
-    "conf", [{}, {"schema.id.serializer": header_schema_id_serializer}], ids=["id", "guid header"]
-)
 @pytest.mark.parametrize("value_format", MAKERS)
-def test_what_confluents_serializers_write_is_read(registry, value_format, conf):
+def test_what_confluents_serializers_write_is_read(registry, value_format):
     make, value = MAKERS[value_format]
-    data, headers = serialize(make, registry, value, **conf)
-    assert bool(headers) == bool(conf)
-    read = WireReader(value_format, known(registry, data, headers))
+    data = serialize(make, registry, value)
+    read = WireReader(value_format, known(registry, data))
     for _ in range(2):  # the second time the reader is there
-        found = read(data, headers)
+        found = read(data)
         assert found["id"] == "a" if value_format == "protobuf" else found == DOCUMENT
 
 
@@ -119,10 +113,3 @@ def test_schema_found_later_is_used_afterwards():
         read(SEVEN + b"\x02a")
     schemas.add({SEVEN: AVRO})
     assert read(SEVEN + b"\x02a") == {"id": "a"}
-
-
-def test_schema_id_in_a_header_wins_over_the_value():
-    guid = bytes([1, *range(16)])
-    schemas = Schemas({})
-    schemas.add({guid: AVRO})
-    assert WireReader("avro", schemas)(b"\x00", ((HEADER, guid),)) == {"id": ""}

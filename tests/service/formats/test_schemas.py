@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from service.formats.plain_values import iso_date, scaled
 from service.formats.schema import (
-    HEADER,
     MOST_KEPT,
     Schema,
     Schemas,
-    frame,
+    key_of,
     keys_of,
     message_indexes,
     name_of,
@@ -74,9 +73,6 @@ def test_what_was_made_of_a_schema_is_forgotten_with_it():
     assert readers == {}
 
 
-GUID = bytes([1, *range(16)])
-
-
 def varint(number):
     """Encode as Protobuf and Avro encode signed numbers."""
     number = (number << 1) ^ (number >> 63)
@@ -92,17 +88,9 @@ def record(value, headers=()):
 
 
 @given(st.integers(0, 2**32 - 1), st.binary())
-def test_the_id_and_where_the_data_begins_are_found(schema_id, data):
+def test_the_id_of_a_value_is_found(schema_id, data):
     value = b"\x00" + schema_id.to_bytes(4, "big") + data
-    found = frame(value)
-    assert (name_of(found.key), value[found.start :], found.in_header) == (str(schema_id), data, False)
-
-
-def test_guid_is_read_from_header_or_value():
-    in_header, before = frame(b"data", ((HEADER, GUID),)), frame(GUID + b"data")
-    assert in_header.key == before.key == GUID
-    assert name_of(GUID) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
-    assert (in_header.in_header, before.start) == (True, 17)
+    assert (key_of(value), name_of(key_of(value))) == (value[:5], str(schema_id))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +98,13 @@ def test_guid_is_read_from_header_or_value():
     [
         (b'{"id": "a"}', "expected the magic byte 0 of the Schema Registry wire format, got byte 123"),
         (b"\x00\x00\x00", "ends within the schema's id: 3 bytes"),
-        (b"\x01" * 16, "ends within the schema's id"),
+        (b"\x01" * 17, "got byte 1"),
         (b"", "wire format, got nothing"),
     ],
 )
 def test_what_does_not_begin_as_the_format_says_is_refused(value, message):
     with pytest.raises(Rejection, match=message) as caught:
-        frame(value)
+        key_of(value)
     assert caught.value.reason is Reason.NO_SCHEMA
 
 
@@ -138,10 +126,9 @@ def test_schema_keys_of_a_batch_come_from_its_records():
     batch = [
         record(seven + b"a"),
         record(seven + b"b", (("trace", b"1"),)),
-        record(b"data", ((HEADER, GUID),)),
         *map(record, [b"{}", b"\x00\x00", None, b""]),
     ]
-    assert keys_of(batch) == {seven, GUID}
+    assert keys_of(batch) == {seven}
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(-5, 40))

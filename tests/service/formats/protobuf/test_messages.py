@@ -69,18 +69,19 @@ def test_unset_field_has_its_default_only_without_presence():
     assert read() == EMPTY
 
 
-def test_messages_that_stand_for_values_are_read_as_these():
+def test_timestamps_and_decimals_are_values_other_messages_objects():
     message = Order()
     message.at.FromMilliseconds(1_795_435_200_250)
     message.took.FromMilliseconds(1500)
     message.weight.value = 2.5
-    message.extra.update({"a": [1, None, {"b": True}]})
+    message.extra.update({"a": 1})
     message.price.value, message.price.scale = (-12345).to_bytes(3, "big", signed=True), 2
     message.parent.id = "p"
     found = FILE.reader_of("shop.Order")(message.SerializeToString())
     assert found["at"] == 1_795_435_200_250
-    assert (found["took"], found["weight"], found["price"]) == (1.5, 2.5, -123.45)
-    assert found["extra"] == {"a": [1.0, None, {"b": True}]}
+    assert (found["took"], found["weight"]) == ({"seconds": 1, "nanos": 500_000_000}, {"value": 2.5})
+    assert found["price"] == -123.45
+    assert found["extra"]["fields"] == {"a": {"number_value": 1.0}}
     assert found["parent"] == EMPTY | {"id": "p"}
 
 
