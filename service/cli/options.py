@@ -42,7 +42,7 @@ LEARNING = (
 )
 """Settings that decide what is learned from a message."""
 
-READING = tuple(name for name in LEARNING if name not in {"model", "model_params", "class_weights"})
+READING = tuple(name for name in LEARNING if name not in {"model", "model_params"})
 """Settings that decide what is read from a message, where the model is named otherwise."""
 
 WAITING = (*names_that_decide(Decides.JOIN), "max_event_time_ahead_seconds")
@@ -261,7 +261,6 @@ _TYPE_FORMS: Final[Mapping[Any, str]] = {int: "INTEGER", float: "NUMBER"}
 _FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "FILE": {"multiple": True, "callback": lambda _, __, files: files or None},
     "KEY=VALUE": {"multiple": True, "callback": _parse_parameters},
-    "NAME=NUMBER": {"multiple": True, "callback": _parse_parameters},
     "NAME=EXPRESSION": {"multiple": True, "callback": _parse_pairs},
     "[NAME=]SIGN": {"multiple": True, "callback": _merge_named},
     "[NAME=]FORMAT": {"multiple": True, "callback": _merge_named},

@@ -20,7 +20,6 @@ from service.messages.rejection import Reason, Rejection, Skipped
 from service.partition.factory import make_decoder, make_extractor, refuse_windows
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
-from service.settings.parts import weights_of
 
 Example = tuple[X, TrueLabel]
 WeightedExample = tuple[Example, float]
@@ -55,12 +54,6 @@ class ExampleSet:
     def records(self) -> int:
         """How many messages there were, but for those that were skipped."""
         return len(self.examples) + self.unlabelled + self.rejected.total()
-
-    def weighted(self, settings: Settings) -> list[WeightedExample]:
-        """Return the examples with their weights, which `class_weights` multiply."""
-        by_class = weights_of(settings.class_weights, settings.classes)
-        pairs = zip(self.examples, self.weights, strict=True)
-        return [(example, weight * by_class.get(example[1], 1.0)) for example, weight in pairs]
 
     def truths(self) -> set[TrueLabel]:
         """Return the classes that labels are of."""

@@ -6,7 +6,6 @@ import inspect
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perceptron_core import LearnerError, Mixture
@@ -14,11 +13,9 @@ from perceptron_core.elementary import logistic
 from perceptron_core.formats.packed import Packed
 from perceptron_core.linear.declarations import Term
 from perceptron_core.mixing.mixture import ExpertStatus
-from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection
-from service.settings.parts import weights_of
 
 if TYPE_CHECKING:
     from perceptron_core.auto.explanation import Addend
@@ -65,8 +62,6 @@ class Learner(ABC):
     updates: int
     has_log_odds: bool = False
     is_calibrated: bool = False
-    class_weights: Mapping[TrueLabel, float] = MappingProxyType({})
-    """Weights of the labels of classes, otherwise 1; the caller of `learn` multiplies w by them."""
     has_files = True
     """Whether the model can be written to a model file."""
     classes: Sequence[TrueLabel] = ()
@@ -200,16 +195,6 @@ def check_weight(weight: float | None, *, takes_weights: bool) -> None:
     """Raise `Rejection` if a message has a weight other than 1 that its model does not take."""
     if weight is not None and weight != 1.0 and not takes_weights:
         raise Rejection(Reason.MODEL_ERROR, "weight: the model does not support example weights")
-
-
-def weigh_classes(learner: Learner, settings: Any) -> None:  # noqa: ANN401 - `Settings`, which have these
-    """Set the class weights of a learner. Raises `ConfigurationError` if it does not take weights."""
-    if settings.class_weights and not learner.takes_weights:
-        raise ConfigurationError(
-            f"class_weights: the model {settings.model} does not support example weights",
-            hint="choose a built-in model, or a model whose learn_one has a parameter w",
-        )
-    learner.class_weights = weights_of(settings.class_weights, settings.classes)
 
 
 def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:

@@ -13,7 +13,6 @@ from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
 from service.mapping.notation import Notation
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
-from service.models.learner import weigh_classes
 from service.models.registry import make_learner
 from service.partition.examples import Observer
 from service.partition.parts.kinds import make_parts
@@ -194,7 +193,6 @@ def make_processor(
         settings.checkpoint_key.get_secret_value().encode(),
         settings.hash_bits,
     )
-    weigh_classes(learner, settings)
     processor = Processor(
         settings,
         learner,

@@ -115,7 +115,7 @@ cdef class FastPath:
         cdef LabelJoin join = self._join
         cdef LinearRule rule = self._rule
         cdef long long updates = rule.n_updates
-        cdef double score, weight, step = 0.0, given = own_weight(self._reader.weight, 1.0)
+        cdef double score, step = 0.0, weight = own_weight(self._reader.weight, 1.0)
         cdef Resolved resolved
         cdef Example example
         cdef bint predicted
@@ -126,14 +126,12 @@ cdef class FastPath:
         x = self._extractor.extract_values(self._reader.features, self._reader.text)
         resolved = rule.resolve(x)
         score = rule.score(resolved)
-        if truth is not None:
-            weight = self._labels.weigh(truth, given)
-            if weight > 0.0:
-                step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
+        if truth is not None and weight > 0.0:
+            step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
         rule.table.release(resolved)
         predicted = rule.fires(score)
         example = Example(event_id, x, predicted, score, timestamp_ms, size)
-        example.weight = given
+        example.weight = weight
         for part in self._predicting:
             fields += part.predicted(example, None, timestamp_ms, True)
         if truth is not None:
@@ -149,17 +147,16 @@ cdef class FastPath:
         cdef Example example = self._join.examples.get(event_id)
         cdef LinearRule rule = self._rule
         cdef Resolved resolved
-        cdef double delay_seconds, given, weight, step = 0.0
+        cdef double delay_seconds, weight, step = 0.0
         if example is None or example.truth is not None or self._join.delays is not None:
             return False
         self._answers.follow(self._reader.label)
-        given = own_weight(self._reader.weight, example.weight)
-        weight = self._labels.weigh(truth, given)
+        weight = own_weight(self._reader.weight, example.weight)
         resolved = rule.resolve(example.features())
         if weight > 0.0:
             step = rule.learn(resolved, 1 if truth is True else -1, weight)
         rule.table.release(resolved)
-        example.weight = given
+        example.weight = weight
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learned.note(example, truth, step, rule.n_updates, delay_seconds)
         self._join.stop_waiting(example)

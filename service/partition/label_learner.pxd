@@ -14,7 +14,6 @@ cdef class LabelLearner:
     cdef readonly LabelJoin join
     cdef readonly Answers answers
     cdef object _counters
-    cdef dict _class_weights
     cdef LearnedExamples _learned
 
     cpdef begin(self, LearnedExamples learned, OutputBatch outputs)
@@ -28,13 +27,11 @@ cdef class LabelLearner:
 
     cpdef first(self, Incoming event, early)
 
-    @cython.locals(example=Example, weight=double, p=double, w=double)
+    @cython.locals(example=Example, weight=double, p=double)
     cdef _learn_due(self, long long timestamp_ms, truth)
 
     @cython.locals(example=Example)
     cdef _learn_overdue(self, long long timestamp_ms, truth)
-
-    cpdef double weigh(self, truth, double weight) except? -1
 
     @cython.locals(weight=double)
     cdef _learn(self, Example example, Incoming label, long long timestamp_ms, double delay_seconds=*)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from math import nan
 from typing import Final
 
@@ -51,7 +50,6 @@ class LabelLearner:
         self._counters = counters
         self.takes_weights = True
         """Whether the learner takes other weights than 1."""
-        self._class_weights: Mapping[TrueLabel, float] = {}
         self._learned = LearnedExamples()
 
     @property
@@ -63,7 +61,6 @@ class LabelLearner:
         """Begin a batch: labelled predictions and outcomes go there."""
         self._learned = learned
         self.answers.begin(outputs, has_log_odds=learned.has_log_odds)
-        self._class_weights = self.learner.class_weights
 
     def advance(self, timestamp_ms: int) -> None:
         """Advance event time: learn what is due or overdue, let go what has waited too long."""
@@ -129,8 +126,7 @@ class LabelLearner:
                 if self.takes_weights and learner.has_log_odds and share < 1.0:
                     p = learner.probability_of_others(x, truth)
                     weight = (1.0 - p) / (1.0 - p * share)
-                w = self.weigh(truth, weight * example.weight)
-                step = learner.learn(x, truth, memo, w)
+                step = learner.learn(x, truth, memo, weight * example.weight)
                 example.step = memo or step  # a learner with prediction contexts cannot undo
                 example.early_weight = weight
             except _REFUSALS:  # it is learned at the time-out, if that can be
@@ -141,9 +137,9 @@ class LabelLearner:
         join = self.join
         for example in join.overdue(timestamp_ms):
             try:
-                step, weight = example.step, self.weigh(truth, example.weight)
+                step = example.step
                 if not example.early_weight:
-                    step = self.learner.learn_provisionally(example.x, truth, step or b"", weight)
+                    step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
                 self._note(example, truth, step)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
@@ -154,13 +150,6 @@ class LabelLearner:
             self._counters.provisional += 1
             self.answers.outcome(example, truth, join.timeout_seconds)
 
-    def weigh(self, truth: TrueLabel, weight: float) -> float:
-        """Return how much a label of a class counts in learning; its own weight is given."""
-        if not self._class_weights:
-            return weight
-        of_class: float = self._class_weights.get(truth, 1.0)
-        return weight * of_class
-
     def _learn(
         self, example: Example, label: Incoming, timestamp_ms: int, delay_seconds: float = nan
     ) -> None:
@@ -169,7 +158,7 @@ class LabelLearner:
         step, on_timeout = example.step, self.join.truth_on_timeout
         assert truth is not None
         if not example.early_weight or on_timeout is None:
-            step = self.learner.learn(example.x, truth, step or b"", self.weigh(truth, weight))
+            step = self.learner.learn(example.x, truth, step or b"", weight)
         elif truth != on_timeout and (found := self._learn_instead(example, on_timeout, truth, weight)):
             (step,) = found
         example.weight = weight
@@ -205,13 +194,13 @@ class LabelLearner:
             self.join.note_delay(example, truth, timestamp_ms)
 
     def _learn_instead(
-        self, example: Example, before: TrueLabel, truth: TrueLabel, weight: float
+        self, example: Example, before: TrueLabel, truth: TrueLabel, w: float
     ) -> tuple[object] | None:
         """Learn another class than before; return the step, None if the model cannot.
 
         What was learned early counts on, so the label counts as much more as makes up for it.
         """
-        x, learner, w = example.x, self.learner, self.weigh(truth, weight)
+        x, learner = example.x, self.learner
         memo = example.step if isinstance(example.step, bytes) else b""
         if learner.undo(x, example.step):
             example.step = 0.0  # should it refuse to learn
@@ -222,7 +211,7 @@ class LabelLearner:
             return (learner.learn_additional(x, truth, before, w),)
         if self.takes_weights and learner.has_log_odds:
             p = learner.probability_of_others(x, before)
-            beside = self.weigh(before, example.weight * example.early_weight) * p
+            beside = example.weight * example.early_weight * p
             w = min(_MOST_TIMES * w, w + beside / max(1.0 - p, _LEAST_PROBABILITY))
         return (learner.learn(x, truth, memo, w),)
 

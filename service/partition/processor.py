@@ -309,7 +309,7 @@ class Processor:
             predicted, score = self._learner.assess(x)
             step = self._learner.memo() or 0.0
         else:
-            predicted, score, step = self._learner.predict_learn(x, truth, self._labels.weigh(truth, weight))
+            predicted, score, step = self._learner.predict_learn(x, truth, weight)
         example = Example(event.id, x, predicted, score, timestamp_ms, event.message_bytes)
         example.step, example.weight = step, weight
         self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003

@@ -12,7 +12,7 @@ from pydantic import BaseModel, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 
 from service.logs import LogFormat
-from service.messages.labels import BINARY, Vocabulary
+from service.messages.labels import BINARY
 from service.messages.paths import event_time_ms
 from service.redaction import redacted_url
 from service.settings import declaration as forms
@@ -75,10 +75,6 @@ class Settings(Table):
     """Parameter of the model; may be given several times."""
     classes: Names = setting((), Decides.MODEL, form="NAME,NAME[,…]", check=forms.check_classes, common=True)
     """Names of the classes, separated by commas, the negative one first."""
-    class_weights: dict[str, parts.ClassWeight] = setting(
-        {}, Decides.MODEL, form="NAME=NUMBER", option="--class-weight", parse=forms.parse_object
-    )
-    """Weight of the labels of a class in learning (otherwise 1); may be given several times."""
     text: Literal["words", "chars", "scripts"] = setting("words", Decides.TEXT)
     """What a text is cut into."""
     ngrams: tuple[int, int] = setting(
@@ -287,16 +283,6 @@ def _check_decisions(settings: Settings) -> None:
     parts.check_decisions(settings.decisions, settings.costs, settings.classes)
 
 
-def _check_class_weights(settings: Settings) -> None:
-    vocabulary, name = Vocabulary(settings.classes), ""
-    try:
-        for name in settings.class_weights:
-            vocabulary.truth_of_text(name)
-        parts.weights_of(settings.class_weights, settings.classes)
-    except ValueError as error:
-        raise disagreement((f"class_weights.{name}", "class_weights"), str(error)) from None
-
-
 def _check_webhooks(settings: Settings) -> None:
     known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
     for named in (each for webhook in settings.webhooks for each in webhook.on):
@@ -321,7 +307,6 @@ AGREEMENTS = (
     _check_hook,
     _check_rates,
     _check_decisions,
-    _check_class_weights,
     _check_webhooks,
     _check_label_on_timeout,
 )

@@ -35,7 +35,7 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 # Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
-_FREE = ("model_params", "class_weights")
+_FREE = ("model_params",)
 """Settings that are tables of names that the user chooses."""
 _OBJECTS = {*TABLES, *_FREE}
 _SECRET_FILES = {f"{secret}_file": secret for secret in SECRETS}

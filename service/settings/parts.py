@@ -1,11 +1,11 @@
-"""Settings of parts: windows by key, decisions, costs, weights of classes, drifts; and of webhooks."""
+"""Settings of parts: windows by key, decisions, costs, drifts; and of webhooks."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from service.messages.labels import BINARY, MAX_WEIGHT, TrueLabel, Vocabulary
+from service.messages.labels import BINARY, TrueLabel, Vocabulary
 from service.redaction import STARS
 from service.settings import declaration as forms
 from service.settings.declaration import Decides, Names, Table, disagreement, setting
@@ -251,28 +251,6 @@ def check_decisions(
     if costs.are_given and len(classes) > BINARY:
         reason = "costs need two classes"
         raise disagreement(("costs.false_positive", "classes"), reason)
-
-
-ClassWeight = Annotated[float, Field(strict=True, ge=0, le=MAX_WEIGHT)]
-
-
-def weights_of(named: Mapping[str, float], classes: Sequence[str]) -> dict[TrueLabel, float]:
-    """Return the weights by class.
-
-    >>> weights_of({"spam": 20.0}, ("ham", "spam"))
-    {True: 20.0}
-
-    Raises
-    ------
-    ValueError
-        A name denotes none of these classes, or two denote the same; `Settings` has none such.
-
-    """
-    vocabulary = Vocabulary(classes)
-    found = {vocabulary.truth_of_text(name): weight for name, weight in named.items()}
-    if len(found) < len(named):
-        raise ValueError(f"two of {', '.join(named)} denote the same class")
-    return found
 
 
 class DriftSettings(Table):

@@ -33,7 +33,7 @@ from service.files.sources import Source
 from service.lab.evaluation import Evaluation
 from service.lab.loaded_model import LoadedModel
 from service.messages.rejection import Rejection, Skipped
-from service.models.learner import Learner, weigh_classes
+from service.models.learner import Learner
 from service.models.model_file import (
     ModelFile,
     made_with,
@@ -111,13 +111,12 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
             f"model: {settings.model} is not a built-in model, and only these are trained in epochs",
             hint="run a River model once over a file: `perceptron replay`",
         )
-    weigh_classes(learner, settings)
     return learner
 
 
 def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
     """Train in epochs, with a row for each on stderr."""
-    weighted, held_out = found.weighted(settings), list[WeightedExample]()
+    weighted, held_out = list(zip(found.examples, found.weights, strict=True)), list[WeightedExample]()
     if options.holdout:
         try:
             weighted, held_out = hold_out(weighted, options.holdout, options.seed)

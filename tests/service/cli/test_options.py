@@ -116,5 +116,5 @@ def test_serve_help_has_every_section_and_common_settings(perceptron):
     assert all(f"\n{section}:\n" in common for section in Section)
     assert len(options_of(common)) < 30
     others = {name for name in option_settings() if not name.startswith("kafka.")}
-    others -= {"class_weights", "model_params"}  # whose options are in the singular
+    others -= {"model_params"}  # whose option is in the singular
     assert all(f"--{name.replace('_', '-').replace('.', '-')}" in every for name in others)

@@ -52,14 +52,3 @@ def test_refuses_a_file_without_examples_with_a_hint(message, hint):
     with pytest.raises(InputFileError, match=r"pages: no labelled example") as refused:
         read_examples([message], settings(), "pages")
     assert hint in refused.value.hint
-
-
-def test_an_example_counts_its_weight_times_that_of_its_class():
-    messages = [
-        b'{"id": "1", "text": "win", "label": true, "weight": 3}',
-        b'{"id": "2", "text": "win", "label": true}',
-        b'{"id": "3", "text": "win", "label": false}',
-    ]
-    given = settings(class_weights={"true": 0.5})
-    found = read_examples(messages, given, "pages").weighted(given)
-    assert [weight for _, weight in found] == [1.5, 0.5, 1.0]

@@ -4,10 +4,8 @@ from river import compose, ensemble, linear_model, naive_bayes, preprocessing, t
 from perceptron_core import AROW, HashedClassifier, Mixture, Perceptron
 from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
-from service.errors import ConfigurationError
-from service.models.learner import takes_weights, weigh_classes
+from service.models.learner import takes_weights
 from service.models.registry import make_learner
-from tests.service.building import settings
 
 
 def test_every_built_in_model_takes_weights():
@@ -43,13 +41,3 @@ def test_a_learner_that_declares_nothing_takes_none():
             return 0.0
 
     assert not takes_weights(Silent())
-
-
-def test_class_weights_for_an_unweighted_model_are_rejected():
-    learner = make_learner("river.naive_bayes:GaussianNB", {})
-    with pytest.raises(
-        ConfigurationError, match=r"class_weights: the model .* does not support example weights"
-    ) as refused:
-        weigh_classes(learner, settings(class_weights={"true": 2}))
-    assert "learn_one" in refused.value.hint
-    weigh_classes(learner, settings())

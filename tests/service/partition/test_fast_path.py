@@ -89,7 +89,6 @@ SETTINGS = st.builds(
             "model": FEW(MODELS),
             "hash_bits": FEW([0, 0, 8, 16]),
             "classes": FEW([(), (), ("ham", "spam")]),
-            "class_weights": FEW([{}, {}, {"true": 2.5}, {"1": 0, "0": 0.5}]),
             "normalize": FEW(["none", "none", "l2"]),
             "label_timeout_seconds": FEW([1.0, 10.0, 1000.0]),
             "max_pending": FEW([1, 3, 1000]),

@@ -50,40 +50,21 @@ def test_a_label_counts_its_weight_however_it_comes(model, w):
         assert weights_in(learned(model, *messages)) == weights_in(expected), messages
 
 
-def test_a_class_counts_its_weight_times_that_of_the_label():
-    once = learned("perceptron", event("a", label=True) | {"weight": 6})
-    assert weights_in(
-        learned("perceptron", event("a", label=True) | {"weight": 2}, class_weights={"true": 3})
-    ) == (weights_in(once))
-    late = learned("perceptron", event("a"), label("a", True) | {"weight": 2}, class_weights={"true": 3})
-    assert weights_in(late) == weights_in(once)
-    assert learned("perceptron", event("a", label=False), class_weights={"true": 3}).model.bias == -1.0
-
-
-def test_a_correction_takes_back_what_counted_and_counts_by_its_own_class():
-    feed = learned(
-        "perceptron",
-        event("a") | {"weight": 2},
-        label("a", True),
-        label("a", False),
-        class_weights={"false": 5},
-    )
-    assert feed.model.bias == -10.0
+def test_a_correction_takes_back_what_counted_and_counts_by_its_own_weight():
     again = learned(
         "perceptron", event("a") | {"weight": 2}, label("a", True), label("a", False) | {"weight": 3}
     )
     assert again.model.bias == -3.0
 
 
-def test_the_class_of_the_time_out_counts_its_weight():
+def test_a_timed_out_event_counts_its_weight():
     feed = Feed(
         events=EventSettings(label_on_timeout="false"),
         label_timeout_seconds=10,
-        class_weights={"false": 0.25},
     )
     feed(event("a") | {"weight": 2})
     feed(event("b"), at_seconds=11)
-    assert feed.model.bias == -0.5
+    assert feed.model.bias == -2.0
 
 
 def test_mistakes_and_labels_are_counted_whatever_they_weigh():

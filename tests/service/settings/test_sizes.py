@@ -17,7 +17,7 @@ def names(count):
 
 def test_settings_of_many_names_are_checked_in_linear_time():
     def check(classes):
-        settings(model="auto", classes=classes, class_weights=dict.fromkeys(classes, 1.0))
+        settings(model="auto", classes=classes)
 
     assert_grows_linearly(check, names, 10_000)
 

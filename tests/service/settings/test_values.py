@@ -10,8 +10,7 @@ from service.settings.code import import_code, with_version
 from service.settings.declaration import first_repeated
 from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings
-from service.settings.parts import DecisionSettings, WindowSettings, goal_of, weights_of
-from tests.service.building import settings
+from service.settings.parts import DecisionSettings, WindowSettings, goal_of
 
 
 @pytest.fixture(autouse=True)
@@ -19,20 +18,7 @@ def nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("named", "classes", "found"),
-    [
-        ({"true": 2, "0": 0.5}, (), {True: 2, False: 0.5}),
-        ({"spam": 20}, ("ham", "spam"), {True: 20}),
-        ({"b": 0}, ("a", "b", "c"), {"b": 0}),
-        ({}, (), {}),
-    ],
-)
-def test_classes_have_their_weights(named, classes, found):
-    assert weights_of(settings(class_weights=named, classes=classes).class_weights, classes) == found
-
-
-def test_decisions_from_json_round_trip_through_a_snapshot():
+def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
     given = [
         {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.8},
         {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.9},
