@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from perceptron_core import Hyperplane, Training
 from service.lab.evaluation import ScoreCurve, Threshold
-from service.partition.parts.quality import BINS, Calibration
+from service.partition.parts.quality import Calibration
 
 FORMATS: Final = (".png", ".svg")
 
@@ -38,8 +38,6 @@ _SQUARE_INCHES: Final = (6.5, 6.5)
 _DOTS_PER_INCH: Final = 150
 _LONGEST_NAME: Final = 40
 _MOST_POINTS: Final = 2000
-_TWO_SIDED_95: Final = 1.96
-"""Standard deviations to each side of the mean that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +142,8 @@ CURVES: Final[Mapping[str, Callable[[Mapping[str, ScoreCurve]], Figure]]] = {
 def _of_shares(figure: Figure) -> Figure:
     (axes,) = figure.axes
     axes.set(xlim=(0, 1), ylim=(0, 1.02))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0))
     return _with_legend(figure)
 
 
@@ -155,39 +154,25 @@ def _thinned(points: Sequence[Threshold]) -> list[Threshold]:
 
 
 def reliability_diagram(calibration: Calibration) -> Figure:
-    """Draw the accuracy of each bin against its mean probability; below, the number of its predictions.
-
-    Grey bars on the diagonal show the range of chance for bins of calibrated probabilities.
+    """Draw the accuracy of each bin against its mean probability.
 
     References
     ----------
     Niculescu-Mizil, A. and Caruana, R. (2005). Predicting good probabilities with supervised learning.
     International Conference on Machine Learning 22. The diagram.
 
-    Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and
-    Forecasting 22(3). The bars.
-
     """
     bins = calibration.bins()
-    figure, (upper, lower) = new_figure(*_SQUARE_INCHES, nrows=2, sharex=True, height_ratios=[3, 1])
-    means, counts = [each.mean_probability for each in bins], [each.predictions for each in bins]
-    spread = [_TWO_SIDED_95 * math.sqrt(p * (1 - p) / n) for p, n in zip(means, counts, strict=True)]
-    label = "where 95 % of calibrated bins of their size are"
-    upper.errorbar(means, means, yerr=spread, fmt="none", ecolor=COLOURS[6], capsize=4, label=label)
-    upper.plot(means, [each.accuracy for each in bins], marker="o", label="predictions")
-    upper.axline((1, 1), slope=1, color="black", linestyle="--", label="calibrated")
-    upper.set(ylabel="accuracy (share of right predictions)", xlim=(bins[0].low, 1))
-    lower.bar([each.low for each in bins], counts, width=1 / BINS, align="edge", edgecolor="white")
-    lower.bar_label(lower.containers[0], fmt="{:,.0f}", fontsize="small")
-    lower.margins(y=0.15)
-    lower.set(xlabel="probability of the predicted class", ylabel="predictions")
-    for axis in (upper.yaxis, lower.xaxis):
-        axis.set_major_formatter(PercentFormatter(1.0))
-    upper.set_title(
+    figure, axes = new_figure(*_SQUARE_INCHES)
+    means = [each.mean_probability for each in bins]
+    axes.plot(means, [each.accuracy for each in bins], marker="o", label="predictions")
+    axes.axline((1, 1), slope=1, color="black", linestyle="--", label="calibrated")
+    axes.set(xlabel="probability of the predicted class", ylabel="accuracy (share of right predictions)")
+    axes.set_title(
         f"Calibration of {calibration.count:,} predictions\nexpected calibration error "
         f"{calibration.expected_calibration_error():.4f}, log loss {calibration.log_loss():.4f}"
     )
-    return _with_legend(figure)
+    return _of_shares(figure)
 
 
 def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:  # noqa: ANN401 - as Matplotlib takes it
