@@ -1,76 +1,18 @@
-"""Further outputs of `replay`: predictions, and the most confident mistakes with explanations."""
+"""A further output of `replay`: the most confident mistakes with explanations."""
 
 from __future__ import annotations
 
 import heapq
-import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from service.messages.features import X
 from service.messages.labels import TrueLabel, log_odds_of
-from service.messages.schema import PREDICTION, labels_in
 from service.models.explanation import Contribution, decide
 from service.models.learner import Learner
-from service.models.model_file import write_atomically
 from service.partition.examples import LabelledPrediction, LearnedExamples
-from service.stream.protocol import Output
 
 _TERMS: Final = 5
-COLUMNS: Final = tuple(field.name for field in PREDICTION)
-
-
-class PredictionFile:
-    """Collects predictions, adds the truth when a label comes, and writes them at the end.
-
-    Parameters
-    ----------
-    path
-        The NDJSON file, whatever its extension.
-    topic
-        Topic of the predictions.
-
-    """
-
-    def __init__(self, path: Path, topic: str) -> None:
-        self._path = path
-        self._topic = topic
-        self._rows: list[dict[str, Any]] = []
-        self._by_id: dict[str, dict[str, Any]] = {}
-
-    def observe(self, outputs: Iterable[Output], *, are_timed: bool) -> None:
-        """Collect the predictions and outcomes of a batch."""
-        for output in outputs:
-            if output.topic != self._topic:
-                continue
-            answer = json.loads(output.value or b"")
-            if "predicted" in answer:
-                row = self._by_id[answer["id"]]
-                row["truth"], row["mistake"] = labels_in(answer)[1], answer["mistake"]
-                continue
-            row = {name: answer.get(name) for name in COLUMNS}
-            if not are_timed:
-                row["event_time_ms"] = None
-            self._rows.append(row)
-            self._by_id[answer["id"]] = row
-
-    def write(self) -> int:
-        """Write the rows, in the order of the events; return how many. Raises `ServiceError`."""
-        write_atomically(self._path, "".join(json.dumps(row) + "\n" for row in self._rows).encode())
-        return len(self._rows)
-
-
-class ExplainedMistake(NamedTuple):
-    """A wrong prediction, with the largest contributions for and against it."""
-
-    event_id: str
-    truth: TrueLabel
-    predicted: TrueLabel
-    score: float
-    probability: float | None
-    terms: Sequence[Contribution]
-    """Terms, the largest first; with two classes, a positive term favours the positive class."""
 
 
 class ConfidentMistakes:
@@ -80,22 +22,29 @@ class ConfidentMistakes:
     ----------
     count
         Number of mistakes to keep.
+    name_of
+        Names a class.
     learner
         Its methods that learn are replaced by ones that first explain what is a mistake.
 
     """
 
-    def __init__(self, count: int, learner: Learner) -> None:
+    def __init__(self, count: int, name_of: Callable[[TrueLabel], str], learner: Learner) -> None:
         self._count = count
+        self._name_of = name_of
         self._learner = learner
-        self._kept: list[tuple[float, int, ExplainedMistake]] = []
+        self._kept: list[tuple[float, int, dict[str, Any]]] = []
         self._n_mistakes = 0
         self._explained: list[tuple[X, TrueLabel, Sequence[Contribution]]] = []
         """Of the batch."""
         self._watch()
 
-    def found(self) -> list[ExplainedMistake]:
-        """Return the mistakes, the most confident first."""
+    def found(self) -> list[dict[str, Any]]:
+        """Return the mistakes, the most confident first, as `--format json` prints them.
+
+        Each has the terms that favoured most and against it, the largest first; of two classes, positive ones
+        favour the positive class.
+        """
         return [mistake for *_, mistake in sorted(self._kept, reverse=True)]
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -111,11 +60,19 @@ class ConfidentMistakes:
     def _is_sure(self, sureness: float) -> bool:
         return len(self._kept) < self._count or sureness > self._kept[0][0]
 
-    def _mistake(self, step: LabelledPrediction) -> ExplainedMistake:
+    def _mistake(self, step: LabelledPrediction) -> dict[str, Any]:
         found = (terms for x, truth, terms in self._explained if truth == step.truth and x == step.x)
-        return ExplainedMistake(
-            step.event_id, step.truth, step.predicted, step.score, step.probability, next(found, ())
-        )
+        terms: Sequence[Contribution] = next(found, ())
+        return {
+            "id": step.event_id,
+            "truth": self._name_of(step.truth),
+            "predicted": self._name_of(step.predicted),
+            "score": step.score,
+            **({} if step.probability is None else {"probability": step.probability}),
+            "terms": [
+                {name: getattr(term, name) for name in ("feature", "value", "contribution")} for term in terms
+            ],
+        }
 
     def _watch(self) -> None:
         learner: Any = self._learner

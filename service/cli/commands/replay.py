@@ -40,11 +40,11 @@ from service.files.input_files import InputFiles
 from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
 from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
-from service.lab.replay_outputs import ConfidentMistakes, ExplainedMistake, PredictionFile
+from service.lab.replay_outputs import ConfidentMistakes
 from service.mapping.mapper import warn_of_unfound
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner
-from service.models.model_file import made_with, refuse_pickle, write_model_file
+from service.models.model_file import made_with, refuse_pickle, write_atomically, write_model_file
 from service.partition.parts.counters import (
     MOST_UNMATCHED_RATIO,
     Counters,
@@ -153,25 +153,6 @@ def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
     return ["", table([_HEAD, *rows])] if rows else []
 
 
-def mistakes_as_json(mistakes: Sequence[ExplainedMistake], classes: Sequence[str]) -> list[dict[str, Any]]:
-    """Return mistakes as `--format json` prints them."""
-    name_of = Vocabulary(classes).name
-    return [
-        {
-            "id": each.event_id,
-            "truth": name_of(each.truth),
-            "predicted": name_of(each.predicted),
-            "score": each.score,
-            **({} if each.probability is None else {"probability": each.probability}),
-            "terms": [
-                {"feature": term.feature, "value": term.value, "contribution": term.contribution}
-                for term in each.terms
-            ],
-        }
-        for each in mistakes
-    ]
-
-
 def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
     """Lay out the most confident mistakes, each with its largest terms; empty if there are none."""
     if "errors" not in summary:
@@ -225,7 +206,7 @@ class _Wanted:
         "--predictions",
         type=OutputPath(),
         metavar="FILE",
-        help="File to write every prediction and its truth to, as NDJSON.",
+        help="File to write predictions and outcomes to, as NDJSON: the records that `serve` would write.",
     ),
     click.option(
         "--errors",
@@ -267,7 +248,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     --threshold finds the best threshold for this file after the fact, without a margin of safety.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    written = PredictionFile(wanted.predictions, settings.predictions_topic) if wanted.predictions else None
+    written: list[bytes] | None = [] if wanted.predictions else None
     with inputs.open_all(settings) as files:
         table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
@@ -275,12 +256,12 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
         )
         if wanted.save:
             refuse_pickle(run.processor.learner)  # now, not after the work
-        most_confident = ConfidentMistakes(wanted.errors, run.processor.learner) if wanted.errors else None
-        if most_confident:
+        if wanted.errors:
+            name_of = Vocabulary(settings.classes).name
+            most_confident = ConfidentMistakes(wanted.errors, name_of, run.processor.learner)
             run.observers.append(most_confident.observe)
-        process = partial(_process, run, written, files.are_timed or bool(settings.events.timestamp))
         began = perf_counter()
-        process_in_batches(files, process)
+        process_in_batches(files, partial(_process, run, written, settings.predictions_topic))
         run.seconds = perf_counter() - began  # the reading too
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
@@ -291,33 +272,34 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     summary = run.summary | labels | _thresholds(run, wanted.goals)
     for among in ("corrected", "late", "orphaned") if labels else ():
         summary.pop(among, None)
-    if most_confident:
-        summary["errors"] = mistakes_as_json(most_confident.found(), settings.classes)
+    if wanted.errors:
+        summary["errors"] = most_confident.found()
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
     return _report_warnings(run, settings)
 
 
-def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: PredictionFile | None) -> None:
+def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes] | None) -> None:
     """Write the files that are wanted, and report each."""
     if wanted.save:
         kept = made_with(settings) | kept_rules(processor.further)
         write_model_file(wanted.save, processor.learner, kept)
         report("saved", "green", f"the model to {wanted.save}")
-    if written:
-        report("saved", "green", f"{written.write():,} predictions to {wanted.predictions}")
+    if wanted.predictions and written is not None:
+        write_atomically(wanted.predictions, b"".join(line + b"\n" for line in written))
+        report("saved", "green", f"{len(written):,} predictions and outcomes to {wanted.predictions}")
 
 
 def _process(
     run: Contender,
-    written: PredictionFile | None,
-    are_timed: bool,  # noqa: FBT001 - bound beforehand
+    written: list[bytes] | None,
+    topic: str,
     batch: Sequence[Record],
     processing_time_ms: int | None,
 ) -> Sequence[tuple[int, Output]]:
-    """Predict and learn a batch; return the dead letters."""
+    """Predict and learn a batch; note what `serve` would write; return the dead letters."""
     processed = run.process(batch, processing_time_ms)
-    if written:
-        written.observe(processed.outputs, are_timed=are_timed)
+    if written is not None:
+        written += (each.value or b"" for each in processed.outputs if each.topic == topic)
     return processed.dead_letters
 
 
