@@ -27,12 +27,11 @@ from service.web.requests import (
     JSON,
     MAIL,
     READ_AT_ONCE_BYTES,
-    TEXT,
     Parameters,
     body_of,
     described_body,
+    mail_event,
     media_type_of,
-    text_event,
 )
 from service.web.views import Window
 
@@ -49,10 +48,7 @@ _MAPPED_EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "description": "An event as on its topic; the settings `events` say where id, text and features are.",
 }
-_TEXTS: Final[dict[str, Any]] = {
-    TEXT: {"type": "string", "description": "A text; its event has the id `-`."},
-    MAIL: {"type": "string", "description": "A mail: its subject and its text are the text."},
-}
+_MAIL: Final = {"type": "string", "description": "A mail: its subject and text; its event has the id `-`."}
 
 
 class _AskedPartition(Parameters):
@@ -83,18 +79,18 @@ def api_router(window: Window) -> APIRouter:
 
 def _add_questions(api: APIRouter, live: LiveModels) -> None:
     event = {JSON: _MAPPED_EVENT if live.asks_as_mapped else _EVENT}
-    bodies = described_body({**event, **_TEXTS})
+    bodies = described_body({**event, MAIL: _MAIL})
     responses = _ASKED_FOR | BODY_READ
 
     @api.post("/predict", responses=responses, openapi_extra=bodies, response_model=LivePrediction)
     async def predict(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label. Nothing is learned and nothing written to the stream.
 
-        A plain text and a mail are events of this text.
+        A mail is an event of its subject and text.
         """
         is_native = query.fields == "native"
-        if media_type_of(request) in _TEXTS:
-            body, is_native = await text_event(request), True
+        if media_type_of(request) == MAIL:
+            body, is_native = await mail_event(request), True
         else:
             body = await body_of(request)
         return await _answer(live, LiveModel.predict, body, query.partition, is_native=is_native)

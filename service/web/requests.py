@@ -1,4 +1,4 @@
-"""Read requests: their parameters, and their bodies: a record, a text, or a line for each of several.
+"""Read requests: their parameters, and their bodies: a record, a mail, or a line for each of several.
 
 `PostEndpoints` calls the endpoints that read a body, since FastAPI's routing and dependencies take several
 times as long as an answer. FastAPI describes these endpoints, and calls all other endpoints.
@@ -19,13 +19,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import MessageTooLarge, ServiceError
-from service.mapping.texts import decoded, parameter_of, text_of_mail
+from service.mapping.texts import text_of_mail
 from service.messages.rejection import Reason, Rejection
 from service.web.answers import UnsupportedBody, problem_of
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
-TEXT: Final = "text/plain"
 MAIL: Final = "message/rfc822"
 MOST_LINES: Final = 10_000
 """Most lines of a body: the default of `http_max_lag`, the largest lag."""
@@ -34,7 +33,7 @@ READ_AT_ONCE_BYTES: Final = 16_384
 _NOT_ENCODED: Final = "identity"
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
-"""Id of a text, which has none of its own: it is only predicted."""
+"""Id of a mail, which has none of its own: it is only predicted."""
 
 
 class Parameters(BaseModel):
@@ -137,22 +136,15 @@ async def lines_of(request: Request) -> Sequence[bytes]:
     return lines
 
 
-async def text_event(request: Request) -> bytes:
-    """Return a body of plain text or a mail as an event in the native schema.
-
-    Raises `Rejection` if its characters cannot be read.
-    """
-    media_type, charset = media_type_of(request), _charset_of(request)
-    body = await body_of(request, media_type)
+async def mail_event(request: Request) -> bytes:
+    """Return the event of the subject and text of a mail, in the native schema."""
+    body = await body_of(request, MAIL)
 
     def read() -> bytes:
-        text = text_of_mail(body) if media_type == MAIL else decoded(body, charset)
-        return json.dumps({"id": _ID, "text": text}).encode()
+        return json.dumps({"id": _ID, "text": text_of_mail(body)}).encode()
 
     try:
         return await run_in_threadpool(read)
-    except (LookupError, UnicodeError) as error:
-        raise Rejection(Reason.INVALID_DATA, f"the text is not {charset}: {error}") from error
     except ValueError as error:
         raise Rejection(Reason.TOO_DEEP, f"unreadable mail: {error}") from None
 
@@ -160,11 +152,6 @@ async def text_event(request: Request) -> bytes:
 def media_type_of(request: Request) -> str:
     """Return the media type of a request's body in small letters; empty if there is none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _charset_of(request: Request) -> str:
-    """Return the encoding that a request names for its body, else UTF-8."""
-    return (parameter_of(request.headers.get("content-type", ""), "charset") or "utf-8").lower()
 
 
 def described_body(schemas: Mapping[str, Any]) -> dict[str, Any]:

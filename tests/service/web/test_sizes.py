@@ -92,19 +92,6 @@ def test_a_mail_costs_as_much_as_it_is_long(taught, make):
     assert_grows_linearly(lambda body: post(taught, "/predict", body, "message/rfc822"), make, HALF)
 
 
-CHARSETS = ("utf-8", "utf-7", "utf-16", "latin-1", "punycode", "idna", "cp1253", "gb18030", "iso-2022-jp")
-
-
-@pytest.mark.parametrize("charset", CHARSETS)
-@pytest.mark.parametrize("piece", [b"9", b"+", b"\xff", b"a.", b"\x1b$B"], ids=repr)
-def test_time_of_a_text_is_linear_in_any_charset(taught, charset, piece):
-    assert_grows_linearly(
-        lambda body: post(taught, "/predict", body, f"text/plain; charset={charset}"),
-        lambda size: b"a-" + of(piece, size),
-        HALF // 4,
-    )
-
-
 def send(client, sent, times=10):
     """Send bytes, a few times, each over a connection of its own: clients take long with odd heads."""
     url = urlsplit(str(client.base_url))

@@ -1,4 +1,4 @@
-"""Bare texts and mails are asked about, as `curl` and a mail server send them."""
+"""Mails are asked about, as a mail server sends them."""
 
 from pathlib import Path
 
@@ -21,28 +21,9 @@ def taught():
         yield client
 
 
-def asked(client, text):
-    return client.post("/predict", json=event("-", text)).json()
-
-
-@pytest.mark.parametrize(
-    ("content", "media_type", "text"),
-    [
-        ("win money", "text/plain", "win money"),
-        ("wín".encode("latin-1"), "text/plain; charset=latin-1", "wín"),
-        (MAIL, "message/rfc822", "Wín money\nnow friend"),  # its subject and its plain text
-    ],
-)
-def test_text_or_mail_is_predicted_as_an_event(taught, content, media_type, text):
-    answer = taught.post("/predict", content=content, headers={"Content-Type": media_type})
-    assert answer.json() == asked(taught, text)
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "no-such-one"])
-def test_a_text_that_cannot_be_read_is_refused(taught, charset):
-    headers = {"Content-Type": f"text/plain; charset={charset}"}
-    answer = taught.post("/predict", content=b"\xff", headers=headers)
-    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_data")
+def test_a_mail_is_answered_as_an_event_of_its_subject_and_text(taught):
+    answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
+    assert answer.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
 
 
 @given(mail=st.binary(max_size=300))
