@@ -76,7 +76,7 @@ class SchemaRegistry:
     """
 
     def __init__(self, settings: RegistrySettings) -> None:
-        self._urls = [url.strip().rstrip("/") for url in settings.url.split(",")]
+        self._url = settings.url.strip().rstrip("/")
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
         self._opener = bounded_opener(context)
         self._referred_before: dict[_Reference, _Found] = {}
@@ -149,19 +149,10 @@ class SchemaRegistry:
         return known
 
     def _get(self, path: str, deadline: float) -> _Found:
-        """Ask each address in turn; the first that answers decides."""
-        for url in self._urls[:-1]:
-            try:
-                return self._ask(url, path, deadline)
-            except RegistryUnavailable:
-                continue
-        return self._ask(self._urls[-1], path, deadline)
-
-    def _ask(self, url: str, path: str, deadline: float) -> _Found:
         seconds = min(_TIMEOUT_SECONDS, deadline - monotonic())
         if seconds <= 0:
-            raise _unavailable(url + path, f"no whole schema within {_LOOKUP_SECONDS:g} s")
-        url += path
+            raise _unavailable(self._url + path, f"no whole schema within {_LOOKUP_SECONDS:g} s")
+        url = self._url + path
         try:
             return _Found.model_validate_json(self._send(url, seconds))
         except ValidationError:

@@ -102,14 +102,13 @@ class KafkaSettings(Table):
 
 
 def _check_url(url: str) -> str:
-    for each in filter(None, url.split(",")):
-        scheme, separator, place = each.strip().partition("://")
-        if scheme not in {"http", "https"} or not separator or not place:
-            raise ValueError("expected http://host:8081 or https://host")
-        if "@" in place:
-            raise ValueError(
-                "credentials belong in schema_registry.username and schema_registry.password, not here"
-            )
+    scheme, separator, place = url.partition("://")
+    if url and (scheme not in {"http", "https"} or not separator or not place or "," in place):
+        raise ValueError("expected http://host:8081 or https://host")
+    if "@" in place:
+        raise ValueError(
+            "credentials belong in schema_registry.username and schema_registry.password, not here"
+        )
     return url
 
 
@@ -117,7 +116,7 @@ class RegistrySettings(Table):
     """Where the schemas of records are, and who asks for them."""
 
     url: str = setting("", shown=without_query, check=_check_url)
-    """URL of the Schema Registry, or several of one registry separated by commas."""
+    """URL of the Schema Registry."""
     username: str = setting("")
     """User name, or API key, for the Schema Registry."""
     password: SecretStr = setting(SecretStr(""))
