@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
@@ -16,7 +16,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from service.cli.help import HELP_ALL, MOST_SHOWN, PREFIX
-from service.cli.output import report_progress, report_warning, stdout_for_results
+from service.cli.output import report_progress, report_warning
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.settings.declaration import Decides, declaration, split_named
@@ -97,8 +97,7 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
         def run(*args: object, config_file: Path | None, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
             command_line = {name: given.pop(_parameter(name)) for name in names}
             loaded = _load(command_line, config_file, logs=logs)
-            with stdout_for_results() if loaded.settings.events.hook else nullcontext():
-                return command(*args, loaded=loaded, **given)
+            return command(*args, loaded=loaded, **given)
 
         more = [HELP_ALL] * (len(names) > MOST_SHOWN)
         return with_options(run, *map(_option, names), _CONFIG, *more)

@@ -6,8 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
 from typing import TextIO
 
 import click
@@ -17,33 +16,20 @@ from service.logs import logs_json
 from service.redaction import escaped, one_line
 
 _log = logging.getLogger(__name__)
-_kept: list[TextIO | None] = []
-"""Stdout, while `sys.stdout` is another."""
 
 
 def open_stdout() -> TextIO:
     """Return stdout. Raises `ServiceError` if it was closed when the program began."""
-    stdout = _kept[-1] if _kept else sys.stdout
-    if stdout is None:
+    if sys.stdout is None:
         raise ServiceError("stdout is closed", hint="discard the output with > /dev/null")
-    return stdout
-
-
-@contextmanager
-def stdout_for_results() -> Iterator[None]:
-    """Let what other code prints meanwhile, such as a hook, go to stderr, and results alone to stdout."""
-    _kept.append(sys.stdout)
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        _kept.pop()
+    return sys.stdout
 
 
 def echo(text: str, *, err: bool = False) -> None:
     """Print text, of one or several lines, or JSON. Raises `ServiceError` if stdout is closed."""
-    stdout = None if err else open_stdout()
-    click.echo(escaped(text), file=stdout if _kept else None, err=err)
+    if not err:
+        open_stdout()
+    click.echo(escaped(text), err=err)
 
 
 def echo_result(output: str, result: object, text: Callable[[], str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -63,9 +62,11 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
 )
-@click.option("--yes", is_flag=True, help="Reset without confirmation.")
+@click.confirmation_option(
+    prompt="Forget the models of these partitions, for good?", help="Reset without confirmation."
+)
 @setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
-def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
+def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded) -> None:
     """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
 
     Use it after the checkpoints topic was lost or damaged, or for settings that make another model. Models,
@@ -86,8 +87,6 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         for partition in partitions:
             check_partition(partition, count)
         chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
-        if not yes:
-            _confirm(settings, chosen, start)
         bootstrap, model = Bootstrap(settings), "an untrained model"
         if settings.bootstrap:
             bootstrap.train()  # before the group waits
@@ -110,19 +109,6 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
         settings.session_timeout_seconds,
         settings.checkpoints_topic if settings.share_model else "",
     )
-
-
-def _confirm(settings: Settings, partitions: Sequence[int], start: Start) -> None:
-    """Ask for confirmation before anything is deleted; refuse without a terminal."""
-    if not _is_asked_by_a_person():
-        raise click.UsageError("stdin is not a terminal, so the reset cannot be confirmed: use --yes")
-    whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, partitions))}"
-    question = f"Forget {whose} of {settings.events_topic!r}, and continue from {start}?"
-    click.confirm(question, abort=True, err=True)
-
-
-def _is_asked_by_a_person() -> bool:
-    return sys.stdin.isatty()
 
 
 _RESTORING = (*STATE, "on_data_loss")

@@ -331,16 +331,12 @@ def test_reset_of_one_partition_leaves_the_others_alone(reset, perceptron, broke
     assert [each["predictions"] for each in found] == [20, 0]
 
 
-def test_reset_asks_first(reset, stream, monkeypatch):
+def test_reset_asks_first(reset, stream):
     produce(stream, *EVENTS)
     serve(stream)
     before = stream.bounds("checkpoints", 0)
     result = reset("--from", "committed")
-    assert (result.exit_code, "--yes" in result.stderr) == (2, True)
-    monkeypatch.setattr("service.cli.commands.checkpoint._is_asked_by_a_person", lambda: True)
-    result = reset("--from", "committed")
-    assert result.exit_code == 130
-    assert "the group 'online-perceptron', partition 0 of 'events'" in result.stderr
+    assert (result.exit_code, "Forget the models" in result.stdout + result.stderr) == (130, True)
     assert stream.bounds("checkpoints", 0) == before
 
 

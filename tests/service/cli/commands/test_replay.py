@@ -164,16 +164,3 @@ def test_mapped_name_without_any_value_is_reported_at_the_end(command):
         "events.features: amont: not found in the first 5 records: check the spelling",
         "events.derive: part: not found in the first 5 records: check the spelling",
     ]
-
-
-def test_output_of_a_hook_goes_to_stderr(perceptron, tmp_path):
-    hook = tmp_path / "shop.py"
-    hook.write_text("print('at import')\ndef of(record):\n    print('at a record')\n    return {'x': 1}\n")
-    rows = b'{"id":"a","label":true}\n{"id":"b","label":false}\n'
-    given = ("--features", f"{hook}:of", "--events-label", "label", "--format", "json")
-    for command in ("replay", "check-input"):
-        result = perceptron(command, "-", *given, stdin=rows)
-        assert result.exit_code == 0, result.stderr
-        assert all(json.loads(line) for line in result.stdout.splitlines())
-        assert result.stderr.count("at a record") == 2
-    assert "at import" not in result.stdout
