@@ -62,11 +62,9 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
 )
-@click.confirmation_option(
-    prompt="Forget the models of these partitions, for good?", help="Reset without confirmation."
-)
+@click.option("--yes", is_flag=True, help="Reset without confirmation.")
 @setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
-def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded) -> None:
+def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
     """Forget what was learned and begin with an untrained model, or one that is trained on --bootstrap.
 
     Use it after the checkpoints topic was lost or damaged, or for settings that make another model. Models,
@@ -87,6 +85,9 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded) -> No
         for partition in partitions:
             check_partition(partition, count)
         chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
+        if not yes:
+            whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, chosen))}"
+            click.confirm(f"Forget {whose} of {settings.events_topic!r}?", abort=True, err=True)
         bootstrap, model = Bootstrap(settings), "an untrained model"
         if settings.bootstrap:
             bootstrap.train()  # before the group waits
