@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service.mapping.decoder import Decoder
+from service.messages.features import X
 from service.messages.rejection import Rejection
 from service.partition.examples import Example, probability_of
 from service.stream.protocol import Output, Record
@@ -28,6 +29,8 @@ _MISTAKE: Final = b'"mistake":true'
 _RECORDS_KEPT: Final = 200
 _RECORDS_BYTES: Final = 1_000_000
 """Largest size of the values of the kept records."""
+_TEXT: Final = "text"
+"""The feature of a text, or of each of its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class RecentAnswers:
                 example = find(answer["id"])
                 if example is not None:
                     answer = _predicted_by(example, has_log_odds=has_log_odds) | answer
-                content = contents.get(answer["id"]) or ({"features": example.x} if example else {})
+                content = contents.get(answer["id"]) or (content_of(example.x) if example else {})
                 if not (are_mistakes and example is not None and example.truth == example.predicted):
                     rows.append(Recent(answer, content, seconds))
             return rows
@@ -132,3 +135,25 @@ def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:
     if has_log_odds:
         fields["probability"] = probability_of(example.predicted, example.score)
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def content_of(x: X) -> dict[str, Any]:
+    """Return the contents of an event whose record is gone: its features, and its text or the words of it.
+
+    >>> content_of({"length": 3.0, "lang=en": 1.0, "text=win": 1.0, "text=money": 1.0})
+    {'text': 'win money', 'features': {'length': 3.0, 'lang': 'en'}}
+    """
+    words: list[str] = []
+    content: dict[str, Any] = {"text": "", "features": {}}
+    for name, value in x.items():
+        category, is_category, word = str(name).partition("=")
+        if isinstance(value, str) and name == _TEXT:
+            content["text"] = value
+        elif not is_category or value != 1:
+            content["features"][f"#{name}" if isinstance(name, int) else str(name)] = value
+        elif category == _TEXT:
+            words += [word] if " " not in word else []
+        else:
+            content["features"][category] = word
+    content["text"] = content["text"] or " ".join(words)
+    return {name: value for name, value in content.items() if value}

@@ -54,14 +54,14 @@ def test_features_of_an_event_without_record_are_shown(feed, monkeypatch):
     feed.batch(event("a", "win", n=1.5))
     feed.batch(*(event(f"e-{n}") for n in range(5)))
     feed.batch(label("a", True))
-    assert feed.latest()[0][0].content == {"features": {"n": 1.5, "text=win": 1.0}}
+    assert feed.latest()[0][0].content == {"text": "win", "features": {"n": 1.5}}
 
 
 def test_text_of_a_text_model_is_shown_whole(monkeypatch):
     feed = Watched(model="auto")
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 0)
     feed.batch(event("a", "win money", n=1.5, label=True))
-    assert feed.latest()[0][0].content == {"features": {"n": 1.5, "text": "win money"}}
+    assert feed.latest()[0][0].content == {"text": "win money", "features": {"n": 1.5}}
 
 
 def test_few_are_kept_and_fewer_bytes_of_large_ones(feed, monkeypatch):
