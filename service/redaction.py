@@ -65,9 +65,9 @@ def redacted_url(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """Return HTTP addresses, which may be several, up to the first query or fragment: a key may be there.
+    """Return an HTTP address up to its query or fragment: a key may be there.
 
-    >>> without_query("https://h:8081/api?token=pw,https://g"), without_query("http://h:8081")
+    >>> without_query("https://h:8081/api?token=pw"), without_query("http://h:8081")
     ('https://h:8081/api?**********', 'http://h:8081')
     """
     return re.sub("[?#].*", f"?{STARS}", url, flags=re.DOTALL)

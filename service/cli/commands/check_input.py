@@ -55,8 +55,6 @@ class Found(NamedTuple):
 
 _MOST_LABELS: Final = 100_000
 _CHARS_SHOWN: Final = 400
-_OFFSETS_PER_RECORD: Final = 10
-"""Read for each record: the ends of transactions have offsets as well, and what was aborted or compacted."""
 _WIDEST: Final = 50
 _FORMAT: Final = ("events.format", "events.id", "events.label")
 _OF_LABELS: Final = ("labels.id", "labels.label")
@@ -128,10 +126,17 @@ def _of_topic(loaded: Loaded, topic: str, count: int) -> Found:
 
 
 def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
-    """Return up to `count` last records of a partition."""
-    first, end = transport.bounds(topic, partition)
-    start = max(first, end - _OFFSETS_PER_RECORD * count)
-    return deque(transport.read(topic, partition, start, end), maxlen=count)
+    """Return up to `count` last records of a partition.
+
+    Some offsets between them have no record: ends of transactions, aborted and compacted records.
+    """
+    (first, end), n_offsets = transport.bounds(topic, partition), count
+    while True:
+        start = max(first, end - n_offsets)
+        found = deque(transport.read(topic, partition, start, end), maxlen=count)
+        if len(found) == count or start == first:
+            return found
+        n_offsets *= 4
 
 
 def _check(found: Found, settings: Settings, output: str, most: int | None = None) -> None:

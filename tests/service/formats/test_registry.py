@@ -197,13 +197,6 @@ def test_a_query_in_the_address_is_shown_nowhere():
     assert "secret" not in str(caught.value)
 
 
-def test_the_first_address_that_answers_decides(registry):
-    schema_id = registry.register("a", OLD)
-    with SchemaRegistryServer() as away:
-        url = f"{away.url}, {registry.url}/"
-    assert SchemaRegistry(RegistrySettings(url=url)).schema(key(schema_id)).kind == "AVRO"
-
-
 def test_password_is_sent_only_to_the_registry():
     with SchemaRegistryServer(credentials=("me", "päss")) as registry:
         schema_id = registry.register("a", OLD)
