@@ -66,6 +66,16 @@ def raise_first(errors: list[Any]) -> None:
             del error
 
 
+def cut(text: str, longest: int = 2000) -> str:
+    """Return a text without its middle, if it is longer than anybody reads.
+
+    >>> cut("1234567", 4)
+    '12…67'
+    """
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+
+
 class ServiceError(Exception):
     """Base of all. ``str()`` says what, where and why; `hint` names what to change.
 
@@ -79,9 +89,9 @@ class ServiceError(Exception):
     """
 
     def __init__(self, *lines: str, hint: str = "") -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
-        self.hint = hint
+        self.lines = tuple(cut(line) for line in lines)
+        self.hint = cut(hint)
+        super().__init__("\n".join(self.lines))
 
     def copied(self) -> Self:
         """Return the same error, to be raised once more: raised twice, one would keep the frames of both."""

@@ -25,6 +25,8 @@ ID_END: Final = 5
 """Where the data begins after an id."""
 _ID: Final = 0
 _MOST_INDEXES: Final = 100
+_MOST_BYTES: Final = 32 << 20
+"""Of a schema with all that it refers to: twice what is read of a registry's."""
 
 
 def key_of(value: bytes) -> bytes:
@@ -123,8 +125,10 @@ def to_bytes(schema: Schema) -> bytes:
 def from_bytes(data: bytes) -> Schema:
     """Read what `to_bytes` wrote. Raises `DamagedError`."""
     _, body = unseal(_KIND, range(1, _VERSION + 1), data)
+    unpacked = zlib.decompressobj()
     try:
-        kind, parts = unpack(zlib.decompress(body))
+        packed = unpacked.decompress(body, _MOST_BYTES)
+        kind, parts = unpack(packed if unpacked.eof else b"")  # empty: damaged
         return Schema(kind, tuple(parts))
     except (ValueError, TypeError, zlib.error) as error:
         raise DamagedError(f"unreadable schema: {error}") from error

@@ -31,6 +31,8 @@ _MICROSECONDS_BELOW: Final = 1e17
 """Magnitudes that tell the unit of a number."""
 _DEEPEST: Final = 200
 """Names of a path at most: values are nested less deeply."""
+_LONGEST: Final = 10_000
+"""Characters of an expression that is more than names with dots."""
 _PROJECTIONS: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
 )
@@ -83,6 +85,8 @@ def _parsed(expression: str) -> Path:
         if len(keys) > _DEEPEST:
             raise RecursionError
         return Path(expression, keys, frozenset({keys}), find_at(keys))
+    if len(expression) > _LONGEST:
+        raise PathError(f"longer than {_LONGEST:,} characters")
     import jmespath  # noqa: PLC0415 - most services and commands need none
     from jmespath.exceptions import JMESPathError  # noqa: PLC0415
 

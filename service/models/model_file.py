@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from perceptron_core import AutoClassifier, DamagedError, HashedClassifier, Mixture, from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.mixing.mixture import name_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.messages.labels import BINARY
@@ -289,4 +290,6 @@ def _fits(model: Any, classes: Sequence[str]) -> bool:  # noqa: ANN401 - any of 
     """Return whether a model has as many classes as the settings name."""
     if isinstance(model, AutoClassifier):
         return set(model.labels) == (set(classes) if len(classes) > BINARY else {False, True})
+    if len(classes) <= BINARY and isinstance(model, MulticlassClassifier):
+        return set(model.classes or ()) == {False, True}
     return hasattr(model, "scores_one" if len(classes) > BINARY else "score_one")

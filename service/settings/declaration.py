@@ -255,7 +255,7 @@ def parse_object(value: object) -> object:
         return value
     try:
         return json.loads(value or "{}")
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not a JSON object: {error}") from None
 
 

@@ -22,7 +22,7 @@ from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from service.errors import ConfigurationError, instead_of
+from service.errors import ConfigurationError, cut, instead_of
 from service.redaction import STARS, redacted
 from service.settings.declaration import parse_object, reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
@@ -34,6 +34,8 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
 # Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
+
+_MOST_LINES = 20
 
 _FREE = ("model_params",)
 """Settings that are tables of names that the user chooses."""
@@ -106,7 +108,7 @@ def parse_scalar(text: str) -> object:
     """
     try:
         value = json.loads(text, parse_constant=str)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return text if isinstance(value, (dict, list)) else value
 
@@ -244,10 +246,11 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
     """Describe each error: the setting, its value, where that came from, and why it cannot be used."""
     found = errors.errors(include_url=False)
-    names = [_blamed(error, given) for error in found]
-    lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=True)]
+    names = [_blamed(error, given) for error in found[:_MOST_LINES]]
+    lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=False)]
     hint = f"set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
-    return ConfigurationError(*dict.fromkeys(lines), hint=hint)
+    more = [f"and {len(found) - _MOST_LINES} more"] * (len(found) > _MOST_LINES)
+    return ConfigurationError(*dict.fromkeys(lines), *more, hint=hint)
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
@@ -273,4 +276,4 @@ def _shown(name: str, value: object) -> str:
     """Return a value as an error may show it; a mistyped name may be that of a secret."""
     if name in SECRETS or name in TABLES or not _is_setting(name):
         return STARS
-    return repr(value) if name in MAPPING else redacted(value)
+    return cut(repr(value) if name in MAPPING else redacted(value), 400)

@@ -309,7 +309,7 @@ def _check_template(template: str) -> str:
     if template:
         try:
             json.loads(template)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}") from None
     return template
 

@@ -87,6 +87,12 @@ def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueL
         log_odds = abs(score) if isinstance(predicted, bool) else score  # of two classes, that of True
         if not isclose(probability, 0.5 + 0.5 * tanh(log_odds / 2), abs_tol=1e-9):
             return f"probability is {probability}, which contradicts its score"
+    threshold, is_decided = fields.get("threshold"), fields.get("decision") is not None
+    reached = probability if "probability" in fields else score
+    if type(threshold) is type(reached) is float:
+        most = reached if "probability" in fields or not isinstance(predicted, bool) else abs(reached)
+        if not is_decided or most < threshold - 1e-9 * max(1.0, abs(threshold)):
+            return f"threshold is {threshold}, which contradicts its decision"
     return ""
 
 

@@ -143,20 +143,21 @@ class Case:
     def _aligned(self) -> Iterator[tuple[Event | None, Found | None]]:
         """Pair events with predictions in their order; where one is without the other, times tell which.
 
-        Where records are deleted, from the end on: those without partners are the first.
+        Where records are deleted, from the end on: those without partners are the first; where events may be
+        gone from between others, only those of one time belong together.
         """
         step = 1 if self._known.is_complete and not self._ledger.deleted else -1
         events, predictions = deque(self._events[::step]), deque(self._predictions[::step])
         while events or predictions:
-            surplus = len(predictions) - len(events)
-            if surplus == 0 or (
+            surplus, has_holes = len(predictions) - len(events), self._known.has_holes
+            if (surplus == 0 and not has_holes) or (
                 events and predictions and events[0].timestamp_ms == predictions[0].answer.event_time_ms
             ):
                 yield events.popleft(), predictions.popleft()
-            elif surplus < 0:
-                yield events.popleft(), None
-            else:
+            elif surplus > 0 or (has_holes and predictions):
                 yield None, predictions.popleft()
+            else:
+                yield events.popleft(), None
 
     def _check_prediction(self, event: Event, found: Found) -> None:
         answer, known = found.answer, self._known
@@ -227,7 +228,8 @@ class Case:
         """Check an outcome that no label makes if events were kept for as long as the settings say."""
         known, events = self._known, self._events
         for event in () if known.is_exact else events:
-            label = next((each for each in self._labels if self._fits(found, event, each)), None)
+            ways = *self._labels, *self._ledger.on_timeout(event)
+            label = next((each for each in ways if self._fits(found, event, each)), None)
             if label is not None and event.number not in self._answered:
                 self._take(found, event, label)
                 return

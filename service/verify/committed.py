@@ -9,6 +9,7 @@ from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
 from service.checkpoints.config_fingerprint import EARLIER, NOT_SETTINGS, ORIGIN, START, START_MS
 from service.checkpoints.log import CheckpointLog, Progress, add_record
+from service.checkpoints.losses import topic_ids
 from service.checkpoints.snapshot import Snapshot, mark_of
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema
@@ -16,6 +17,7 @@ from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
 from service.settings.fields import KEPT, MAPPING, defaults, names_that_decide
+from service.settings.topics import input_topics
 from service.stream.protocol import TopicPartition
 from service.stream.records import flat
 from service.verify.findings import Fault, RecordPosition, Stream
@@ -64,6 +66,8 @@ class Committed:
         Why not from the origin.
     config_fingerprint, n_changes
         The settings that the newest snapshot names, and how often they have changed.
+    recreated
+        The topics that were deleted and created again since.
     schemas, vectors
         What its records were written with.
     owners
@@ -79,6 +83,7 @@ class Committed:
         self.start_ms = self.n_changes = 0
         self.reasons: list[str] = []
         self.config_fingerprint: Mapping[str, Any] = {}
+        self.recreated: set[str] = set()
         self.schemas: dict[bytes, Schema] = {}
         self.vectors: Mapping[str, int] = {}
         self.owners: set[bytes | None] = set()
@@ -180,6 +185,9 @@ class Committed:
             if any(before[name] != since[name] for name in (*COMPARED, "share_model")):
                 until = flat(each["until"])
                 self.begin_at(until, "were read before the settings changed")
+        topics = [*input_topics(self._stream.settings)]
+        present = topic_ids(self._stream.transport, [each for each in topics if each in snapshot.topic_ids])
+        self.recreated = {each for each, found in present.items() if found != snapshot.topic_ids[each]}
         self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}

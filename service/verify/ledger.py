@@ -66,6 +66,9 @@ class Ledger:
             stream.report.notes.append(f"{where}: records 0-{firsts[q] - 1} are deleted")
         self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
         self.is_mixed = False
+        settings = stream.settings
+        self._timeout_ms = int(settings.label_timeout_seconds * 1000)
+        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
         self._n_without_event = self._n_without_prediction = self._n_shared = 0
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
@@ -91,6 +94,11 @@ class Ledger:
 
     def _insert(self, table: str, *row: object) -> None:
         self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+
+    def on_timeout(self, event: Event) -> Sequence[Label]:
+        """Return the label that an event gets at its time-out, if it gets one."""
+        truth, time_ms = self._truth_on_timeout, event.timestamp_ms + self._timeout_ms
+        return () if truth is None else [Label(*event[:4], time_ms, truth, event.number)]
 
     def dead_letter(
         self, place: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int

@@ -75,8 +75,12 @@ class Replay:
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
         for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
             (first, end), at = self._stream.transport.bounds(*place), committed.offsets.get(place, 0)
-            committed.begin_at({place: first}, "are deleted")
+            is_recreated = place[0] in committed.recreated
+            why = "are gone: the topic was deleted and recreated" if is_recreated else "are deleted"
+            committed.begin_at({place: at if is_recreated else first}, why)
             starts[place] = committed.start.get(place, committed.origin.get(place, 0))
+            if is_recreated:
+                at = first
             if end < at:
                 message = f"the topic ends here, but the group has processed records up to {at}"
                 self._stream.say(Fault.MISSING, RecordPosition(*place, end), message)
@@ -97,7 +101,7 @@ class Replay:
             self._check_batch(before, step, made)
         self._report.records += self._record
         for topic, count in self._gone.items():
-            what = f"{count} processed records are missing between others, as after compaction"
+            what = f"up to {count} processed records are missing between others, as after compaction"
             self._report.notes.append(f"{RecordPosition(topic, self._number)}: {what}")
 
     def _steps(self) -> Iterator[tuple[Step, Step]]:
@@ -157,8 +161,8 @@ class Replay:
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
         is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
-        for topic in {topic for topic, _ in self.starts} if is_whole else ():
-            is_whole &= self._is_counted(before, step, topic, made["read " + topic])
+        for topic in {topic for topic, _ in self.starts}:
+            is_whole &= self._is_counted(before, step, topic, made["read " + topic], is_due=is_whole)
         self._are_whole.append(is_whole)
         known.is_exact &= is_whole and not self._join.may_be_full
         for name in _BECAME if is_whole else ():
@@ -166,26 +170,29 @@ class Replay:
         for name in _OF_THE_JOIN if known.is_exact else ():
             self._compare(step, name, step.counts.get(name, 0), self._join.counts[name])
 
-    def _is_counted(self, before: Step, step: Step, topic: str, there: int) -> bool:
+    def _is_counted(self, before: Step, step: Step, topic: str, there: int, *, is_due: bool) -> bool:
         """Compare how many records of a topic a batch has processed with those that are there."""
         processed, known = _grown(before.consumed, step.consumed, topic), self._known
-        ends = [(step.offsets.get(place, 0), at) for place, at in before.offsets.items() if place[0] == topic]
-        offsets = sum(end - at for end, at in ends)
-        if processed == there:
+        offsets = sum(
+            max(0, step.offsets.get(place, 0) - max(at, self.starts.get(place, 0)))
+            for place, at in before.offsets.items()
+            if place[0] == topic
+        )
+        if is_due and processed == there:
             return True
-        if not self._are_whole and processed < there:
+        if is_due and not self._are_whole and processed < there:
             why = "its counts restarted (`checkpoint reset`)"
             self._report.notes.append(f"partition {self._number}: {why}")
-        elif not self._are_whole and processed > offsets:
+        elif is_due and not self._are_whole and processed > offsets:
             known.is_complete = False
             place = RecordPosition(topic, self._number)
             self._report.notes.append(f"{place}: the topic was recreated and held records before")
-        elif there < processed <= offsets and not self._stream.transport.offsets_are_dense:
-            known.is_complete, known.has_holes = False, True
-            self._gone[topic] += processed - there
-        else:
+        elif is_due and (not there < processed <= offsets or self._stream.transport.offsets_are_dense):
             message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {there}"
             self._stream.say(Fault.WRONG, step.place, message)
+        if there < offsets and not self._stream.transport.offsets_are_dense:
+            known.is_complete, known.has_holes = False, True
+            self._gone[topic] += offsets - there
         return False
 
     def check_answers(self) -> None:

@@ -118,9 +118,9 @@ def _check_offsets(
     logs: Mapping[int, Committed], before: Mapping[TopicPartition, int], stream: Stream
 ) -> None:
     """Check that the logs end where the group has committed: between its offsets before and now."""
-    now, topics = _committed_offsets(stream), input_topics(stream.settings)
+    now, topics = _committed_offsets(stream), {*input_topics(stream.settings)}
     for number, log in logs.items():
-        ends = {place: at for place, at in log.offsets.items() if place[0] in topics}
+        ends = {place: at for place, at in log.offsets.items() if place[0] in topics - log.recreated}
         if ends and not now.keys() & ends.keys():
             what = "the group's offsets, which have expired or were never committed"
             stream.report.notes.append(f"partition {number}: {what}")

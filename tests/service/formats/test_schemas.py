@@ -1,14 +1,18 @@
+import zlib
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perceptron_core import DamagedError
+from perceptron_core.formats.packed import pack, seal
 from service.formats.plain_values import iso_date, scaled
 from service.formats.schema import (
     MOST_KEPT,
     Schema,
     Schemas,
+    from_bytes,
     key_of,
     keys_of,
     message_indexes,
@@ -16,6 +20,12 @@ from service.formats.schema import (
 )
 from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
+
+
+def test_a_schema_that_unpacks_to_more_than_any_registry_has_is_refused():
+    bomb = zlib.compress(pack(["AVRO", [bytes(40 << 20)]]))
+    with pytest.raises(DamagedError, match="unreadable schema"):
+        from_bytes(seal(b"perceptron-schema", 1, bomb))
 
 
 def key(schema_id):

@@ -39,6 +39,7 @@ CASES = {
     "named classes": {"model": "arow", "classes": ("ham", "spam")},
     "probabilities": {"model": "normalized-adagrad", "hash_bits": 16, "ngrams": (1, 2)},
     "several classes": {**THREE, "model": "perceptron"},
+    "a multiclass model of two classes": {"model": "multiclass-arow", "classes": ("ham", "spam")},
     "auto": {"model": "auto"},
     "auto of several classes": {**THREE, "model": "auto"},
     "mapped": {"model": "arow", "events": MAPPED},

@@ -1,6 +1,8 @@
 """A wrong value, and values that disagree, are refused by name, with where they came from and why."""
 
+import json
 import re
+from time import process_time
 
 import pytest
 
@@ -173,6 +175,31 @@ def test_wrong_value_is_refused_with_name_value_origin_and_reason(setting, value
 )
 def test_values_that_disagree_or_tables_are_refused_with_the_place(given, said):
     assert re.search(said, str(refused(given)))
+
+
+MEGABYTE = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({name: MEGABYTE} for name in ("classes", "max_pending", "broker", "http", "events_topic", "group")),
+        *({name: f"{MEGABYTE}("} for name in ("events.id", "events.features", "events.where")),
+        {MEGABYTE: 1},
+        {"class_weights": {MEGABYTE: 1.0}},
+        {"events.label_on_timeout": MEGABYTE},
+        {"decisions": json.dumps([{"name": MEGABYTE}])},
+        {"decisions": json.dumps([{MEGABYTE: 1}])},
+        {"decisions": json.dumps([{"nme": 1}] * 50_000)},
+        {"decisions": "[" * 100_000},
+    ],
+    ids=lambda given: next(iter(given))[:20],
+)
+def test_a_long_value_is_refused_in_few_words_at_once(given):
+    begun = process_time()
+    error = refused(given)
+    assert process_time() - begun < 10
+    assert len(str(error)) + len(error.hint) < 10_000
 
 
 def test_credentials_in_a_broker_url_are_refused_without_being_shown():

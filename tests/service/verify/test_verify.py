@@ -14,10 +14,12 @@ from service.settings.topics import input_topics
 from service.stream.protocol import Output, RecordLimit
 from service.verify import verify as module
 from tests.service.building import event, label, spread_snapshots
-from tests.service.verify.verified_stream import LOG, VerifiedStream, moved, with_fields, without
+from tests.service.verify.verified_stream import LOG, VerifiedStream, again, moved, with_fields, without
 from tests.support.example_counts import n_examples
+from tests.support.recreated_topic import recreate
 
 TIMES_OUT = EventSettings(label_on_timeout="false")
+AT_TIMEOUT = EventSettings(label_on_timeout="false", unlabelled="at_timeout")
 TEN = [event(f"e{n}", "win" if n % 2 else "lose") for n in range(10)]
 LABELS = [label(f"e{n}", n % 3 == 0) for n in range(10)]
 FILTERED = {
@@ -129,6 +131,18 @@ def test_a_decision_taken_out_of_any_prediction_is_named(open_stream, snapshots_
         assert [fault for fault, _, _ in changed.findings()] == ["wrong"]
 
 
+@pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
+@pytest.mark.parametrize("change", [{"threshold": 0.9999}, {"decision": None}, {"threshold": 1e9}], ids=str)
+def test_a_threshold_that_its_prediction_does_not_reach_is_named(open_stream, model, change):
+    stream = open_stream(labels_topic="", model=model)
+    stream.settings = Settings(**stream.settings.model_dump() | DECIDED)
+    stream.produce(*TEN, *LABELS).run()
+    assert stream.verify().is_proved
+    assert stream.changed("predictions", with_fields(0, **change)).findings() == [
+        ("wrong", "predictions[0]@0", "e0")
+    ]
+
+
 def test_letters_that_were_replayed_are_no_contradiction(open_stream):
     stream = open_stream(labels_topic="").produce(event("f", "win", "spam"), b"junk").run()
     stream.replay_letters()
@@ -211,6 +225,48 @@ def test_what_cannot_be_known_is_named_and_no_contradiction(open_stream, name):
     ).findings()
 
 
+@pytest.mark.parametrize("n_new", [0, 2, 20])
+@pytest.mark.parametrize("topic", ["events", "labels"])
+def test_a_topic_that_was_recreated_is_named_and_no_contradiction(open_stream, topic, n_new):
+    stream = open_stream(labels_topic="labels")
+    stream.produce(*TEN).produce(*LABELS, topic="labels").run()
+    recreate(stream.transport, topic)
+    stream.produce(
+        *[event(f"n{n}") if topic == "events" else label("e1", True) for n in range(n_new)], topic=topic
+    )
+    report = stream.verify()
+    assert report.findings.kept == []
+    assert f"{topic}[0]: records 0-9 are gone: the topic was deleted and recreated" in report.notes
+    assert report.unread == ({f"{topic}[0]": n_new} if n_new else {})
+    assert stream.changed("predictions", again(3)).findings()
+
+
+@pytest.mark.parametrize("snapshots_kept", [1, 2])
+def test_time_outs_in_an_unknown_order_are_no_contradiction(open_stream, snapshots_kept):
+    """Labels were read late, so that time-outs came first; `verify` cannot know where no progress is left."""
+    given = {"label_timeout_seconds": 2, "events": AT_TIMEOUT, "snapshots_kept": snapshots_kept}
+    stream = open_stream(labels_topic="labels", **given)
+    stream.produce(event("a"), event("b"), event("c"), at_ms=1_000_000).run()
+    stream.produce(event("d"), at_ms=1_009_000).run()
+    stream.produce(label("a", True), label("b", False), topic="labels", at_ms=1_001_000).run()
+    report = stream.produce(event("z"), at_ms=1_020_000).run().verify()
+    assert (report.findings.kept, report.outcomes) == ([], 4)
+    last = max(n for n, each in enumerate(stream.records("predictions")) if b'"predicted"' in each.value)
+    assert stream.changed("predictions", again(last)).findings()
+
+
+@pytest.mark.parametrize("n_deleted", [1, 4])
+def test_compaction_of_a_topic_whose_beginning_is_deleted_is_no_contradiction(
+    open_stream, monkeypatch, n_deleted
+):
+    stream = open_stream(labels_topic="labels", snapshots_kept=1)
+    stream.produce(*TEN, b"junk", *TEN, at_ms=1_000_000).produce(*LABELS, topic="labels").run()
+    stream.delete_before("events", n_deleted).delete_rows("events", 5, 10, 12)
+    monkeypatch.setattr(type(stream.transport), "offsets_are_dense", False)
+    report = stream.verify()
+    assert report.is_proved, report.findings.kept
+
+
 @pytest.mark.parametrize("offsets", [(1,), (3, 4, 5), (0, 2, 8, 9), (12,), tuple(range(20))], ids=str)
 @pytest.mark.parametrize("snapshots_kept", [1, 9])
 def test_compaction_is_no_contradiction(open_stream, monkeypatch, offsets, snapshots_kept):
@@ -278,7 +334,7 @@ given_settings = st.fixed_dictionaries(
         "labels_topic": st.sampled_from(["", "labels"]),
         "label_timeout_seconds": st.sampled_from([2, 10, 1e6]),
         "max_pending": st.sampled_from([1, 2, 3, 50_000]),
-        "events": st.sampled_from([EventSettings(), TIMES_OUT]),
+        "events": st.sampled_from([EventSettings(), TIMES_OUT, AT_TIMEOUT]),
         "snapshots_kept": st.sampled_from([1, 9]),
     }
 )
