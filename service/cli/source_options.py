@@ -93,7 +93,7 @@ class Inputs:
     def _check(self, source: Source, columns: Columns) -> None:
         """Refuse options that the format of a file gives no meaning to."""
         form = source.format
-        if self.delimiter != "," and not columns.are_labels and form is not CSV:
+        if self.delimiter and not columns.are_labels and form is not CSV:
             raise click.UsageError(f"{source.name}: --delimiter needs a CSV file, got {form}")
         if (columns.are_labels or self.timestamp) and not form.has_fields:
             what = "labels need ids" if columns.are_labels else "--timestamp names one"
@@ -110,8 +110,10 @@ def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
         )
 
 
-def _delimiter(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Return a character; a tab may be written."""
+def _delimiter(_: click.Context, __: click.Parameter, text: str | None) -> str:
+    """Return a character; a tab may be written. Without the option, it is empty."""
+    if text is None:
+        return ""
     text = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1 or text in '\r\n"' or not text.isascii():
         raise click.BadParameter(f"expected one character, got {text!r}")
@@ -140,9 +142,8 @@ _HOW = (
     click.option(
         "--delimiter",
         metavar="CHAR",
-        default=",",
         callback=_delimiter,
-        help="Separator of the cells of a CSV file; \\t or tab.  [default: ,]",
+        help="Separator of the cells of a CSV file; \\t or tab.  [default: by its first line]",
     ),
 )
 

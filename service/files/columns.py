@@ -9,15 +9,18 @@ from typing import Final, NamedTuple
 
 from service.mapping.notation import Notation
 from service.messages.paths import parse_path
-from service.settings.mapping import EVERYTHING, EventSettings, is_of_record
+from service.settings.mapping import EventSettings, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 USUAL_NAMES: Final = (*LABEL_COLUMNS, "id", "text")
 
 
-def leaving_out(name: str) -> str:
-    """Return the options that leave a column out."""
-    return f"--events-features '*' --events-exclude {shlex.quote(name)}"
+def leaving_out(name: str, given: str | None = None, label: str | None = None) -> str:
+    """Return the options that leave a column out, of a label that --label-column gives, or that was found."""
+    label = given or label or "label"
+    option = "" if label == "label" else f" --events-label {shlex.quote(label)}"
+    instead = "" if given is None else " in place of --label-column"
+    return f"--events-features '*' --events-exclude {shlex.quote(name)}{option}{instead}"
 
 
 class HeaderError(ValueError):
@@ -52,8 +55,8 @@ class Columns:
     comes again within the label timeout is the same event."""
     mapping: EventSettings | None = None
     """Where id, texts and label are, if a row is a document as a record of a topic is."""
-    delimiter: str = ","
-    """Between the cells of a CSV file."""
+    delimiter: str = ""
+    """Between the cells of a CSV file; empty: by its first line."""
     warn: Callable[[str, str], None] = lambda *_: None
     """Called with a warning about a file, and a hint."""
     time: str | None = None
@@ -94,8 +97,7 @@ class Columns:
         suspect = {*LABEL_COLUMNS} - ({"y"} if "x" in features else set())
         for name in features if label is not None else ():
             if name.strip().lower() in suspect:
-                option = "" if label == "label" else f" --events-label {shlex.quote(label or '')}"
-                hint = f"if it determines the label, exclude it: {leaving_out(name)}{option}"
+                hint = f"if it determines the label, exclude it: {leaving_out(name, self.label, label)}"
                 self.warn(f"the column {name!r} becomes a feature alongside the label {label!r}", hint)
 
     def _find(
@@ -119,19 +121,6 @@ class Columns:
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
-
-    def may_be_feature(self, name: str) -> bool:
-        """Return whether a column, of those that are not ids, texts and labels, is a feature in a mapping."""
-        assert self.mapping is not None
-        others = _first_keys(
-            *filter(None, (*self.mapping.exclude, self.mapping.timestamp, self.mapping.tenant))
-        )
-        if name in others or name == (self.mapping.label or "label"):
-            return False
-        entries = [entry for entry in self.mapping.features if entry != EVERYTHING]
-        return len(entries) < len(self.mapping.features) or name in _first_keys(
-            *(entry.removesuffix(f".{EVERYTHING}") for entry in entries)
-        )
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -12,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 from pydantic_core import to_json
 
 from service.files.columns import Columns, leaving_out
-from service.mapping.notation import guess_decimal, guess_time_format
+from service.mapping.notation import DataWarnings
 from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
@@ -220,61 +219,6 @@ def row_writer(
     return write
 
 
-_FEW_NUMBERS: Final = 3
-_MOST_LOOKED_AT: Final = 20
-"""Texts of a column that are checked for numbers and times."""
-
-
-class DataWarnings:
-    """Warns once for each column of texts that are numbers or times, and of words among numbers."""
-
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-        self._numbers: dict[str, int] = {}
-        """Number of values that were checked, by column; a column that is no longer checked is missing."""
-        self._looks: dict[str, int] = {}
-
-    def note(self, name: str, value: object) -> None:
-        """Check the value of a feature."""
-        if isinstance(value, str):
-            if self._looks.get(name, 0) < _MOST_LOOKED_AT:
-                self._look(name, value)
-        elif self._numbers.get(name, 0) < _FEW_NUMBERS:
-            self._numbers[name] = self._numbers.get(name, 0) + 1
-
-    def _look(self, name: str, text: str) -> None:
-        if name not in self._looks and self._columns.mapping and not self._columns.may_be_feature(name):
-            self._looks[name] = _MOST_LOOKED_AT
-            return
-        self._looks[name] = self._looks.get(name, 0) + 1
-        found, hint = self._warning(name, text)
-        if found:
-            self._looks[name] = _MOST_LOOKED_AT
-            what = f"the column {name!r} has {found}, such as {text!r:.50}: each text becomes a category"
-            self._columns.warn(what, f"{hint}; to exclude it: {leaving_out(name)}")
-
-    def _warning(self, name: str, text: str) -> tuple[str, str]:
-        """Return what is suspicious about a text, and a hint; two empty texts if nothing is."""
-        mapping = self._columns.mapping
-        if mapping and text in mapping.missing:
-            return "", ""
-        option = shlex.quote(name)
-        if self._numbers.get(name, 0) >= _FEW_NUMBERS:
-            return (
-                "text among its numbers",
-                f"if it means that there is none: events.missing = [{text!r:.50}]",
-            )
-        if text[:1].isdigit() or text[:1] in "+-":
-            if sign := guess_decimal([text]):
-                return "numbers as text", f"read them as numbers: --events-decimal {option}={sign}"
-            if form := guess_time_format([text]):
-                return (
-                    "times as text",
-                    f"read them as times: --events-time-format {option}={shlex.quote(form)}",
-                )
-        return "", ""
-
-
 class _Cells:
     """Reads cells; warns once for each column with cells that cannot be read."""
 
@@ -282,7 +226,7 @@ class _Cells:
         self._columns = columns
         self._value, self._text = value, text
         self._unread: set[str] = set()
-        self._doubts = DataWarnings(columns)
+        self._doubts = None if columns.mapping else DataWarnings(self._warn_of_text)
 
     def value(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
         """Return the value of a cell; None if it is empty. Raises ValueError."""
@@ -303,15 +247,25 @@ class _Cells:
                 except ValueError as error:
                     self._warn(name, error)
                 else:
-                    self._doubts.note(name, value)
+                    if self._doubts is not None:
+                        self._doubts.note(name, value)
         return found
 
     def _warn(self, name: str, error: ValueError) -> None:
         if name not in self._unread:
             self._unread.add(name)
             self._columns.warn(
-                f"the column {name!r} is omitted where it has {error}", f"to exclude it: {leaving_out(name)}"
+                f"the column {name!r} is omitted where it has {error}",
+                f"to exclude it: {self._leaving_out(name)}",
             )
+
+    def _warn_of_text(self, name: str, what: str, hint: str) -> None:
+        self._columns.warn(
+            f"the column {name!r} has {what}", f"{hint}; to exclude it: {self._leaving_out(name)}"
+        )
+
+    def _leaving_out(self, name: str) -> str:
+        return leaving_out(name, self._columns.label)
 
     def text(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
         """Return an id or a text, without which the row is not an example. Raises ValueError."""

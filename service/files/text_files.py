@@ -10,6 +10,7 @@ the quote is a bad row, and the lines after it are read as rows.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
@@ -31,7 +32,9 @@ from service.settings.declaration import first_repeated
 HEADER_HINT: Final = (
     "the first line of a CSV file must name its columns; if it is data, insert a line before it: x1,x2,label"
 )
-_DELIMITERS: Final = ";\t|,"
+_QUOTED: Final = re.compile(rb'"[^"]*"')
+_DELIMITERS: Final = ",;\t|"
+"""Those that are known by the first line."""
 _MOST_CELL_BYTES: Final = (1 << 31) - 1
 """Largest limit that `csv` takes; our cells are bounded by the length of their rows."""
 _MOST_READ_AGAIN_BYTES: Final = 64 << 20
@@ -85,10 +88,6 @@ def _check_header(header: list[str], columns: Columns) -> None:
     if twice := first_repeated(header):
         hint = HEADER_HINT if is_data else "rename one of them, or remove it"
         raise HeaderError(f"two columns are named {twice!r}", hint)
-    other = next((each for each in _DELIMITERS if len(header) == 1 and each in header[0]), None)
-    if other is not None:
-        option = "tab" if other == "\t" else f"'{other}'"
-        columns.warn("the first line has one column only", f"if it has several columns: --delimiter {option}")
     if is_data and not columns.mapping and columns.label is None and {*USUAL_NAMES}.isdisjoint(header):
         columns.warn("most column names in the first line are numbers", HEADER_HINT)
 
@@ -113,7 +112,7 @@ class _CsvReader:
     source
         The lines. Bytes that are not UTF-8 become cells that are not text.
     delimiter
-        The separator of cells.
+        The separator of cells; empty: the one that the first line has most often outside quotes.
 
     Attributes
     ----------
@@ -125,7 +124,11 @@ class _CsvReader:
     def __init__(self, source: Lines, delimiter: str) -> None:
         csv.field_size_limit(_MOST_CELL_BYTES)
         self._source = source
-        self._rows = csv.reader(self, delimiter=delimiter)
+        if not delimiter and (first := next(source, b"")):
+            source.read_again([first])
+            unquoted = _QUOTED.sub(b"", first)
+            delimiter = max(_DELIMITERS, key=lambda each: unquoted.count(each.encode()))
+        self._rows = csv.reader(self, delimiter=delimiter or ",")
         self._lines: list[bytes] = []
         self._n_bytes = 0
         """Bytes of the row that is being read."""

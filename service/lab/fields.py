@@ -21,6 +21,7 @@ WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items(
 """Words in field names that indicate a role, in lower case, by role."""
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 """A text that is a number; 007 is a code, not a number."""
+_COMPACT_TIME: Final = re.compile(r"(19|20)\d{6}(\d{4}|\d{6})?")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORDS_OF_TEXT: Final = 3
@@ -30,13 +31,18 @@ _TEXT_DISTINCT_RATIO: Final = 0.3
 _VECTOR_LENGTH: Final = 2
 
 
+def says_missing(value: object, words: str = "missing") -> bool:
+    """Return whether a value is a text that says that there is none."""
+    return isinstance(value, str) and value.strip().lower() in WORDS[words]
+
+
 def path_of(keys: Sequence[str]) -> str:
     """Return the JMESPath of a field.
 
     >>> path_of(["order", "user-id"])
     'order."user-id"'
     """
-    return ".".join(key if _PLAIN.fullmatch(key) else json.dumps(key) for key in keys)
+    return ".".join(key if _PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys)
 
 
 def words_of(name: str) -> frozenset[str]:
@@ -94,11 +100,12 @@ class Field:
     @cached_property
     def known(self) -> Mapping[int, Any]:
         """The values that do not stand for a missing value."""
-        return {
-            n: value
-            for n, value in self.values.items()
-            if not (isinstance(value, str) and value.strip().lower() in WORDS["missing"])
-        }
+        said = {n: says_missing(value) for n, value in self.values.items()}
+        certain = {n: value for n, value in self.values.items() if not said[n]}
+        words = {n for n, value in certain.items() if says_missing(value, "perhaps_missing")}
+        others = {n: value for n, value in certain.items() if n not in words}
+        are_categories = any(isinstance(value, str) and value[:1].isalpha() for value in others.values())
+        return certain if are_categories else others
 
     @cached_property
     def distinct(self) -> Sequence[Any]:
@@ -113,6 +120,11 @@ class Field:
     def is_unique(self) -> bool:
         """Whether no two records have the same value."""
         return len(self.distinct) == len(self.known)
+
+    @property
+    def is_nearly_unique(self) -> bool:
+        """Whether few records repeat a value of another one."""
+        return len(self.distinct) > _NEARLY_UNIQUE * len(self.known)
 
     @property
     def is_scalar(self) -> bool:
@@ -217,12 +229,14 @@ _MOST_CLASSES: Final = 20
 _LONGEST_CLASS: Final = 40
 _IDS: Final[list[str]] = _NAMES["ranked"]["ids"]
 _TIMES: Final[list[str]] = _NAMES["ranked"]["times"]
+_NEARLY_UNIQUE: Final = 0.95
 _LEAST_KNOWN: Final = 0.9
 """Share of records that must have an id."""
 _ENTITY_RATIO: Final = 0.3
 """Lowest ratio of distinct values to records for names of entities, such as users; below, categories."""
 _EPOCH_SECONDS: Final = (946_684_800, 4_102_444_800)
 """Plausible times: the years 2000 to 2100."""
+_SHORT_WORD: Final = 3
 _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
 _SEPARATION: Final = 0.499
 """Least difference of the area under ROC from chance for a field that leaks the label."""
@@ -274,6 +288,7 @@ def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
     """Return the field with the ids of the records; None if there is none."""
     most = [each for each in fields if len(each.known) >= _LEAST_KNOWN * each.n_records]
     named = [each for each in most if _id_rank(each) and (may_repeat or each.is_unique)]
+    named = named or [each for each in most if each.name in _IDS and each.is_nearly_unique]
     first = [each for each in most if each is fields[0] and each.is_unique and _names_records(each)]
 
     def unlike(field: Field) -> tuple[bool, int, int]:
@@ -293,7 +308,11 @@ def _id_rank(field: Field) -> int:
         return 1 + _IDS.index(field.name)
     if field.words & WORDS["ids"]:
         return 1 + len(_IDS)
-    is_number = any(field.name.endswith(word) for word in field.words & WORDS["numbers"])
+    is_number = any(
+        field.name.endswith(word)
+        for word in WORDS["numbers"]
+        if word in field.words or len(word) > _SHORT_WORD
+    )
     return 2 + len(_IDS) if is_number else 0
 
 
@@ -332,7 +351,9 @@ def _time_rank(field: Field) -> int:
 
 def is_time(field: Field) -> bool:
     """Return whether a field is a time, even if it cannot be the event time."""
-    return bool(time_form(field)) or (bool(field.known) and all(map(_is_iso, field.known.values())))
+    values = field.known.values()
+    is_compact = bool(field.words & WORDS["times"]) and all(_COMPACT_TIME.fullmatch(f"{v}") for v in values)
+    return bool(time_form(field)) or (bool(values) and (is_compact or all(map(_is_iso, values))))
 
 
 def time_form(field: Field) -> str:
@@ -342,8 +363,9 @@ def time_form(field: Field) -> str:
         return f"written as {field.time_format}"
     if values and all(_is_iso(value) and datetime.fromisoformat(value).tzinfo for value in values):
         return "ISO 8601"
-    if not field.words & WORDS["times"] or not all(type(value) in {int, float} for value in values):
+    if not field.words & WORDS["times"] or not field.are_numbers:
         return ""
+    values = [*map(float, values)]
     first, last = _EPOCH_SECONDS
     for unit, name in zip(_UNITS, ("seconds", "milliseconds", "microseconds", "nanoseconds"), strict=True):
         if values and all(first * unit <= value < last * unit for value in values):

@@ -133,6 +133,7 @@ def propose(
     label, truths, place = None, dict[int, Any](), given.id
     if labels is not None:
         place, truths = _add_labels(found, fields, given.id, labels)
+        _warn_of_few(found, truths, len(documents))
     else:
         label = _named(fields, given.label, name, documents) or _find_label(
             found,
@@ -140,6 +141,7 @@ def propose(
             is_table=not topic and all(len(each.keys) == 1 for each in fields),
         )
         truths = {} if label is None else _add_label(found, label, name)
+        _warn_of_few(found, truths, len(documents))
     if is_own:
         found.add("id, features, text", "as they are", "the native schema")
         found.settings.pop("labels_topic", None)
@@ -313,6 +315,15 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     return truths if len(counts) > 1 else {}
 
 
+def _warn_of_few(found: Proposal, truths: Collection[int], n_events: int) -> None:
+    """Warn where most events have no label, which may be a class as well."""
+    if truths and _BINARY * len(truths) < n_events:
+        found.warnings.append(
+            f"only {len(truths)} of {n_events} events have a label: if the others are of a class, set "
+            "events.label_on_timeout = CLASS and label_timeout_seconds"
+        )
+
+
 def _add_other_class(found: Proposal, counts: Collection[str], values: Collection[object]) -> None:
     """Propose the class of events without a label if only one class is ever labelled."""
     (name,) = counts
@@ -365,6 +376,11 @@ def _add_place(
         absent = each.n_records - len(each.known)
         where = f"missing in {absent} records" if absent else "in each record"
         why = f"{where}, and never twice" if each.is_unique else f"an id {where}"
+        if not (each.is_unique or may_repeat):
+            again = len(each.known) - len(each.distinct)
+            found.warnings.append(
+                f"{each.path}: {again} records repeat an id, which makes them the same event"
+            )
         if absent:
             found.warnings.append(f"{each.path}: {absent} records without this id are dead letters")
         found.add(each.path, "id", why)
@@ -378,7 +394,8 @@ def _add_place(
     if time is not None:
         form = time_form(time)
         found.add(time.path, "timestamp", form)
-        found.settings["events.timestamp"] = (time.path, form)
+        is_text = not time.time_format and time.are_texts_of_numbers
+        found.settings["events.timestamp"] = (f"to_number({time.path})" if is_text else time.path, form)
         if time.time_format:
             found.settings["events.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
 
@@ -400,6 +417,9 @@ def _add_feature(
         known, _ = found.settings.get("events.decimal", ({}, ""))
         signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
         found.settings["events.decimal"] = (signs, "the sign before the fraction")
+    if not each.are_numbers and (said := _words_of_missing(each)):
+        known, _ = found.settings.get("events.missing", ((), ""))
+        found.settings["events.missing"] = (sorted({*known, *said}), "texts that say so")  # type: ignore[misc]
     if role != "text" and truths and tells(each, truths):
         role, why = _LEAK, f"{why}; determines the label"
     found.add(path, role, why, entry)
@@ -445,9 +465,7 @@ def _entry(each: Field) -> tuple[str, str, str]:
     if each.are_numbers and each.words & {"id", "code", "zip"}:
         entry, why = f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
     elif each.are_texts_of_numbers:
-        said = sorted(
-            {value for value in each.values.values() if str(value).strip().lower() in WORDS["missing"]}
-        )
+        said = _words_of_missing(each)
         meant = f": {', '.join(map(repr, said))}" if said else ""
         entry, why = f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
     elif each.are_numbers:
@@ -455,6 +473,10 @@ def _entry(each: Field) -> tuple[str, str, str]:
     else:
         why = f"{_examples(each) if each.is_scalar else 'a list of categories'}{absent}"
     return "feature", entry, why
+
+
+def _words_of_missing(each: Field) -> list[str]:
+    return sorted({str(value) for n, value in each.values.items() if n not in each.known})
 
 
 def _examples(each: Field) -> str:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from service.formats.topics import Reader
 from service.mapping.feature_step import FeatureStep, Vectors, first_other, skipping
+from service.mapping.notation import DataWarnings
 from service.mapping.texts import text_of_html
 from service.mapping.windowed import written
 from service.messages.features import VectorFeatures
@@ -37,6 +38,8 @@ from service.stream.protocol import Record
 
 _RECORDS: Final = 1000
 """After so many nothing is watched any more."""
+_RECORDS_OF_TEXTS: Final = 100
+"""After so many, texts are not looked at any more."""
 _log = logging.getLogger(__name__)
 _Find = Callable[[object, Mapping[str, Any]], object]
 
@@ -54,10 +57,14 @@ class Unfound:
     def __init__(self, settings: EventSettings) -> None:
         self._waiting = dict(_named(settings))
         self._n_events = 0
+        self._doubts = DataWarnings(_warn_of_text, settings.missing)
 
     def note(self, document: object, found: Mapping[str, Any]) -> bool:
         """Look at an event and its features; return whether the next one is to be looked at as well."""
         self._n_events += 1
+        if self._n_events <= _RECORDS_OF_TEXTS:
+            for name, value in found.items():
+                self._doubts.note(name, value)
         for named, find in [*self._waiting.items()]:
             with suppress(PathError):  # there is something, though of another type
                 if find(document, found) is None:
@@ -65,7 +72,7 @@ class Unfound:
             del self._waiting[named]
         if self._n_events == _RECORDS:
             self.warn()
-        return bool(self._waiting)
+        return bool(self._waiting) or self._n_events < _RECORDS_OF_TEXTS
 
     def found(self) -> tuple[int, Collection[str]]:
         """Return how many events were looked at, and what none of them had."""
@@ -91,6 +98,12 @@ def _warn(named: str, n_events: int) -> None:
     _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
 
 
+@lru_cache(maxsize=256)
+def _warn_of_text(name: str, what: str, hint: str) -> None:
+    """Warn, once for all partitions."""
+    _log.warning("the feature %r has %s; %s", name, what, hint)
+
+
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
     derived = dict(settings.derive)
     for entry in settings.features:
@@ -101,6 +114,8 @@ def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
     for setting, expressions in paths.items():
         for expression in expressions:
             yield f"events.{setting}: {expression}", _in_document(expression)
+    if settings.tenant:
+        yield f"events.tenant: {settings.tenant}", _in_document(settings.tenant)
     for expression in settings.exclude:
         yield f"events.exclude: {expression}", _in_lists(parse_path(expression).keys or ())
     for name in derived:

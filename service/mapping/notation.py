@@ -7,7 +7,8 @@ text that it is. A number stands in the place of a number's text, seconds since 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+import shlex
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any, Final
@@ -162,3 +163,59 @@ def guess_time_format(texts: Collection[str]) -> str | None:
     return next(
         (form for form in _TIME_FORMATS if all(read_time(text, form) is not None for text in texts)), None
     )
+
+
+_FEW_NUMBERS: Final = 3
+_MOST_LOOKED_AT: Final = 20
+"""Texts of a feature that are checked for numbers and times."""
+
+
+class DataWarnings:
+    """Warns once for each feature of texts that are numbers or times, and of words among numbers.
+
+    Parameters
+    ----------
+    warn
+        Called with the name, what is wrong with its values, and a hint.
+    missing
+        Values that are not warned of.
+
+    """
+
+    def __init__(self, warn: Callable[[str, str, str], None], missing: Collection[float | str] = ()) -> None:
+        self._warn, self._missing = warn, missing
+        self._numbers: dict[str, int] = {}
+        """Number of values that were checked, by feature, up to a few."""
+        self._looks: dict[str, int] = {}
+
+    def note(self, name: str, value: object) -> None:
+        """Check the value of a feature."""
+        if isinstance(value, str):
+            if self._looks.get(name, 0) < _MOST_LOOKED_AT:
+                self._look(name, value)
+        elif self._numbers.get(name, 0) < _FEW_NUMBERS:
+            self._numbers[name] = self._numbers.get(name, 0) + 1
+
+    def _look(self, name: str, text: str) -> None:
+        self._looks[name] = self._looks.get(name, 0) + 1
+        found, hint = self._warning(name, text)
+        if found:
+            self._looks[name] = _MOST_LOOKED_AT
+            self._warn(name, f"{found}, such as {text!r:.50}: each text becomes a category", hint)
+
+    def _warning(self, name: str, text: str) -> tuple[str, str]:
+        """Return what is suspicious about a text, and a hint; two empty texts if nothing is."""
+        option = shlex.quote(name)
+        if self._numbers.get(name, 0) >= _FEW_NUMBERS:
+            return (
+                "text among its numbers",
+                f"if it means that there is none: events.missing = [{text!r:.50}]",
+            )
+        if text[:1].isdigit() or text[:1] in "+-":
+            if sign := guess_decimal([text]):
+                how = f"events.decimal, such as --events-decimal {option}={sign}"
+                return "numbers as text", f"read them as numbers: {how}"
+            if form := guess_time_format([text]):
+                how = f"events.time_format, such as --events-time-format {option}={shlex.quote(form)}"
+                return "times as text", f"read them as times: {how}"
+        return "", ""

@@ -285,7 +285,8 @@ def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = 
         name = str(error).partition(":")[0]
         raise InputFileError(
             f"{name}: its rows are native events, so they need no mapping",
-            hint="specify only the classes: `perceptron replay FILE --classes NEGATIVE,POSITIVE`",
+            hint="specify only the classes: `perceptron replay FILE --classes NEGATIVE,POSITIVE`; "
+            "if the first line names columns: --input-format csv",
         ) from None
     place, first = found.records[0]
     if isinstance(first.value, BadRow):

@@ -267,7 +267,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)
     _warn(run.processor, settings.events, are_apart=bool(labels))
-    warn_of_leaks(leaks)
+    warn_of_leaks(leaks, inputs.label_column)
     _save(wanted, settings, run.processor, written)
     summary = run.summary | labels | _thresholds(run, wanted.goals)
     for among in ("corrected", "late", "orphaned") if labels else ():
@@ -355,11 +355,11 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
         )
 
 
-def warn_of_leaks(leaks: Leaks) -> None:
-    """Warn of fields that tell the label by themselves."""
+def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
+    """Warn of fields that tell the label by themselves, where --label-column names one."""
     if found := leaks.found():
         named = ", ".join(map(one_line, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
-        hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(found))}"
+        hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(found), column)}"
         report_warning(f"{named}: determines the label", hint)
 
 
@@ -460,7 +460,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     summaries = {each.name: each.summary for each in comparison.ranked()}
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
-    warn_of_leaks(leaks)
+    warn_of_leaks(leaks, inputs.label_column)
     truths = {each for one in comparison.contenders for each in one.processor.counters.confusion.truths}
     return report_data_warnings(
         data_warnings(comparison.rejected().total(), comparison.n_records, settings.classes, truths)

@@ -314,18 +314,14 @@ def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, conte
         messages(name, content)
 
 
-@pytest.mark.parametrize(
-    ("header", "option"),
-    [
-        ("a;b;y", "if it has several columns: --delimiter ';'"),
-        ("a\ty", "if it has several columns: --delimiter tab"),
-        ("a", None),
-    ],
-)
-def test_a_header_with_another_delimiter_is_worth_a_warning(messages, header, option):
-    hints = []
-    messages("x.csv", f"{header}\n1\n", warn=lambda _, hint: hints.append(hint))
-    assert [hint.removeprefix("if it has several: ") for hint in hints] == [option] * (option is not None)
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_csv_file_is_known_by_its_first_line(messages, sign):
+    (row,) = messages("x.csv", f'"a;,|\t;,|\t"{sign}b{sign}y\n1{sign}2{sign}3\n')
+    assert [*json.loads(row)["features"].values()] == [1, 2]
+
+
+def test_a_csv_file_of_one_column_has_no_delimiter(messages):
+    assert json.loads(*messages("x.csv", "a\n1\n"))["features"] == {"a": 1}
 
 
 def test_a_directory_is_an_error(tmp_path):

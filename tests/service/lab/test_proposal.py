@@ -101,6 +101,22 @@ ROLES = {
         ID | {"x": 1, "label": half, "time": lambda n: f"2026-03-01 10:00:{n:02}"},
         {"time": "timestamp"},
     ),
+    "an id that a few records repeat": (
+        {"transactionId": lambda n: f"t{n - (n == 7)}", "x": 1, "label": half},
+        {"transactionId": "id"},
+    ),
+    "a number of an order in German": (
+        {"x": 1, "Bestellnummer": lambda n: 100 + 3 * n, "label": half},
+        {"Bestellnummer": "id"},
+    ),
+    "an epoch that is text": (
+        ID | {"x": 1, "label": half, "at": lambda n: f"{1772000000 + n}"},
+        {"at": "timestamp"},
+    ),
+    "a time without signs": (
+        ID | {"x": 1, "label": half, "at": lambda n: 20260301100000 + n},
+        {"at": "left out"},
+    ),
 }
 
 
@@ -129,6 +145,30 @@ def test_labels_in_a_file_have_times_in_their_own_format():
         "timestamp": "receivedOn",
         "time_format": {"receivedOn": "%d.%m.%Y %H:%M:%S"},
     }
+
+
+def test_an_id_that_repeats_is_warned_of():
+    found = proposed(rows(transactionId=lambda n: f"t{n - (n == 7)}", x=1, label=half))
+    assert "transactionId: 1 records repeat an id, which makes them the same event" in found.warnings
+
+
+def test_a_word_for_nothing_is_a_category_among_categories():
+    found = proposed(
+        rows(**ID, label=lambda n: n % 3 == 0, country=lambda n: ["DE", "NA", "none", "null"][n % 4])
+    )
+    assert role_of(found, "country") == ("feature", "3 values: DE, NA, none, missing in 10")
+    assert written(found)["events"]["missing"] == ["null"]
+
+
+def test_a_word_for_nothing_is_missing_among_numbers():
+    found = proposed(rows(**ID, label=half, balance=lambda n: [f"{n}.5", "NA", "-", "none"][n % 4]))
+    assert role_of(found, "balance") == ("feature", "numbers as text, missing in 30: '-', 'NA', 'none'")
+    assert "missing" not in written(found)["events"]
+
+
+def test_events_mostly_without_a_label_of_two_classes_are_warned_of():
+    found = proposed(rows(**ID, x=lambda n: n % 7, fraud=lambda n: half(n // 10) if n % 10 == 0 else None))
+    assert any(each.startswith("only 4 of 40 events have a label: if the others") for each in found.warnings)
 
 
 @pytest.mark.parametrize("case", ROLES)
@@ -254,7 +294,7 @@ def test_any_name_is_written_so_that_it_is_read(name):
     found = written(proposed(documents))
     settings = Settings(**found)
     if name:
-        assert json.dumps(name) in settings.events.features or name in settings.events.features
+        assert {json.dumps(name, ensure_ascii=False), name} & {*settings.events.features}
 
 
 def test_an_id_may_be_missing_in_a_few_records_which_is_warned_of():

@@ -8,7 +8,11 @@ from service.errors import ConfigurationError
 from service.files.columns import Columns
 from service.files.input_files import mapping_of
 from service.files.sources import open_source
+from service.formats.topics import read_json
+from service.mapping import mapper as mappers
+from service.mapping.mapper import EventMapper
 from service.mapping.notation import Notation
+from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder, make_question_decoder
 from service.settings.load import load_settings
 from service.stream.protocol import Record
@@ -92,29 +96,40 @@ def test_cells_are_read_as_written(tmp_path, mapped):
     assert warned == []
 
 
-@pytest.mark.parametrize(
-    ("cells", "warning", "hint"),
-    [
-        (['"9,91"'], "'a' has numbers as text, such as '9,91'", "read them as numbers: --events-decimal a=,"),
-        (['"1,234.50"'], "'a' has numbers as text", "read them as numbers: --events-decimal a=."),
-        (["01.02.2026 00:01:43"], "'a' has times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
-        (["2026-02-01T00:01:43Z"], "'a' has times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
-        (["1", "2", "3", "abc"], "'a' has text among its numbers, such as 'abc'", "events.missing = ['abc']"),
-    ],
-)
-@pytest.mark.parametrize("events", [{}, {"features": "*"}])
-def test_texts_that_may_be_numbers_or_times_are_warned_of_once(tmp_path, cells, warning, hint, events):
-    text = "\n".join(["a,b", *(f"{cell},x" for cell in cells), f"{cells[-1]},x\n"])
-    _, ((found, how),) = rows(tmp_path, text, **events)
-    assert warning in found
+TEXTS = [
+    (["9,91"], "numbers as text, such as '9,91'", "events.decimal, such as --events-decimal a=,"),
+    (["1,234.50"], "numbers as text", "--events-decimal a=."),
+    (["01.02.2026 00:01:43"], "times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
+    (["2026-02-01T00:01:43Z"], "times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
+    (["1", "2", "3", "abc"], "text among its numbers, such as 'abc'", "events.missing = ['abc']"),
+]
+
+
+@pytest.mark.parametrize(("cells", "warning", "hint"), TEXTS)
+def test_cells_that_may_be_numbers_or_times_are_warned_of_once(tmp_path, cells, warning, hint):
+    text = "\n".join(["a,b", *(f'"{cell}",x' for cell in cells), f'"{cells[-1]}",x\n'])
+    _, ((found, how),) = rows(tmp_path, text)
+    assert f"the column 'a' has {warning}" in found
     assert hint in how
 
 
-@pytest.mark.parametrize(
-    "events", [{"features": "b"}, {"features": "*", "exclude": "a"}, {"features": "*", "timestamp": "a"}]
-)
-def test_a_column_that_is_no_feature_is_not_warned_of(tmp_path, events):
-    assert rows(tmp_path, 'a,b\n"9,91",3DS\n"8,5",3DS\n', **events)[1] == []
+@pytest.mark.parametrize(("values", "warning", "hint"), TEXTS)
+def test_mapped_texts_that_may_be_numbers_or_times_are_warned_of_once(caplog, values, warning, hint):
+    mappers._warn_of_text.cache_clear()
+    mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
+    for value in (*values, values[-1]):
+        mapper.read({"id": "x", "a": int(value) if value.isdecimal() else value}, None, 10)
+    (record,) = caplog.records
+    assert f"the feature 'a' has {warning}" in record.getMessage()
+    assert hint in record.getMessage()
+
+
+@pytest.mark.parametrize("events", [{"features": "b"}, {"missing": "9,91"}])
+def test_a_text_that_is_no_feature_is_not_warned_of(caplog, events):
+    mappers._warn_of_text.cache_clear()
+    mapper = EventMapper(settings(events={"features": "*"} | events).events, Vocabulary(), read_json, 1000)
+    mapper.read({"id": "x", "a": "9", "b": "3DS"}, None, 10)
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(
