@@ -161,8 +161,9 @@ class Replay:
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
         is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
-        for topic in {topic for topic, _ in self.starts}:
-            is_whole &= self._is_counted(before, step, topic, made["read " + topic], is_due=is_whole)
+        is_due = is_whole
+        for topic in dict.fromkeys(topic for topic, _ in self.starts):
+            is_whole &= self._is_counted(before, step, topic, made["read " + topic], is_due=is_due)
         self._are_whole.append(is_whole)
         known.is_exact &= is_whole and not self._join.may_be_full
         for name in _BECAME if is_whole else ():
@@ -180,19 +181,22 @@ class Replay:
         )
         if is_due and processed == there:
             return True
-        if is_due and not self._are_whole and processed < there:
+        is_dense = self._stream.transport.offsets_are_dense
+        if there < offsets and not is_dense:
+            known.is_complete, known.has_holes = False, True
+            self._gone[topic] += offsets - there
+        if not is_due:
+            return False
+        if not self._are_whole and processed < there:
             why = "its counts restarted (`checkpoint reset`)"
             self._report.notes.append(f"partition {self._number}: {why}")
-        elif is_due and not self._are_whole and processed > offsets:
+        elif not self._are_whole and processed > offsets:
             known.is_complete = False
             place = RecordPosition(topic, self._number)
             self._report.notes.append(f"{place}: the topic was recreated and held records before")
-        elif is_due and (not there < processed <= offsets or self._stream.transport.offsets_are_dense):
+        elif is_dense or not there < processed <= offsets:
             message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {there}"
             self._stream.say(Fault.WRONG, step.place, message)
-        if there < offsets and not self._stream.transport.offsets_are_dense:
-            known.is_complete, known.has_holes = False, True
-            self._gone[topic] += offsets - there
         return False
 
     def check_answers(self) -> None:
