@@ -31,6 +31,13 @@ def test_every_page_of_the_navigation_is_built(site):
 
 
 @pytest.mark.slow
+def test_former_addresses_lead_to_pages(site):
+    build.write_redirects(site)
+    moved = (site / "guides" / "http.html").read_text(encoding="utf-8")
+    assert 'url=../reference/http.html"' in moved
+
+
+@pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site):
     loading = re.compile(r"""<(?:script|img|link|iframe)[^>]*?(?:src|href)=["']?(https?:[^"' >]+)""")
     for page in site.rglob("*.html"):

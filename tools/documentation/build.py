@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -19,6 +20,7 @@ from tools.documentation.references import references
 
 ROOT: Final = Path(__file__).parents[2]
 WORK: Final = ROOT / "build" / "documentation"
+REDIRECTS: Final = ROOT / "docs" / "redirects.toml"
 PROJECT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 _LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
@@ -35,6 +37,7 @@ def main() -> int:
     if done.returncode:
         return done.returncode
     site = config.parent / "site"
+    write_redirects(site)
     damaged = pages_with_placeholders(site)
     for page in damaged:
         print(f"error: {page}: a formula has lost a character; write \\lbrace for \\{{, \\rbrace for \\}}")
@@ -46,6 +49,23 @@ def pages_with_placeholders(site: Path) -> list[str]:
     """Name the built pages where a placeholder of Markdown is left."""
     pages = sorted(site.rglob("*.html"))
     return [str(page.relative_to(site)) for page in pages if _PLACEHOLDER in page.read_text(encoding="utf-8")]
+
+
+def write_redirects(site: Path) -> None:
+    """Write a page at each former address that leads to the present one.
+
+    Raises
+    ------
+    FileNotFoundError
+        The present page does not exist.
+
+    """
+    for former, present in tomllib.loads(REDIRECTS.read_text(encoding="utf-8")).items():
+        if not (site / f"{present}.html").is_file():
+            raise FileNotFoundError(f"{REDIRECTS.name} leads to {present}, which is not a page")
+        address = os.path.relpath(f"{present}.html", PurePosixPath(former).parent)
+        head = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">'
+        _write(site / f"{former}.html", f'{head}<a href="{address}">Moved</a>\n')
 
 
 def assemble(work: Path) -> Path:
