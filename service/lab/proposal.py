@@ -133,7 +133,6 @@ def propose(
     label, truths, place = None, dict[int, Any](), given.id
     if labels is not None:
         place, truths = _add_labels(found, fields, given.id, labels)
-        _warn_of_few(found, truths, len(documents))
     else:
         label = _named(fields, given.label, name, documents) or _find_label(
             found,
@@ -141,7 +140,7 @@ def propose(
             is_table=not topic and all(len(each.keys) == 1 for each in fields),
         )
         truths = {} if label is None else _add_label(found, label, name)
-        _warn_of_few(found, truths, len(documents))
+    _warn_of_few(found, truths, len(documents))
     if is_own:
         found.add("id, features, text", "as they are", "the native schema")
         found.settings.pop("labels_topic", None)

@@ -57,7 +57,7 @@ class Unfound:
     def __init__(self, settings: EventSettings) -> None:
         self._waiting = dict(_named(settings))
         self._n_events = 0
-        self._doubts = DataWarnings(_warn_of_text, settings.missing)
+        self._doubts = DataWarnings(_warn_of_text)
 
     def note(self, document: object, found: Mapping[str, Any]) -> bool:
         """Look at an event and its features; return whether the next one is to be looked at as well."""

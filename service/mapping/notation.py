@@ -177,13 +177,11 @@ class DataWarnings:
     ----------
     warn
         Called with the name, what is wrong with its values, and a hint.
-    missing
-        Values that are not warned of.
 
     """
 
-    def __init__(self, warn: Callable[[str, str, str], None], missing: Collection[float | str] = ()) -> None:
-        self._warn, self._missing = warn, missing
+    def __init__(self, warn: Callable[[str, str, str], None]) -> None:
+        self._warn = warn
         self._numbers: dict[str, int] = {}
         """Number of values that were checked, by feature, up to a few."""
         self._looks: dict[str, int] = {}
