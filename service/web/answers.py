@@ -349,11 +349,12 @@ def problem_of(request: Request, error: Exception) -> Response:
     place = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
         headers = error.headers or {}
-        what = {
+        ours: Mapping[int, str] = {
             HTTPStatus.NOT_FOUND: "unknown endpoint",
             HTTPStatus.METHOD_NOT_ALLOWED: f"expected {headers.get('Allow')}, got {request.method}",
-        }.get(HTTPStatus(error.status_code), error.detail)
-        response = problem_response(error.status_code, what, place, _HINTS.get(error.status_code, ""))
+        }
+        status, what = error.status_code, ours.get(error.status_code, error.detail)
+        response = problem_response(status, what, place, _HINTS.get(status, ""))
         response.headers.update(headers)
         return response
     what = f"the service failed: {type(error).__name__}"

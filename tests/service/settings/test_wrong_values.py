@@ -186,7 +186,7 @@ MEGABYTE = "x" * 1_000_000
         *({name: MEGABYTE} for name in ("classes", "max_pending", "broker", "http", "events_topic", "group")),
         *({name: f"{MEGABYTE}("} for name in ("events.id", "events.features", "events.where")),
         {MEGABYTE: 1},
-        {"class_weights": {MEGABYTE: 1.0}},
+        {"events.decimal": {MEGABYTE: "x"}},
         {"events.label_on_timeout": MEGABYTE},
         {"decisions": json.dumps([{"name": MEGABYTE}])},
         {"decisions": json.dumps([{MEGABYTE: 1}])},
