@@ -20,7 +20,7 @@ from service.partition.parts.quality import class_metrics
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
-from service.settings.load import Loaded
+from service.settings.load import DEFAULT, Loaded
 from service.settings.topics import input_topics
 from service.verify.findings import NOT_VERIFIABLE, Finding, Report
 from service.verify.verify import verify, with_settings_of_the_log
@@ -59,6 +59,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     with opened_stream(loaded) as transport:
         topics = input_topics(settings)
         found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
+    _warn_of_unread_topics(loaded, found)
     classes = {name: each._asdict() for name, each in class_metrics(_cells(found)).items()}
     for concern in concerns(_cells(found), str, max(each.model for each in found)):
         report_warning(*concern)
@@ -67,6 +68,15 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     echo_result(
         output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(found), *class_table(classes)])
     )
+
+
+def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> None:
+    """Warn of input topics that are given, and that no partition reads."""
+    read = dict.fromkeys(topic for each in found for topic in each.lag)
+    for name in ("events_topic", "labels_topic"):
+        topic = getattr(loaded.settings, name)
+        if topic and topic not in read and loaded.origins[name] != DEFAULT:
+            report_warning(f"{name}: the group has no offset of {topic}; it has offsets of {', '.join(read)}")
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:

@@ -73,6 +73,14 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
+@pytest.mark.parametrize("setting", ["events", "labels"])
+def test_given_topic_that_was_never_read_is_named(perceptron, broker, stream, setting):
+    learn(stream)
+    serve(stream)
+    result = perceptron("status", "--broker", broker, f"--{setting}-topic", "evnets")
+    assert f"{setting}_topic: the group has no offset of evnets; it has offsets of events" in result.stderr
+
+
 def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
     stream.ensure_topics({"former": 2, "labels": 2})
     produce(stream, event("a"), topic="former")
@@ -81,6 +89,8 @@ def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
     serve(stream)
     produce(stream, event("d"), topic="former")
     assert status(perceptron, broker)[0]["lag"] == {"events": 0, "labels": 0}
+    told = perceptron("status", "--broker", broker, "--events-topic", "former").stderr
+    assert "events_topic: the group has no offset of former; it has offsets of events, labels" in told
 
 
 def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, stream):
