@@ -63,14 +63,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection() -> Iterator[object]:
     """Let one process collect first; the others find compiled what it has imported.
 
-    Half of the time goes to compiling, as pytest rewrites each `assert`.
+    Half of the time goes to compiling, as pytest rewrites each `assert`. The garbage collector keeps from what
+    stays until the end, thousands of cases and everything they import: a full collection would take half a
+    second, not 5 ms.
     """
+    gc.disable()
     with Path(__file__).open() as first:
         try:
             fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             fcntl.flock(first, fcntl.LOCK_SH)
-        return (yield)
+        result = yield
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m and -k: the fixture has all that there is
@@ -97,15 +104,6 @@ def all_cases(request: pytest.FixtureRequest) -> list[str]:
     if request.config.args != request.config.getini("testpaths"):
         pytest.skip("only a part of the cases is collected")
     return request.config.stash[COLLECTED]
-
-
-def pytest_collection_finish() -> None:
-    """Keep the garbage collector from what stays until the end.
-
-    Thousands of cases and everything they import: a full collection would take half a second, not 5 ms.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
