@@ -63,9 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection() -> Iterator[object]:
     """Let one process collect first; the others find compiled what it has imported.
 
-    Half of the time goes to compiling, as pytest rewrites each `assert`. The garbage collector keeps from what
-    stays until the end, thousands of cases and everything they import: a full collection would take half a
-    second, not 5 ms.
+    Half of the time goes to compiling, as pytest rewrites each `assert`. The garbage collector keeps from
+    what stays until the end, thousands of cases and everything they import: a full collection would take
+    half a second, not 5 ms.
     """
     gc.disable()
     with Path(__file__).open() as first:
