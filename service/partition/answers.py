@@ -81,15 +81,8 @@ class Answers:
         if self._has_log_odds:
             probability = probability_of(example.predicted, example.score)
             numbers += b',"probability":' + to_json(probability)
-        value = b'{"id":%b%b%b,"updates":%d,"event_time_ms":%d%b%b' % (
-            to_json(example.event_id),
-            form[0],
-            numbers,
-            updates,
-            example.timestamp_ms,
-            further,
-            form[1],
-        )
+        times = f',"updates":{updates},"event_time_ms":{example.timestamp_ms}'.encode()
+        value = b"".join([b'{"id":', to_json(example.event_id), form[0], numbers, times, further, form[1]])
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
     def outcome(self, example: Example, truth: TrueLabel, delay_seconds: float) -> None:
