@@ -29,7 +29,7 @@ cdef class Example:
     cdef public str decision
     cdef public double weight
     cdef public long long due_ms
-    cdef public double early_weight
+    cdef public bint is_learned_early
 
     cpdef features(self)
 

@@ -30,7 +30,7 @@ _LOOSE_BYTES = 4096
 _ROWS_OF_A_PIECE: Final = 200
 """So that the GIL is held for half a millisecond at a time."""
 
-_FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "early_weight")
+_FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "is_learned_early")
 """Fields that a row has as far as they are needed."""
 
 _pack: Final = msgpack.Packer().pack
@@ -68,8 +68,8 @@ class Example:
         How much its label counts in learning, that of its class left out.
     due_ms : int
         When it is learned without a label; -1 once it was, or its time was over.
-    early_weight : float
-        With which weight it was learned so; 0 if it was not.
+    is_learned_early : bool
+        Whether it was learned so.
     size_bytes : int
         Estimated size in memory, once it is kept.
 
@@ -97,7 +97,7 @@ class Example:
         self.decision: str | None = None
         self.weight = 1.0
         self.due_ms = 0
-        self.early_weight = 0.0
+        self.is_learned_early = False
         self.size_bytes = 0
 
     @property
@@ -153,7 +153,9 @@ def row_of(example: Example) -> tuple[Any, ...]:
     )
     if example.due_ms or example.weight != 1.0:
         further = example.keys, example.is_provisional, example.decision, example.weight
-        return (*found, *further, example.due_ms, example.early_weight) if example.due_ms else found + further
+        if example.due_ms:
+            return (*found, *further, example.due_ms, example.is_learned_early)
+        return found + further
     if example.decision is not None:
         return (*found, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:

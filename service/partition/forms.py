@@ -44,7 +44,7 @@ class ExampleForm(NamedTuple):
     decision: Text | None = None
     weight: FiniteFloat = 1.0
     due_ms: int = 0
-    early_weight: FiniteFloat = 0.0
+    is_learned_early: bool = False
 
 
 class EarlyForm(NamedTuple):

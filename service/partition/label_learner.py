@@ -17,9 +17,8 @@ from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
-_MOST_TIMES: Final = 4.0
-"""How often a label may count that takes the place of what was learned early."""
-_LEAST_PROBABILITY: Final = 1e-9
+_AFTER_EARLY: Final = 2.0
+"""How often a label counts that takes the place of what was learned early: the model keeps both."""
 _ASTRAY: Final = ("late", "orphan")
 
 
@@ -128,7 +127,7 @@ class LabelLearner:
                     weight = (1.0 - p) / (1.0 - p * share)
                 step = learner.learn(x, truth, memo, weight * example.weight)
                 example.step = memo or step  # a learner with prediction contexts cannot undo
-                example.early_weight = weight
+                example.is_learned_early = True
             except _REFUSALS:  # it is learned at the time-out, if that can be
                 continue
 
@@ -138,7 +137,7 @@ class LabelLearner:
         for example in join.overdue(timestamp_ms):
             try:
                 step = example.step
-                if not example.early_weight:
+                if not example.is_learned_early:
                     step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
                 self._note(example, truth, step)
                 self.counts["timed_out"] += 1
@@ -157,7 +156,7 @@ class LabelLearner:
         weight, truth = own_weight(label.weight, example.weight), label.truth
         step, on_timeout = example.step, self.join.truth_on_timeout
         assert truth is not None
-        if not example.early_weight or on_timeout is None:
+        if not example.is_learned_early or on_timeout is None:
             step = self.learner.learn(example.x, truth, step or b"", weight)
         elif truth != on_timeout and (found := self._learn_instead(example, on_timeout, truth, weight)):
             (step,) = found
@@ -196,10 +195,7 @@ class LabelLearner:
     def _learn_instead(
         self, example: Example, before: TrueLabel, truth: TrueLabel, w: float
     ) -> tuple[object] | None:
-        """Learn another class than before; return the step, None if the model cannot.
-
-        What was learned early counts on, so the label counts as much more as makes up for it.
-        """
+        """Learn another class than before; return the step, None if the model cannot."""
         x, learner = example.x, self.learner
         memo = example.step if isinstance(example.step, bytes) else b""
         if learner.undo(x, example.step):
@@ -207,12 +203,10 @@ class LabelLearner:
             return (learner.learn(x, truth, b"", w),)
         if example.truth is not None and not example.is_provisional and before != self.join.truth_on_timeout:
             return None
-        if not example.early_weight:
+        if not example.is_learned_early:
             return (learner.learn_additional(x, truth, before, w),)
         if self.takes_weights and learner.has_log_odds:
-            p = learner.probability_of_others(x, before)
-            beside = example.weight * example.early_weight * p
-            w = min(_MOST_TIMES * w, w + beside / max(1.0 - p, _LEAST_PROBABILITY))
+            w *= _AFTER_EARLY
         return (learner.learn(x, truth, memo, w),)
 
 

@@ -216,8 +216,6 @@ class Decisions:
         """Return what an answer says of the decision on an event with this score."""
         for rule in self._rules:
             if rule.goal == "max_rate":
-                if score <= 0:
-                    continue
                 budget = self._budgets.setdefault(rule.name, Budget(int(rule.level.partition("/")[0]), time))
                 threshold = budget.take(score, time)
             else:
@@ -269,7 +267,14 @@ class Budget:
 
     @staticmethod
     def _bin_of(score, further=0):
-        """Return where the bin of a positive score begins, or one further on: an eighth of an octave."""
+        """Return where the bin of a score begins, or one further on: an eighth of an octave.
+
+        A negative score's bin is that of the positive one, mirrored; that of 0 has the smallest numbers.
+        """
+        if score < 0:
+            return math.nextafter(-Budget._bin_of(-score, 1 - further), 0.0)
+        if score == 0:
+            return further * 2.0**-1025
         mantissa, exponent = math.frexp(score)
         return math.ldexp((math.floor(mantissa * 16) + further) / 16, exponent)
 

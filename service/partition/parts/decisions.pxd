@@ -27,7 +27,6 @@ cdef class Rule:
     cdef public double recent_right
     cdef public double threshold
     cdef readonly bytes written
-    cdef public bint needs_class
     cdef readonly object shown
     cdef bint _has_log_odds
     cdef double _evidence
@@ -65,7 +64,7 @@ cdef class Decisions(Part):
     @cython.locals(rule=Rule)
     cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
 
-    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double, matches=bint)
+    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
     cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
 
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)

@@ -36,7 +36,7 @@ _LOG_2: Final = 0.6931471805599453
 _LEARNED: Final = COST
 """The last goal whose threshold is found in bins."""
 FIXED, BUDGET = COST + 1, COST + 2
-"""Goals whose threshold is given: as such, and by the class that is predicted."""
+"""Goals whose threshold is given: as such, and by the highest scores of each period."""
 _LARGEST: Final = 1.7976931348623157e308
 _DRIFTED: Final = 5.0
 """Log-likelihood ratio, of twice as many wrong decisions as a goal allows, that shows a drift."""
@@ -49,7 +49,7 @@ _COST = "Cost of decisions that labels showed to be wrong."
 
 DECISIONS: Final = "decisions"
 """What a model file calls the rules that are kept with the model."""
-_OF_A_RULE: Final = ("name", "goal", "level", "truth", "threshold", "needs_class")
+_OF_A_RULE: Final = ("name", "goal", "level", "truth", "threshold")
 
 
 class Rule:
@@ -99,8 +99,6 @@ class Rule:
         self.recent_labelled = self.recent_right = 0.0
         self.threshold = 0.0 if goal == COST else NEVER
         self.written = UNDECIDED
-        self.needs_class = False
-        """Whether it is taken only on what is predicted to be of the class."""
         self.shown: float | None = None
         """The threshold as users see it: a probability where the scores are log-odds."""
         self._has_log_odds = False
@@ -250,14 +248,13 @@ class Decisions(Part):
 
     def _given(self, rule: Rule, bins: ClassBins) -> float | None:
         """Return the threshold of a rule where it is given; None where it is found in bins."""
-        by_cost = 0.0
+        by_cost = None
         if self.cost_positive and self.has_log_odds and bins.sign:
             by_cost = bins.sign * (log(self.cost_positive) - log(self.cost_negative))
         if rule.goal == FIXED:
             return _log_odds(rule.level) if self.has_log_odds else rule.level
         if rule.goal == BUDGET:
-            rule.needs_class = by_cost == 0.0
-            return by_cost or -_LARGEST
+            return -_LARGEST if by_cost is None else by_cost
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
@@ -296,8 +293,7 @@ class Decisions(Part):
                 bins = self._of_rules[place]
                 own = bins.own_score(predicted, score)
             assert bins is not None
-            matches = own >= rule.threshold and (not rule.needs_class or bins.is_own(predicted))
-            if matches and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
+            if own >= rule.threshold and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
                 return rule
         return None
 
@@ -560,7 +556,6 @@ def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> De
     try:
         for each in kept:
             rule = Rule(*(each[name] for name in _OF_A_RULE[:4]))
-            rule.needs_class = each["needs_class"]
             threshold = NEVER if each["threshold"] is None else each["threshold"]
             rule.set_threshold(threshold, has_log_odds=has_log_odds)
             rules.append(rule)

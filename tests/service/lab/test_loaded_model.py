@@ -32,7 +32,7 @@ MAPPED = {
     "where": "kept != `false`",
     "derive": (("twice", "a * 2"),),
 }
-KEPT = ("name", "goal", "level", "truth", "threshold", "needs_class")
+KEPT = ("name", "goal", "level", "truth", "threshold")
 THREE = {"classes": ("ham", "spam", "eggs")}
 CASES = {
     "perceptron": {},

@@ -56,7 +56,7 @@ def test_without_any_label_events_are_learned_at_the_time_out():
     assert feed.processor.learner.updates == 1
 
 
-def test_an_event_counts_as_likely_as_it_gets_no_label_and_a_label_makes_up_for_it():
+def test_unlabelled_event_is_weighted_by_its_chance_and_late_label_by_two():
     feed, model, x = feed_with(model="normalized-adagrad"), NormalizedAdaGrad(), {"text=win": 1.0}
     for name, at, delay in (("p", 0, 10), ("q", 10, 4)):
         feed(event(name, "win"), at_seconds=at)
@@ -71,8 +71,7 @@ def test_an_event_counts_as_likely_as_it_gets_no_label_and_a_label_makes_up_for_
     model.learn_one(x, False, weight)
     assert feed.model.weights["text=win"] == pytest.approx(model.weights["text=win"])
     feed(label("n", True), at_seconds=due + 1)
-    p = logistic(model.score_one(x))
-    model.learn_one(x, True, min(4.0, 1 + weight * p / (1 - p)))
+    model.learn_one(x, True, 2.0)
     assert feed.model.weights["text=win"] == pytest.approx(model.weights["text=win"])
     assert feed.counters.labels == {"matched": 3}
 

@@ -346,14 +346,15 @@ def test_decisions_are_described_with_a_row_for_each_threshold():
 
 
 def test_question_is_decided_as_in_the_stream_without_budget():
-    stage = Stage(decisions=[{"name": "look", "max_rate": "1/day"}])
+    costs = {"false_positive": 11, "false_negative": 10}
+    stage = Stage(model="normalized-adagrad", decisions=[{"name": "look", "max_rate": "1/day"}], costs=costs)
     for n in range(20):
-        stage(event(f"e{n}", x=-1, label=False))
-    stage(event("now", x=1, label=True), event("again", x=-1, label=False))
+        stage(event(f"e{n}", x=2 * (n % 2) - 1, label=n % 2 == 1))
     with stage.served() as client:
         before = client.get("/decisions").json()
         for path in ("/predict", "/predict", "/explain"):
             assert client.post(path, json=event("q", x=1)).json()["decision"] == "look"
         assert client.post("/predict", json=event("q", x=-1)).json()["decision"] is None
         assert client.get("/decisions").json() == before
+    assert before["decisions"][0]["exhausted"]
     assert before["decisions"][0]["goal"] == "max_rate = 1/day"

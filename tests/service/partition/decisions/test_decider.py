@@ -142,14 +142,24 @@ def test_a_restored_budget_decides_as_the_other_one():
         assert restored.rules[0].written == made.rules[0].written
 
 
-@pytest.mark.parametrize("has_log_odds", [True, False])
-def test_a_budget_goes_to_what_is_predicted_to_be_of_the_class_and_a_score_of_0_need_not_be(has_log_odds):
-    of_positive, of_negative = (
-        decider(look(9, truth=truth), has_log_odds=has_log_odds) for truth in (True, False)
-    )
-    for predicted in (True, False):
-        assert decided(of_positive, 0.0, predicted=predicted) == ("look" if predicted else None)
-        assert decided(of_negative, 0.0, predicted=predicted) == (None if predicted else "look")
+def test_budget_is_spent_on_rare_class_that_is_never_predicted():
+    made, draw, found = decider(look(10), has_log_odds=True), random.Random(5), []
+    for n in range(20_000):  # 1,000 a minute, 14 of them of the class
+        is_rare = draw.random() < 0.014
+        name = decided(made, draw.gauss(-2 if is_rare else -5, 0.5), n * 60, predicted=False)
+        found += [is_rare] if name else []
+    assert 150 <= len(found) <= 200
+    assert sum(found) > 0.85 * len(found)
+
+
+def test_budget_is_not_spent_below_the_threshold_of_equal_costs():
+    made = decider(look(9), costs=(3.0, 3.0), has_log_odds=True)
+    assert [decided(made, score) for score in (-1.0, 1.0)] == [None, "look"]
+
+
+def test_budget_of_one_of_several_classes_needs_its_prediction():
+    made = decider(look(9, truth="spam"))
+    assert [decided(made, -1.0, predicted=each) for each in ("ham", "spam")] == [None, "look"]
 
 
 @pytest.mark.parametrize(
