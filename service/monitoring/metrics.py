@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -18,6 +18,7 @@ from perceptron_core import COMPILED, MistakeBound, OnlineMistakeBound, Perceptr
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
 from service.partition.examples import LearnedExamples, Observer
+from service.partition.label_join import WAITING_LABELS
 from service.partition.parts.counters import Counters
 from service.partition.parts.part import PartMetric
 from service.partition.parts.quality import MOST_CLASSES, OTHERS, first_classes
@@ -29,6 +30,8 @@ _EVENTS_LOST: Final = "Records lost before they were processed or replayed; only
 _STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
 _SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
 _BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
+_FEWEST_WAITING: Final = 20
+"""Labels that came before their events may be as many."""
 _UNITS: Final = ("bytes", "ratio", "seconds")
 
 
@@ -54,6 +57,19 @@ class Published:
         if self.bound is None or not isinstance(model, Perceptron):
             return None
         return self.bound.value(model)
+
+
+def waiting_labels_warning(published: Iterable[Published]) -> str:
+    """Name labels that wait for their events while no label has found one; empty if there are few."""
+    states = [*published]
+    figures = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
+    waiting = sum(value for value in figures if isinstance(value, int))
+    if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):
+        return ""
+    return (
+        f"no label has found its event, and {waiting:,} labels wait: check that labels.id and events.id "
+        "name the same ids"
+    )
 
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:

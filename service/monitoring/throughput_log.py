@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.logs import LOG_INTERVAL_SECONDS
-from service.monitoring.metrics import Metrics, Published
+from service.monitoring.metrics import Metrics, Published, waiting_labels_warning
 from service.partition.parts.counters import Totals, label_warnings, listed
 
 _log = logging.getLogger(__name__)
@@ -70,9 +70,8 @@ class ThroughputLog:
             },
         )
         states = dict(self._metrics.published).values()
-        if found := label_warnings(
-            self._done, [id_ for each in states for id_ in each.counters.unmatched_ids]
-        ):
+        ids = [id_ for each in states for id_ in each.counters.unmatched_ids]
+        for found in filter(None, (label_warnings(self._done, ids), waiting_labels_warning(states))):
             _log.warning("%s", found)
 
 

@@ -25,6 +25,7 @@ from service.partition.parts.part import Part, PartMetric
 
 _PACKED_AT_ONCE: Final = 1000
 """Examples: a millisecond or two."""
+WAITING_LABELS: Final = "waiting_labels"
 _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
 """What changes have besides a state."""
 
@@ -320,6 +321,7 @@ class LabelJoin(Part):
         return [
             PartMetric("pending_labels", waits, self.n_pending, is_gauge=True),
             PartMetric("pending_bytes", memory, self.size_bytes, is_gauge=True),
+            PartMetric(WAITING_LABELS, "Labels that wait for their event.", len(self.early), is_gauge=True),
         ]
 
     def _drop_oldest_example(self) -> bool:

@@ -87,7 +87,8 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
         if not yes:
             whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, chosen))}"
-            click.confirm(f"Forget {whose} of {settings.events_topic!r}?", abort=True, err=True)
+            question = f"Forget {whose} of {settings.events_topic!r}? (--yes resets without this question)"
+            click.confirm(question, abort=True, err=True)
         bootstrap, model = Bootstrap(settings), "an untrained model"
         if settings.bootstrap:
             bootstrap.train()  # before the group waits

@@ -27,8 +27,7 @@ from service.settings.parts import WebhookSettings
 
 if TYPE_CHECKING:
     from service.monitoring.live_models import LiveModels
-    from service.monitoring.metrics import Metrics
-    from service.partition.parts.counters import Counters
+    from service.monitoring.metrics import Metrics, Published
 
 _log = logging.getLogger(__name__)
 
@@ -64,19 +63,19 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         settings = loaded.settings
         health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
         loop = partial(_run, loaded, request, health, exit_at_end=exit_at_end)
-        tallies = request.run(loop, lambda: health.asking_since)
+        states = request.run(loop, lambda: health.asking_since)
         is_end = exit_at_end and not request.is_received
-        _report(tallies.values(), settings, is_end=is_end)
+        _report(states.values(), settings, is_end=is_end)
     if is_end:
-        _refuse_nothing_owned(tallies, settings)
+        _refuse_nothing_owned(states, settings)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
 
 def _run(
     loaded: Loaded, request: StopRequest, health: Health, *, exit_at_end: bool
-) -> Mapping[int, Counters]:
-    """Run the loop; return the counts by partition."""
+) -> Mapping[int, Published]:
+    """Run the loop; return the state of each partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.loop.context import Context  # noqa: PLC0415
@@ -101,7 +100,7 @@ def _run(
         finally:
             with health.asking():  # clients wait for a broker that is gone
                 transport.close()
-    return {partition: state.counters for partition, state in metrics.last_published.items()}
+    return metrics.last_published
 
 
 @contextmanager
@@ -124,20 +123,22 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
         yield url
 
 
-def _refuse_nothing_owned(tallies: Mapping[int, Counters], settings: Settings) -> None:
+def _refuse_nothing_owned(states: Mapping[int, Published], settings: Settings) -> None:
     """Raise `ServiceError` if no partition was owned: no settings were checked, no snapshot was left."""
-    if not tallies:
+    if not states:
         raise ServiceError(
             f"the group {settings.group!r} has other owners of all partitions of {settings.events_topic!r}",
             hint="stop one of them, or start at most as many processes as there are partitions",
         )
 
 
-def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) -> None:
+def _report(states: Collection[Published], settings: Settings, *, is_end: bool) -> None:
     """Report the totals on stderr, and results that may mislead. The exit code stays 0: all is committed."""
     from service.messages.labels import TrueLabel, Vocabulary  # noqa: PLC0415
+    from service.monitoring.metrics import waiting_labels_warning  # noqa: PLC0415
     from service.partition.parts import counters  # noqa: PLC0415
 
+    tallies = [each.counters for each in states]
     done = counters.Totals.sum_of(each.totals() for each in tallies)
     events, labelled, _, rejected, skipped, *_ = done
     mistakes, kinds = done.mistakes + done.revised, counters.listed(done.labels())
@@ -157,9 +158,8 @@ def _report(tallies: Collection[Counters], settings: Settings, *, is_end: bool) 
         unmatched_ids = [*chain(*(each.unmatched_ids for each in tallies))]
         classes = settings.classes if truths else ()  # else labels may come yet
         of_records = counters.data_warnings(rejected, records, classes, truths)
-        report_data_warnings(
-            "; ".join(filter(None, (of_records, counters.label_warnings(done, unmatched_ids))))
-        )
+        of_labels = counters.label_warnings(done, unmatched_ids), waiting_labels_warning(states)
+        report_data_warnings("; ".join(filter(None, (of_records, *of_labels))))
 
 
 @click.command(cls=SettingsCommand)

@@ -91,3 +91,18 @@ def test_many_unmatched_labels_give_a_warning_by_kind(metrics, observed):
     assert warning["levelname"] == "WARNING"
     assert warning["message"].startswith("1 of 2 labels match no event")
     assert warning["message"].endswith("or have other ids: 'stray'")
+
+
+@pytest.mark.parametrize(("n_matched", "n_warnings"), [(0, 1), (1, 0)])
+def test_labels_that_only_wait_give_a_warning(metrics, observed, n_matched, n_warnings):
+    feed = Feed()
+    feed(event("a"))
+    for n in range(20):
+        feed(label(f"other-{n}", True))
+    for _ in range(n_matched):
+        feed(label("a", True))
+    metrics.publish(0, metrics.state_of(0, feed.processor))
+    _, *warnings = observed(60)
+    assert [each["message"].startswith("no label has found its event") for each in warnings] == [
+        True
+    ] * n_warnings
