@@ -63,7 +63,7 @@ def waiting_labels_warning(published: Iterable[Published]) -> str:
     """Name labels that wait for their events while no label has found one; empty if there are few."""
     states = [*published]
     figures = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
-    waiting = sum(value for value in figures if isinstance(value, int))
+    waiting = sum(value for value in figures if isinstance(value, (int, float)))
     if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):
         return ""
     return (
