@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple, NotRequired
 
-from pydantic import ConfigDict, Field, FiniteFloat, InstanceOf, TypeAdapter, ValidationError, with_config
+import msgpack
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    InstanceOf,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
 from typing_extensions import TypedDict
 
 from perceptron_core import DamagedError
@@ -24,6 +34,16 @@ TrueLabel = bool | Text
 Counts = dict[Text, Count]
 Bins = Annotated[Sequence[Count], Field(min_length=15, max_length=15)]
 
+Features = dict[Text | int, float | bool | Text]
+_FEATURES: Final = TypeAdapter(Features)
+
+
+def _check_packed(kept: bytes) -> bytes:
+    """Return packed features; raises `ValueError` unless they are features."""
+    _FEATURES.validate_python(msgpack.unpackb(kept, strict_map_key=False), strict=True)
+    return kept
+
+
 _CLOSED: Final = with_config(ConfigDict(extra="forbid"))
 """A field that is not here is one of a newer release."""
 
@@ -32,7 +52,7 @@ class ExampleForm(NamedTuple):
     """`service.partition.examples.row_of`."""
 
     event_id: Text
-    kept: bytes | dict[Text | int, float | bool | Text]
+    kept: Annotated[bytes, AfterValidator(_check_packed)] | Features
     predicted: TrueLabel
     score: float
     timestamp_ms: Whole
@@ -123,7 +143,7 @@ class CountersForm(TypedDict):
     score_bins: ScoreBinsForm
 
 
-ClassBinsForm = tuple[TrueLabel, FiniteFloat, FiniteFloat, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
+ClassBinsForm = tuple[TrueLabel, Count, Count, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
 """`ClassBins.state`."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from perceptron_core import LearnerError
+from perceptron_core import DamagedError, LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
@@ -231,8 +231,18 @@ class Processor:
         """
         for part in self.parts():
             part.restore(state.get(part.name))
+        self._check_examples()
         if state["classes"] == self.classes:  # else the names are new ones: answer in them
             self._answers.spell_as(state["spelling"])
+
+    def _check_examples(self) -> None:
+        """Raise `DamagedError` unless the model can have predicted and learned the kept examples."""
+        kind = str if self.decoder.vocabulary.is_multiclass else bool
+        for example in self.join.examples.values():
+            classes = (example.predicted,) if example.truth is None else (example.predicted, example.truth)
+            is_step = self._learner.rule is None or isinstance(example.step, (float, int))
+            if not is_step or not all(isinstance(each, kind) for each in classes):
+                raise DamagedError(f"join: the example {example.event_id!r:.50} is not of this model")
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model; pending examples and the counts stay.
