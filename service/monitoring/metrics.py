@@ -19,7 +19,7 @@ from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
 from service.partition.examples import LearnedExamples, Observer
 from service.partition.label_join import WAITING_LABELS
-from service.partition.parts.counters import Counters
+from service.partition.parts.counters import Counters, Totals, label_warnings
 from service.partition.parts.part import PartMetric
 from service.partition.parts.quality import MOST_CLASSES, OTHERS, first_classes
 from service.partition.processor import Processor
@@ -59,9 +59,15 @@ class Published:
         return self.bound.value(model)
 
 
-def waiting_labels_warning(published: Iterable[Published]) -> str:
-    """Name labels that wait for their events while no label has found one; empty if there are few."""
+def warnings_of_labels(done: Totals, published: Iterable[Published]) -> list[str]:
+    """Name labels that found no event among those that were counted, and labels that only wait for theirs."""
     states = [*published]
+    ids = [id_ for each in states for id_ in each.counters.unmatched_ids]
+    return [each for each in (label_warnings(done, ids), _waiting_labels(states)) if each]
+
+
+def _waiting_labels(states: Sequence[Published]) -> str:
+    """Name labels that wait for their events while no label has found one; empty if there are few."""
     figures = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
     waiting = sum(value for value in figures if isinstance(value, (int, float)))
     if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.logs import LOG_INTERVAL_SECONDS
-from service.monitoring.metrics import Metrics, Published, waiting_labels_warning
-from service.partition.parts.counters import Totals, label_warnings, listed
+from service.monitoring.metrics import Metrics, Published, warnings_of_labels
+from service.partition.parts.counters import Totals, listed
 
 _log = logging.getLogger(__name__)
 
@@ -69,9 +69,7 @@ class ThroughputLog:
                 "partitions": sorted(self._known),
             },
         )
-        states = dict(self._metrics.published).values()
-        ids = [id_ for each in states for id_ in each.counters.unmatched_ids]
-        for found in filter(None, (label_warnings(self._done, ids), waiting_labels_warning(states))):
+        for found in warnings_of_labels(self._done, dict(self._metrics.published).values()):
             _log.warning("%s", found)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -135,7 +134,7 @@ def _refuse_nothing_owned(states: Mapping[int, Published], settings: Settings) -
 def _report(states: Collection[Published], settings: Settings, *, is_end: bool) -> None:
     """Report the totals on stderr, and results that may mislead. The exit code stays 0: all is committed."""
     from service.messages.labels import TrueLabel, Vocabulary  # noqa: PLC0415
-    from service.monitoring.metrics import waiting_labels_warning  # noqa: PLC0415
+    from service.monitoring.metrics import warnings_of_labels  # noqa: PLC0415
     from service.partition.parts import counters  # noqa: PLC0415
 
     tallies = [each.counters for each in states]
@@ -155,11 +154,9 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
     if is_end:
         truths = {truth for truth, _ in cells}
         records = sum(each.consumed.total() for each in tallies)
-        unmatched_ids = [*chain(*(each.unmatched_ids for each in tallies))]
         classes = settings.classes if truths else ()  # else labels may come yet
         of_records = counters.data_warnings(rejected, records, classes, truths)
-        of_labels = counters.label_warnings(done, unmatched_ids), waiting_labels_warning(states)
-        report_data_warnings("; ".join(filter(None, (of_records, *of_labels))))
+        report_data_warnings("; ".join(filter(None, (of_records, *warnings_of_labels(done, states)))))
 
 
 @click.command(cls=SettingsCommand)
