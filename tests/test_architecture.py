@@ -151,7 +151,7 @@ def test_nothing_is_cast_to_a_protocol():
     assert found == set()
 
 
-def test_no_number_that_a_c_function_returns_stands_for_an_exception():
+def test_no_number_of_a_c_function_stands_for_an_exception():
     # `except -1` takes each -1 for an exception, which is not there; `except? -1` asks first.
     for package in ("perceptron_core", "service"):
         for path in (ROOT / package).rglob("*.p[xy][dx]"):

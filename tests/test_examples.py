@@ -70,9 +70,7 @@ def serve(folder, factory, events, topic):
 
 
 @pytest.mark.parametrize("name", ["spam_pipeline.py", "forest_for_the_service.py"])
-def test_a_model_of_river_is_served_and_goes_on_after_a_restart_as_if_it_had_never_stopped(
-    name, tmp_path, monkeypatch
-):
+def test_river_model_continues_after_a_restart_as_if_never_stopped(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a long random secret")
     events = [

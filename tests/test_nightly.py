@@ -18,12 +18,12 @@ def test_every_entry_leaves_a_case_out(all_cases):
     assert [pattern for pattern in COVERED if not any(map(re.compile(pattern).search, all_cases))] == []
 
 
-def test_every_file_that_makes_a_claim_in_its_place_is_there():
+def test_every_file_that_covers_a_pattern_exists():
     named = {file for covering in COVERED.values() for file in FILE.findall(covering)}
     assert {file for file in named if not (FOLDER / file).is_file()} == set()
 
 
-def test_where_no_other_file_makes_the_claim_cases_of_the_same_file_stay(all_cases):
+def test_without_another_file_cases_of_the_same_file_stay(all_cases):
     left_out = re.compile("|".join(COVERED))
     stay = {file_of(case) for case in all_cases if not left_out.search(case)}
     for pattern, covering in COVERED.items():

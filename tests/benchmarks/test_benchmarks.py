@@ -31,7 +31,7 @@ def result(ours, peer=(), **declared):
     return measures.Result(row, list(ours), list(peer))
 
 
-def test_the_result_is_the_ratio_of_medians_with_the_spread_of_single_runs():
+def test_result_is_the_ratio_of_medians_with_spread_of_runs():
     found = result([10, 20, 90], [1, 5, 10])
     assert (found.value, found.spread) == (4, (4, 10))
     assert result([3, 5, 4]).value == 4
@@ -48,7 +48,7 @@ def test_the_result_is_the_ratio_of_medians_with_the_spread_of_single_runs():
         ([4], [], {"note": "alongside another"}, ""),
     ],
 )
-def test_a_verdict_is_of_the_medians_and_doubted_by_single_runs(ours, peer, goal, verdict):
+def test_a_verdict_compares_medians_and_is_doubted_by_single_runs(ours, peer, goal, verdict):
     assert result(ours, peer, **goal).verdict == verdict
 
 
@@ -171,7 +171,7 @@ def test_a_pass_judges_probabilities_by_the_truth():
     assert found.losses == pytest.approx([0.693147, 1.386294, 0.287682], abs=1e-6)
 
 
-def test_a_contestant_that_was_stopped_is_compared_over_the_events_it_came_to():
+def test_a_stopped_contestant_is_compared_over_the_events_it_reached():
     assert module("auto").ratio([[True, True]], [[True, False, True, True]]) == 2
 
 

@@ -39,7 +39,7 @@ def test_after_a_file_could_not_grow_everything_is_done_once(tmp_path, start):
 
 
 @pytest.mark.kafka
-def test_a_membership_that_ends_while_the_group_answers_is_begun_anew(kafka_bootstrap, monkeypatch):
+def test_a_membership_that_ends_while_the_group_answers_is_renewed(kafka_bootstrap, monkeypatch):
     answers, ended = itertools.count(), []
     process = BaseCoordinator._process_sync_group_response
 

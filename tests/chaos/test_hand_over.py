@@ -23,9 +23,7 @@ def grown(before, now):
 
 
 @pytest.mark.timeout(5400)
-def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_is_done_once(
-    open_chaos, start, force
-):
+def test_three_processes_killed_frozen_and_replaced_do_everything_once(open_chaos, start, force):
     stream = open_chaos(**sized(APART, force), partitions=PARTITIONS)
     log = list(chaos_log(force.events, seed=14, start_ms=hours_ago_ms(100)))
     moment = random.Random()

@@ -244,7 +244,7 @@ def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport, top
     assert offsets == sorted(set(offsets))
 
 
-def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(stream, transport, topic):
+def test_the_first_millisecond_of_1970_is_a_timestamp(stream, transport, topic):
     transport.produce([Output(topic, b"key", b"value", timestamp_ms=0)])
     (record,) = transport.read(topic, 0)
     assert record.timestamp_ms == (1 if stream.kafka_client == "confluent" else 0)
@@ -270,7 +270,7 @@ def test_reading_honours_start_and_end(transport, topic):
     assert list(transport.read(topic, 0, transport.bounds(topic, 0)[1])) == []
 
 
-def test_the_first_record_from_a_time_on_is_found_whatever_the_order(stream, transport):
+def test_first_record_from_a_time_is_found_in_any_order(stream, transport):
     topic, processing_time_ms = stream.topic("events"), int(time.time() * 1000)
     transport.ensure_topics({topic: 1})
     ages = [9, 5, 8, 2, 7, 3]  # minutes
@@ -297,7 +297,7 @@ def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport
     assert record.offset >= end
 
 
-def test_a_record_that_is_too_large_is_refused_without_a_trace(transport, topic):
+def test_a_too_large_record_is_refused_without_a_trace(transport, topic):
     with pytest.raises(MessageTooLarge):
         transport.produce([Output(topic, b"key", TOO_LARGE)])
     assert values(transport, topic) == []
@@ -382,7 +382,7 @@ def test_a_second_topic_comes_with_its_partition_after_the_first(stream, transpo
     assert len(member.records) == 20
 
 
-def test_of_what_is_held_nothing_comes_until_it_is_no_longer_held(stream, transport):
+def test_records_of_a_held_topic_arrive_only_after_its_release(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -411,7 +411,7 @@ def test_what_was_held_in_the_middle_goes_on_there(stream, transport):
         assert found == texts(*range(300))
 
 
-def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(stream, transport):
+def test_remaining_records_are_counted_to_the_streams_current_end(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -424,7 +424,7 @@ def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(stream, t
     assert member.consumer.remaining([(events, 7)]) == {}
 
 
-def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(stream, transport):
+def test_a_topic_that_ends_with_transaction_markers_is_delivered_completely(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -450,7 +450,7 @@ def test_lag_and_the_end_are_told_as_they_are(stream, transport, topic):
     assert not member.consumer.at_end()
 
 
-def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(stream, transport, topic):
+def test_member_has_joined_after_its_assignment_even_an_empty_one(stream, transport, topic):
     one = Member(transport, stream, topic)
     assert not one.consumer.has_joined()
     eventually(one.consumer.has_joined, one)
@@ -509,7 +509,7 @@ def test_thousands_of_outputs_are_committed_in_their_order(stream, transport, to
     assert member.consumer.take_over([0])[0] == {events: 2}
 
 
-def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transport, topics):
+def test_a_running_commit_ends_before_its_writer_is_closed(stream, transport, topics):
     events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
@@ -519,7 +519,7 @@ def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(stream, transp
     assert values(transport, predictions) == [b"value"]
 
 
-def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream, transport, topics):
+def test_each_offset_has_a_record_where_the_stream_promises_it(stream, transport, topics):
     events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
@@ -535,7 +535,7 @@ def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(stream
     writer.close()
 
 
-def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(transport, topic):
+def test_record_at_the_limit_is_accepted_one_byte_more_refused(transport, topic):
     """A Kafka broker's limit is of the batch, whose framing is counted generously."""
     limit = transport.record_limit(topic).n_bytes
     headers = (("a", b"1"), ("b", b""))
@@ -546,7 +546,7 @@ def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(transport, topi
     assert len(values(transport, topic)) == 1
 
 
-def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(stream, transport):
+def test_a_compressing_writer_accepts_larger_records_where_the_stream_does(stream, transport):
     events, dead_letters = stream.topic("events"), stream.topic("dead-letters")
     transport.ensure_topics({events: 1, dead_letters: 1})
     limit = transport.record_limit(dead_letters)
@@ -589,7 +589,7 @@ def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transp
     assert member.consumer.take_over([0])[0] == {}
 
 
-def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, transport, topic):
+def test_the_appender_of_a_new_owner_fences_the_former_one(stream, transport, topic):
     former = assigned(transport, stream, topic)
     appender = former.consumer.appender(0)
     appender.commit([Output(topic, None, b"one", (), 0)], {})
@@ -604,7 +604,7 @@ def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(stream, trans
     successor.close()
 
 
-def test_an_appender_may_be_used_on_a_thread_of_its_own(stream, transport, topic):
+def test_an_appender_works_on_a_thread_of_its_own(stream, transport, topic):
     member = assigned(transport, stream, topic)
     appender = member.consumer.appender(0)
     outputs = [Output(topic, None, b"%d" % number, (), 0) for number in range(20)]
@@ -638,7 +638,7 @@ def test_a_restarted_member_goes_on_where_its_group_stopped(stream, transport, t
     assert second.values() == texts(6, 7, 8, 9)
 
 
-def test_members_share_the_partitions_or_have_one_owner_and_each_record_comes_once(stream, transport):
+def test_members_share_partitions_and_each_record_arrives_once(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     one = Member(transport, stream, topic)
@@ -730,7 +730,7 @@ def test_a_topic_keeps_its_id_which_no_other_topic_has(stream, transport):
 
 
 @pytest.mark.parametrize("further", [False, True])
-def test_a_position_without_records_is_an_error_and_no_new_position(stream, transport, further):
+def test_a_position_without_records_is_an_error(stream, transport, further):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     topic = labels if further else events

@@ -99,13 +99,13 @@ def test_every_command_line_is_understood(service):
 
 
 @serving
-def test_only_this_machine_s_names_are_answered_in_the_image_as_in_compose(service):
+def test_image_and_compose_answer_only_to_names_of_this_machine(service):
     names = service["environment"]["PERCEPTRON_HTTP_HOSTS"]
     assert set(Settings(http_hosts=names).http_hosts) == LOOPBACK_NAMES
     assert f"PERCEPTRON_HTTP_HOSTS={names}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
-def test_the_addresses_to_open_are_said_when_all_is_up_as_they_are_published():
+def test_the_addresses_shown_are_those_that_compose_publishes():
     addresses = SERVICES["addresses"]
     assert {each["condition"] for each in addresses["depends_on"].values()} == {"service_healthy"}
     told = set(re.findall(r"localhost:(\$\{\w+:-\d+\})", "".join(addresses["command"])))
@@ -126,7 +126,7 @@ def test_prometheus_looks_for_every_service_that_serves():
 
 
 @pytest.mark.parametrize("name", SERVING)
-def test_prometheus_tells_series_apart_by_the_group_that_the_service_is_in(name):
+def test_prometheus_labels_series_with_the_group_of_the_service(name):
     (rule,) = [r for r in scraping()["relabel_configs"] if re.fullmatch(r["regex"], name)]
     group = SERVING[name]["environment"].get("PERCEPTRON_GROUP", Settings().group)
     assert (rule["target_label"], rule["replacement"]) == ("group", group)

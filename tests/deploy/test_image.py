@@ -19,7 +19,7 @@ def test_the_base_is_pinned_by_its_digest():
 
 
 @pytest.mark.parametrize("extras", ["", "confluent,schemas", "schemas"])
-def test_the_requirements_are_those_of_the_package_and_of_the_extras_asked_for(extras):
+def test_the_image_installs_requirements_of_package_and_chosen_extras(extras):
     (script,) = re.findall(r"> requirements\.txt <<'EOF'\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-", extras], input=script, cwd=ROOT, capture_output=True, text=True, check=True
@@ -32,7 +32,7 @@ def test_the_requirements_are_those_of_the_package_and_of_the_extras_asked_for(e
     assert done.stdout.splitlines() == wanted
 
 
-def test_what_is_taken_from_an_index_is_what_the_tests_ran_with():
+def test_packages_from_an_index_have_the_releases_of_the_tests():
     taken = re.findall(r"pip (?:--\S+ \S+ )?(?:wheel|install)[^&]*?(?=\n[A-Z#\n]|&&|\Z)", DOCKERFILE)
     assert len(taken) == 5
     for command in taken:

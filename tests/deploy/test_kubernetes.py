@@ -104,7 +104,7 @@ def test_every_setting_exists_and_has_a_good_value(built, tmp_path, monkeypatch)
 
 
 @builds
-def test_every_file_that_a_setting_names_is_in_a_mounted_secret(built):
+def test_every_file_of_a_setting_is_in_a_mounted_secret(built):
     secrets = {each["name"] for each in pod(built)["volumes"] if "secret" in each}
     mounted = {each["mountPath"] for each in container(built)["volumeMounts"] if each["name"] in secrets}
     named = {value for name, value in variables(built).items() if name.endswith(("_FILE", "_CAFILE"))}
@@ -132,7 +132,7 @@ def test_the_user_and_the_image_are_those_of_this_release(built):
 
 
 @builds
-def test_every_probe_asks_what_answers_without_a_token_at_the_port_of_the_service(built):
+def test_every_probe_uses_a_public_path_at_the_services_port(built):
     probes = [container(built)[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")]
     assert {probe["path"] for probe in probes} == PROBES
     assert {probe["port"] for probe in probes} == {container(built)["ports"][0]["name"]}
@@ -141,7 +141,7 @@ def test_every_probe_asks_what_answers_without_a_token_at_the_port_of_the_servic
 
 
 @builds
-def test_the_service_s_names_and_those_of_a_forwarded_port_are_answered(built):
+def test_the_names_of_service_and_forwarded_port_are_answered(built):
     name, namespace = built["Service"]["metadata"]["name"], "online-perceptron"
     within = [".".join(["", *more]) for more in ([], [namespace], [namespace, "svc"])]
     names = {name + end for end in within} | {"localhost", f"{name}.{namespace}.svc.cluster.local"}
@@ -149,7 +149,7 @@ def test_the_service_s_names_and_those_of_a_forwarded_port_are_answered(built):
 
 
 @in_production
-def test_replicas_are_as_many_as_partitions_at_most_and_keda_alone_says_how_many(built):
+def test_keda_alone_sets_the_replicas_at_most_one_per_partition(built):
     scaled = built["ScaledObject"]["spec"]
     assert scaled["maxReplicaCount"] == int(variables(built)["PERCEPTRON_PARTITIONS"])
     assert scaled["scaleTargetRef"]["name"] == built["Deployment"]["metadata"]["name"]
@@ -157,7 +157,7 @@ def test_replicas_are_as_many_as_partitions_at_most_and_keda_alone_says_how_many
 
 
 @in_production
-def test_keda_looks_at_the_lag_of_the_groups_own_topics_at_the_same_brokers(built):
+def test_keda_watches_the_lag_of_the_groups_topics_and_brokers(built):
     named = variables(built)
     lags = [trigger["metadata"] for trigger in built["ScaledObject"]["spec"]["triggers"]]
     inputs = {named["PERCEPTRON_EVENTS_TOPIC"], named["PERCEPTRON_LABELS_TOPIC"]}
@@ -167,7 +167,7 @@ def test_keda_looks_at_the_lag_of_the_groups_own_topics_at_the_same_brokers(buil
 
 
 @in_production
-def test_prometheus_scrapes_the_service_with_its_token_and_the_label_that_alerts_go_by(built):
+def test_prometheus_scrapes_with_the_token_and_the_label_of_alerts(built):
     monitor, service = built["ServiceMonitor"]["spec"], built["Service"]
     (endpoint,) = monitor["endpoints"]
     assert endpoint["port"] == service["spec"]["ports"][0]["name"]

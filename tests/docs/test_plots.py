@@ -19,7 +19,7 @@ def test_a_picture_shows_what_the_learners_do_now(name):
     assert digest_in(FOLDER / f"{name}.svg") == CHARTS[name]().digest(), "redraw it: make docs-plots"
 
 
-def test_every_picture_is_drawn_by_the_script_is_small_and_is_shown_somewhere():
+def test_every_picture_is_drawn_by_the_script_small_and_shown():
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in written_pages())
     assert {path.stem for path in FOLDER.iterdir()} == set(CHARTS)
     for path in FOLDER.iterdir():

@@ -57,7 +57,7 @@ def run(*command, given):
 
 
 @needs("curl")
-def test_the_pipe_adds_a_header_and_leaves_the_mail_as_it_is(recipes):
+def test_the_pipe_adds_a_header_and_keeps_the_mail(recipes):
     header, _, rest = run("sh", recipes / "add-header", given=MAIL).partition("\n")
     assert json.loads(header.removeprefix("X-Perceptron: "))["label"] == "spam"
     assert rest == MAIL

@@ -25,7 +25,7 @@ def test_the_recorded_page_is_the_page_as_it_is_now():
     assert html == live_page.composed(live_page.recording(html)), "python -m tools.documentation.live_page"
 
 
-def test_the_recorded_page_shows_a_stream_and_answers_from_its_own_file_alone(page):
+def test_the_recorded_page_shows_a_stream_from_its_file_alone(page):
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108  Playwright marks its handlers

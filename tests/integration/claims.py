@@ -18,7 +18,7 @@ class ClientClaims:
     """Claims that a client of Kafka has a part in; to be inherited by a test class for each stream."""
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-    def test_stopped_on_the_way_it_goes_on_there_with_the_same_model(self, stream, serve, number, code):
+    def test_stopped_halfway_it_continues_there_with_the_same_model(self, stream, serve, number, code):
         events = numbered(8)
         stream.create()
         stream.produce(events)

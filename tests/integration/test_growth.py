@@ -53,7 +53,7 @@ def is_done_once(stream, events):
 
 
 @ON_SQLITE_AND_KAFKA
-def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream, serve):
+def test_partitions_added_while_running_are_served_with_their_labels(stream, serve):
     old, new = numbered(1, "old"), numbered(1, "new")
     produce(stream, old)
     process = serve().ready()
@@ -104,7 +104,7 @@ def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
 
 
 @ON_SQLITE_AND_KAFKA
-def test_a_label_that_goes_to_another_partition_than_its_event_is_counted_as_an_orphan(stream, serve):
+def test_a_label_in_another_partition_than_its_event_is_orphaned(stream, serve):
     events, labels = labels_apart(numbered(1))
     moved = [key for key in ids(events) if moves(key)]
     produce(stream, events, seconds_ago=300)

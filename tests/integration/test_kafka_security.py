@@ -96,7 +96,7 @@ def run(folder, settings, *arguments):
 
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
-def test_the_service_works_as_on_an_open_broker_and_tells_no_secret(stream, login, kafka_client, tmp_path):
+def test_service_works_on_a_secured_broker_and_reveals_no_secret(stream, login, kafka_client, tmp_path):
     events = phishing_events()[:EVENTS]
     stream.create()
     stream.produce(events)
@@ -150,7 +150,7 @@ def refused(broker, certificates, tmp_path_factory):
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 @pytest.mark.parametrize("wrong", ["password", "authority", "host", "no certificate", "key"])
-def test_a_wrong_login_is_said_in_one_line_with_a_hint(refused, wrong, kafka_client):
+def test_a_wrong_login_is_reported_in_one_line_with_hint(refused, wrong, kafka_client):
     process, said, hinted = refused[wrong, kafka_client]
     if (wrong, kafka_client) == ("password", "kafka-python"):
         said += "|authentication failed: "  # the broker may close it before the answer is read

@@ -75,7 +75,7 @@ def test_nobody_sees_an_open_or_aborted_transaction(place, transport):
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_markers_at_the_end_stop_neither_a_reader_nor_a_member(place, transport, *, committed):
+def test_trailing_markers_stop_neither_a_reader_nor_a_member(place, transport, *, committed):
     with raw_transaction(place) as foreign:
         foreign.send(place.events, key=b"key", value=b"1", partition=0)
         foreign.flush()
@@ -150,7 +150,7 @@ def test_a_thawed_owner_can_commit_nothing_more(place, transport, successor_clie
     successor.consumer.close()
 
 
-def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_more(place, transport):
+def test_an_owner_thawed_after_its_commit_deadline_loses_ownership(place, transport):
     process = place.process("hurry")
     said(process, "committed 3")
     process.send_signal(signal.SIGSTOP)
@@ -166,7 +166,7 @@ def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_
 # Failures inside a transaction
 
 
-def test_a_transaction_that_takes_too_long_fails_but_does_not_cost_the_partition(place, monkeypatch):
+def test_a_too_slow_transaction_fails_without_costing_the_partition(place, monkeypatch):
     transport = place.open(transaction_timeout_seconds=1, session_timeout_seconds=30)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
@@ -224,7 +224,7 @@ def test_a_process_that_leaves_a_read_unfinished_ends(place, transport, client):
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])  # librdkafka fails all of such a batch
-def test_a_batch_that_a_topic_has_become_too_small_for_is_split(place, transport):
+def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport):
     transport.ensure_topics({place.events: 1})
     transport.produce(numbered(place.events, [1]))  # opens the producer, with batches as they may be now
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
@@ -259,9 +259,7 @@ def test_a_member_that_gives_partitions_up_can_commit_first(place, transport):
 
 
 @pytest.mark.parametrize(("client", "successor_client"), list(itertools.permutations(KAFKA_CLIENTS)))
-def test_members_with_different_clients_share_the_partitions_and_hand_them_over(
-    place, transport, successor_client
-):
+def test_members_with_different_clients_share_and_hand_over_partitions(place, transport, successor_client):
     topic = f"{place.events}-four"
     transport.ensure_topics({topic: 4})
     transport.produce([Output(topic, b"%d" % n, b"%d" % n) for n in range(40)])
@@ -364,7 +362,7 @@ def again(act):
             time.sleep(0.2)
 
 
-def test_a_topic_to_be_kept_forever_is_kept_from_losing_records(place, caplog):
+def test_a_permanent_topic_is_protected_from_losing_records(place, caplog):
     """Whoever made it: by age, size and compaction."""
     transport = place.open()
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:

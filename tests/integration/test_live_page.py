@@ -151,7 +151,7 @@ def test_what_one_types_is_predicted_and_explained(stage, address, open_page):
     open_page.complaints.clear()
 
 
-def test_a_line_that_cannot_be_read_is_named_and_left_out(address, open_page):
+def test_an_unreadable_line_is_named_and_left_out(address, open_page):
     page = open_page(address)
     for line, problem in [
         ("urgent", "not of the form"),
@@ -166,7 +166,7 @@ def test_a_line_that_cannot_be_read_is_named_and_left_out(address, open_page):
         assert asked.value.post_data_json["features"] == {"known": 1}
 
 
-def test_an_event_that_is_taken_is_read_as_it_was_and_never_as_markup(stage, address, open_page):
+def test_accepted_event_is_shown_as_text_and_never_as_markup(stage, address, open_page):
     features = {
         "a": "5",
         "b": True,
@@ -188,7 +188,7 @@ def test_an_event_that_is_taken_is_read_as_it_was_and_never_as_markup(stage, add
     assert page.locator("main img, main script").count() == 0
 
 
-def test_records_of_another_schema_are_shown_and_tried_but_not_taught(serve, open_page):
+def test_records_of_another_schema_can_be_tried_but_not_taught(serve, open_page):
     stage = Stage(events={"id": "uuid", "text": ["mail.subject"], "features": ["mail.size"], "label": "spam"})
     stage({"uuid": 7, "mail": {"subject": "win money", "size": 3}, "spam": True})
     page = open_page(serve(stage.served()))
@@ -226,7 +226,7 @@ def mixture():
     return stage
 
 
-def test_the_experts_of_a_mixture_are_behind_a_fold_the_heaviest_first(mixture, serve, open_page):
+def test_the_experts_of_a_mixture_are_folded_with_heaviest_first(mixture, serve, open_page):
     page, learner = open_page(serve(mixture.served())), mixture.feeds[0].processor.learner
     experts = learner.mixture.experts
     rows = page.locator("#experts-table tbody tr")
@@ -242,7 +242,7 @@ def test_the_experts_of_a_mixture_are_behind_a_fold_the_heaviest_first(mixture, 
     expect(page.locator("#answer")).to_contain_text(experts[0].name)
 
 
-def test_what_a_mixture_looks_at_is_shown_by_class_and_field(serve, open_page):
+def test_weights_of_a_mixture_are_shown_by_class_and_field(serve, open_page):
     names = ["sky", "sea", "sand"]
     page = open_page(serve(labelled(names, 60, model="auto", classes=",".join(names)).served()))
     chooser = page.locator("#terms-class")
@@ -332,7 +332,7 @@ def test_partitions_are_listed_and_one_can_be_chosen(serve, open_page):
     expect(page.locator("#predictions")).to_have_text("20")
 
 
-def test_of_many_classes_the_commonest_ten_are_shown_and_the_others_as_one(serve, open_page):
+def test_the_ten_majority_classes_are_shown_and_the_others_together(serve, open_page):
     names = [f"c{n}" for n in range(14)]
     page = open_page(serve(labelled(names, 24, classes=",".join(names)).served()))  # the last four come once
     expect(page.locator("#confusion tbody th")).to_have_text([*names[:10], "others"])

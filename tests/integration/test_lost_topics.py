@@ -89,7 +89,7 @@ def test_a_start_from_nothing_beside_predictions_is_told(stream, admin, caplog):
 
 
 @pytest.mark.parametrize("n_new", [10, 100])
-def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admin, n_new):
+def test_a_topic_that_was_created_again_is_noticed(stream, admin, n_new):
     """With fewer records than were processed of the one before, and with more."""
     stream.create()
     stream.produce(EVENTS[:50])

@@ -105,7 +105,7 @@ def test_increments_are_restored_to_the_byte_after_a_kill(stream, serve):
     assert restored == bare
 
 
-def test_models_are_those_of_their_partitions_to_the_byte_after_partitions_were_added(stream, serve):
+def test_models_are_identical_to_the_byte_after_partitions_were_added(stream, serve):
     old, new = numbered(1, "old"), numbered(1, "new")
     stream.create(2)
     stream.transport.produce(keyed(stream, old))

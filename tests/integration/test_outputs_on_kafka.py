@@ -51,7 +51,7 @@ def send(bootstrap, topic, *values, **options):
             future.get(timeout=30)
 
 
-def test_the_letters_of_records_as_large_as_the_broker_takes_fit(stream, serve):
+def test_dead_letters_of_the_largest_records_fit(stream, serve):
     sizes = range(1_048_400, 1_048_481, 10)
     stream.create()
     junk = [os.urandom(size) for size in sizes]
@@ -85,7 +85,7 @@ def test_a_limit_lowered_under_a_running_service_cuts_its_letters(stream, serve,
     assert process.stop() == 0
 
 
-def test_event_times_that_no_output_topic_takes_are_dead_letters_and_stop_nothing(stream, serve, make_topic):
+def test_event_times_that_no_output_topic_accepts_are_dead_letters(stream, serve, make_topic):
     """The output topics take what is one hour ahead at most; this events topic takes any time."""
     make_topic("events", message_timestamp_after_max_ms=2**63 - 1)
     make_topic("predictions", message_timestamp_after_max_ms=3_600_000)

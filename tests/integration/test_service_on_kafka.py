@@ -47,9 +47,7 @@ def offsets_seen(bootstrap, topic, isolation_level):
         reader.close(autocommit=False)
 
 
-def test_records_of_an_open_transaction_are_visible_to_no_reader_of_committed_ones(
-    stream, serve, kafka_bootstrap
-):
+def test_readers_of_committed_records_see_no_open_transaction(stream, serve, kafka_bootstrap):
     events = numbered(2)
     stream.create()
     stream.produce(events)
@@ -76,7 +74,7 @@ def test_records_of_an_open_transaction_are_visible_to_no_reader_of_committed_on
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 @pytest.mark.parametrize("topic", ["predictions", "checkpoints"])
-def test_a_topic_deleted_while_it_runs_ends_it_with_the_topics_name(stream, serve, kafka_bootstrap, topic):
+def test_a_topic_deleted_while_running_ends_it_with_its_name(stream, serve, kafka_bootstrap, topic):
     stream.create()
     process = serve().ready()
     admin = KafkaAdminClient(bootstrap_servers=[kafka_bootstrap])

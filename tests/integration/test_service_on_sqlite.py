@@ -17,7 +17,7 @@ def kafka_client():
 class TestServiceOnSqlite(ServiceClaims):
     """Everything `serve` promises, on SQLite."""
 
-    def test_a_second_process_names_the_first_and_takes_over_when_it_is_killed(self, stream, serve):
+    def test_second_process_names_the_first_and_succeeds_it_when_killed(self, stream, serve):
         stream.create(partitions=2)
         events = numbered(2)
         one = serve().ready()

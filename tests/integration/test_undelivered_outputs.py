@@ -51,9 +51,7 @@ def leave_as_it_is(_place, _topic): ...
     ],
     ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
 )
-def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
-    place, spoil, n_bytes, error, n_after
-):
+def test_an_undelivered_output_fails_the_commit_and_names_its_reason(place, spoil, n_bytes, error, n_after):
     transport = place.open(commit_timeout_seconds=3)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)

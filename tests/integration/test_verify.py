@@ -54,7 +54,7 @@ def verified(stream):
 
 @ON_SQLITE_AND_KAFKA
 @pytest.mark.timeout(180)
-def test_a_service_that_runs_is_proved_at_any_moment_and_when_it_has_stopped(stream, writing, serve):
+def test_a_service_is_proved_while_it_runs_and_after_it(stream, writing, serve):
     service = serve(partitions=PARTITIONS, max_batch_records=50, snapshot_interval_records=200)
     service.ready()
     judged = []

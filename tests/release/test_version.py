@@ -26,7 +26,7 @@ def test_no_other_file_of_the_packages_repeats_it():
     assert repeating == ["version.py"]
 
 
-def test_a_core_without_machine_code_is_told_from_one_with_it(tmp_path, monkeypatch):
+def test_a_core_without_machine_code_reports_that(tmp_path, monkeypatch):
     (tmp_path / "perceptron_core").mkdir()
     for name in ("__init__.py", "validation.py"):
         (tmp_path / "perceptron_core" / name).touch()

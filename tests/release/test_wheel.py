@@ -55,5 +55,5 @@ def test_a_wheel_without_machine_code_is_for_any_platform(build, why):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
-def test_a_wheel_with_machine_code_is_for_the_platform_it_was_built_on(build):
+def test_a_wheel_with_machine_code_is_for_its_build_platform(build):
     assert build().name.endswith(f"{sysconfig.get_platform().replace('-', '_').replace('.', '_')}.whl")

@@ -9,7 +9,7 @@ from tests.support.speed import patience
 MOST_SECONDS, MOST_BYTES = 2.0, 400 << 20
 
 
-def test_a_record_of_more_values_than_its_length_allows_is_refused_before_they_are_made():
+def test_more_values_than_a_records_length_allows_are_refused_early():
     command = [sys.executable, "-m", "tests.service.amplified"]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=patience(60))
     result = json.loads(run.stdout)

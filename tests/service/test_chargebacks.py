@@ -64,7 +64,7 @@ def average_precision(outputs):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
-def test_the_average_precision_is_within_three_percent_of_that_with_labels_at_once(model):
+def test_average_precision_is_within_three_percent_of_labels_at_once(model):
     whole = make_processor(settings(model=model))
     late = make_processor(settings(model=model, **TIMES_OUT))
     expected = average_precision(whole.process_batch(records(at_once=True)).outputs)

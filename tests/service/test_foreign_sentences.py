@@ -69,7 +69,7 @@ def models(kind=BaseModel):
         yield from models(each)
 
 
-def test_every_error_of_pydantic_that_a_model_may_raise_has_a_sentence():
+def test_every_error_that_pydantic_may_raise_has_a_sentence():
     schemas = [*(each.__pydantic_core_schema__ for each in models()), _FORM.core_schema]
     raised = {error for schema in schemas for error in raised_by(schema)}
     assert {"literal_error", "less_than_equal", "string_too_long", "named_tuple_type"} <= raised
@@ -94,7 +94,7 @@ def test_a_setting_is_refused_with_what_was_expected(given, said):
     assert pydantic_sentence(refused.value.errors()[0], "setting") == said
 
 
-def test_an_error_that_is_not_in_the_table_keeps_the_sentence_of_pydantic_away():
+def test_an_error_outside_the_table_hides_the_sentence_of_pydantic():
     error = {"type": "url_parsing", "msg": "Input should be a valid URL", "input": 1}
     assert pydantic_sentence(error) == "expected another value"
 

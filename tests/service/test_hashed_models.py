@@ -17,7 +17,7 @@ examples = st.lists(
 
 @pytest.mark.parametrize("name", NAMES)
 @given(stream=examples)
-def test_a_learner_in_arrays_answers_and_counts_as_one_with_names(name, stream):
+def test_a_learner_in_arrays_answers_and_counts_as_with_names(name, stream):
     named, hashed = make_learner(name, {}), make_learner(name, {}, hash_bits=BITS)
     for x, truth in stream:
         assert hashed.assess(x) == named.assess(x)

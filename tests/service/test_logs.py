@@ -29,7 +29,7 @@ def logged(capsys):
     return lambda: [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-def test_a_line_off_a_terminal_is_one_object_with_time_level_logger_message_and_fields(logged):
+def test_a_line_off_a_terminal_is_one_object_with_fields(logged):
     before = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     log_to_stderr("info")
     logging.getLogger("service.x").warning("%d\nlines, “two”", 2, extra={"partition": 3})
@@ -86,7 +86,7 @@ def test_a_warning_of_python_is_a_line_of_the_log(logged):
 
 
 @pytest.mark.parametrize("client", ["kafka.net.transport", "confluent_kafka"])
-def test_what_clients_say_is_heard_at_debug_only_and_never_their_requests(logged, client):
+def test_messages_of_clients_appear_at_debug_only_without_requests(logged, client):
     for level in ("info", "debug"):
         log_to_stderr(level)
         logging.getLogger(client).error("socket disconnected at %s", level)

@@ -39,13 +39,13 @@ UNDOABLE = ["multiclass-perceptron", "averaged-multiclass-perceptron"]
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS.items())
-def test_with_three_class_names_a_model_name_gives_the_multiclass_learner(name, model):
+def test_three_class_names_select_the_multiclass_learner(name, model):
     learner = make_learner(name, {}, ANIMALS)
     assert isinstance(learner, MulticlassLearner)
     assert (type(learner.model), learner.model.classes) == (model, ANIMALS)
 
 
-def test_with_two_class_names_a_multiclass_learner_learns_false_and_true():
+def test_two_class_names_make_a_multiclass_learner_learn_booleans():
     feed = Feed(model="multiclass-perceptron", classes="ham,spam")
     feed(event("1", "win", label="spam"))
     answer = feed.answer(event("2", "win"))
@@ -63,7 +63,7 @@ def test_a_model_made_for_other_classes_is_refused(tmp_path):
         make_learner(f"{tmp_path}/made.py:build", {}, ANIMALS)
 
 
-def test_a_parameter_of_the_binary_model_only_is_a_clear_error():
+def test_a_parameter_of_the_binary_model_is_a_clear_error():
     with pytest.raises(ConfigurationError, match=r"model_params: .*threshold"):
         make_learner("perceptron", {"threshold": 0.5}, ANIMALS)
 

@@ -39,7 +39,7 @@ def runs():
     return run_chunk(range(SEEDS))
 
 
-def test_whatever_fails_and_whenever_all_is_done_once_and_the_models_are_equal_bit_for_bit(runs):
+def test_any_faults_leave_everything_done_once_and_models_bit_identical(runs):
     counts, failure = runs
     assert failure is None, explain(failure)
     assert counts["runs"] == SEEDS
@@ -74,7 +74,7 @@ def test_a_defect_that_is_put_back_is_found(name):
     assert first_failure([failure.seed]) is None, "it is the defect that fails, not the seed"
 
 
-def test_a_failure_is_told_with_its_story_and_how_to_repeat_it():
+def test_a_failure_is_reported_with_its_story_and_its_command():
     failure = first_failure(range(FOUND_WITHIN), "recovery-forgets-the-last-batch")
     told = explain(failure, "recovery-forgets-the-last-batch")
     assert "restored" in told

@@ -48,7 +48,7 @@ def test_other_features_are_another_model(made, given):
         ("labels", {}, {"unknown_fields": "ignore"}),
     ],
 )
-def test_where_the_rest_is_may_change_once_everything_is_in_a_snapshot(table, made, given):
+def test_other_fields_may_change_once_a_snapshot_has_everything(table, made, given):
     old, new = snapshot(**{table: made}), settings(**{table: given})
     check_config_fingerprint(old, new, n_batches=0)
     with pytest.raises(CheckpointError) as refused:

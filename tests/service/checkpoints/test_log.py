@@ -50,20 +50,20 @@ def test_what_was_written_is_read():
     assert log.last_sequence() == 6
 
 
-def test_everything_goes_to_the_tasks_own_partition_under_the_groups_name():
+def test_every_record_goes_to_the_tasks_partition_under_its_group():
     for output in (progress(1), *snapshot_records(SNAPSHOT, ADDRESS)):
         assert (output.topic, output.partition, output.key) == ("checkpoints", 2, b"g")
 
 
 @given(st.integers(0, 3_000_000))
-def test_a_snapshot_of_any_size_is_cut_into_pieces_below_any_brokers_limit(size):
+def test_a_snapshot_is_cut_into_chunks_below_any_broker_limit(size):
     snapshot = SNAPSHOT._replace(state={"model": b"x" * size})
     chunks = to_chunks(snapshot)
     assert max(map(len, chunks)) <= 600_000
     assert from_chunks(chunks) == snapshot
 
 
-def test_a_snapshot_whose_last_chunks_are_not_there_is_none_and_the_next_one_is():
+def test_a_snapshot_without_its_last_chunks_is_ignored():
     large = SNAPSHOT._replace(state={"model": b"x" * 1_200_000})
     first, second, third = snapshot_records(large, ADDRESS)
     records = [progress(4), first, progress(5), second, progress(6)]
@@ -73,7 +73,7 @@ def test_a_snapshot_whose_last_chunks_are_not_there_is_none_and_the_next_one_is(
     assert found.read() == SNAPSHOT
 
 
-def test_a_snapshot_needs_the_log_from_the_progress_of_its_batch_on():
+def test_a_snapshot_needs_the_log_from_its_batchs_progress_on():
     records = [progress(3), progress(4), progress(5), *snapshot_records(SNAPSHOT, ADDRESS)]
     for n_deleted, needed in ((0, 1), (1, 1), (2, 2)):
         (found,) = read_log(stored(*records)[n_deleted:], "g").snapshots
@@ -125,7 +125,7 @@ def test_a_log_of_another_group_is_refused():
         ),
     ],
 )
-def test_a_record_of_a_newer_release_is_called_so_and_nothing_is_to_be_reset(change, complaint):
+def test_a_record_of_a_newer_release_is_named_so(change, complaint):
     (record,) = stored(progress(1))
     with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as refused:
         read_log([change(record)], "g")
@@ -141,7 +141,7 @@ def test_a_record_of_a_newer_release_is_called_so_and_nothing_is_to_be_reset(cha
     ],
     ids=["another version", "one more field"],
 )
-def test_a_service_whose_snapshots_are_of_a_newer_release_is_told_to_reset_nothing(chunk):
+def test_snapshots_of_newer_releases_stop_the_service_without_reset_advice(chunk):
     stream = open_transport("memory://")
     stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))
     (written,) = snapshot_records(SNAPSHOT, ADDRESS._replace(partition=0, group="online-perceptron"))
@@ -160,7 +160,7 @@ def test_the_version_of_the_log_rises_when_its_form_changes():
     assert hashlib.sha256(form.encode()).hexdigest()[:16] == digests[LOG_VERSION]
 
 
-def test_a_record_of_another_program_is_not_said_to_be_another_groups():
+def test_record_of_another_program_is_not_attributed_to_another_group():
     with pytest.raises(CheckpointError, match="another program has written") as refused:
         read_log([Record("checkpoints", 2, 0, 5, None, b"hello")], "g")
     assert "checkpoint reset" in refused.value.hint
@@ -212,7 +212,7 @@ hostile = st.builds(
 
 @given(st.lists(hostile, min_size=1, max_size=3))
 @hypothesis_settings(max_examples=n_examples(200))
-def test_whatever_lies_in_the_topic_is_read_or_refused_with_its_place(records):
+def test_any_record_in_the_topic_is_read_or_refused(records):
     records = [record._replace(offset=offset) for offset, record in enumerate(records)]
     refusal = what_refuses(records)
     assert refusal is None or re.search(r"checkpoints\[0\]@\d: ", refusal)
@@ -232,7 +232,7 @@ def what_refuses(records):
 
 @given(st.lists(hostile, min_size=1, max_size=3))
 @hypothesis_settings(max_examples=n_examples(100))
-def test_whatever_lies_in_the_topic_a_service_that_starts_says_so_or_starts(records):
+def test_service_starts_or_explains_with_any_record_in_the_topic(records):
     stream = open_transport("memory://")
     stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))
     stream.produce([Output("checkpoints", record.key, record.value, record.headers, 0) for record in records])

@@ -37,7 +37,7 @@ def test_arithmetic_and_comparison_are_those_of_doubles(a, b):
     assert value("-(a)", a=a) == -a
 
 
-def test_a_name_is_that_of_a_feature_and_else_a_path_in_the_record():
+def test_a_name_is_a_feature_or_else_a_path():
     document = {"order": {"total": 9, "a-b": 2}, "x": 1}
     assert value("order.total / field('order.a-b')", document) == 4.5
     assert value("x", document, x=7.0) == 7
@@ -118,7 +118,7 @@ def test_a_call_that_no_record_can_make_right_is_refused(text, why):
 
 
 @pytest.mark.parametrize("text", ["bucket(a, b, 5)", "seconds_between(at, '2026-01-01T00:00:00Z')", "log(0)"])
-def test_a_call_that_a_record_can_make_right_or_that_is_nothing_is_taken(text):
+def test_call_that_some_record_makes_valid_or_null_is_accepted(text):
     assert compile_expression(text)
 
 

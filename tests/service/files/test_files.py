@@ -315,7 +315,7 @@ def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, conte
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
-def test_the_delimiter_of_a_csv_file_is_known_by_its_first_line(messages, sign):
+def test_delimiter_of_a_csv_file_follows_from_its_first_line(messages, sign):
     (row,) = messages("x.csv", f'"a;,|\t;,|\t"{sign}b{sign}y\n1{sign}2{sign}3\n')
     assert [*json.loads(row)["features"].values()] == [1, 2]
 

@@ -22,7 +22,7 @@ from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 
 
-def test_a_schema_that_unpacks_to_more_than_any_registry_has_is_refused():
+def test_a_schema_that_unpacks_to_an_excessive_size_is_refused():
     bomb = zlib.compress(pack(["AVRO", [bytes(40 << 20)]]))
     with pytest.raises(DamagedError, match="unreadable schema"):
         from_bytes(seal(b"perceptron-schema", 1, bomb))

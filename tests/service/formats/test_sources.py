@@ -90,7 +90,7 @@ def test_slow_registry_answers_delay_a_batch_which_then_resumes(asking):
     assert asking(*range(101, 115), 1)[0] == {key(1)}
 
 
-def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable(registry, monkeypatch, caplog):
+def test_a_schema_that_fails_unexpectedly_while_reading_is_unusable(registry, monkeypatch, caplog):
     registry.register("a", SCHEMA)
     asking = Asking(registry)
 

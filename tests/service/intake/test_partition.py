@@ -53,7 +53,7 @@ def test_a_label_that_waits_for_its_event_is_known(scene):
     assert appended(scene.label("a", label=True))
 
 
-def test_requests_of_one_id_share_the_append_that_is_under_way(scene):
+def test_requests_of_one_id_share_the_running_append(scene):
     scene.open(scene.writer)
     first = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -66,7 +66,7 @@ def test_requests_of_one_id_share_the_append_that_is_under_way(scene):
     assert first.answered.result(0) == second.answered.result(0) == third.answered.result(0)
 
 
-def test_what_comes_during_an_append_goes_into_the_next_one_together(scene):
+def test_requests_during_an_append_go_into_the_next_one_together(scene):
     scene.open(scene.writer)
     scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -105,7 +105,7 @@ def test_another_label_of_the_same_id_corrects_the_first(scene, known):
     assert [output.value for output in scene.writer.committed] == [b'{"id": "a", "label": false}']
 
 
-def test_a_correction_back_is_a_correction_while_the_first_two_are_not_processed(scene):
+def test_correction_back_is_one_before_the_first_two_are_processed(scene):
     scene.open()
     for label in (True, False, True):
         assert not appended(scene.label("a", label))
@@ -114,7 +114,7 @@ def test_a_correction_back_is_a_correction_while_the_first_two_are_not_processed
     assert scene.intake.n_open == 0
 
 
-def test_a_failed_append_that_was_written_all_the_same_is_not_repeated(scene):
+def test_a_failed_append_that_was_written_anyway_is_not_repeated(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -128,7 +128,7 @@ def test_a_failed_append_that_was_written_all_the_same_is_not_repeated(scene):
     assert scene.writer.committed == []
 
 
-def test_what_waits_behind_a_failed_append_is_appended_by_the_next_writer(scene):
+def test_the_next_writer_appends_requests_after_a_failed_append(scene):
     scene.open(scene.writer)
     scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -141,7 +141,7 @@ def test_what_waits_behind_a_failed_append_is_appended_by_the_next_writer(scene)
     assert ids(scene.writer) == ["b"]
 
 
-def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered(scene):
+def test_a_record_processed_before_its_append_has_returned_is_answered(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -151,14 +151,14 @@ def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered
     assert not appended(ticket)
 
 
-def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):
+def test_a_record_that_the_topic_refuses_is_refused_alone(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
     with pytest.raises(MessageTooLarge, match="'events' takes at most 200"):
         appended(scene.event(event("a", "x" * 200)))
     assert not appended(scene.event(event("b")))
 
 
-def test_what_waits_when_the_partition_goes_is_told_to_be_sent_again(scene):
+def test_waiting_requests_of_a_revoked_partition_must_be_sent_again(scene):
     waiting = scene.event(event("a"))
     scene.intake.close()
     for ticket in (waiting, scene.event(event("b"))):
@@ -174,7 +174,7 @@ def test_an_appended_event_whose_partition_goes_has_no_prediction_here(scene):
     assert ticket.answered.result(0) is None
 
 
-def test_a_partition_that_goes_closes_its_writer_once_the_append_is_over(scene):
+def test_a_revoked_partition_closes_its_writer_after_the_append(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -185,14 +185,14 @@ def test_a_partition_that_goes_closes_its_writer_once_the_append_is_over(scene):
     eventually(lambda: scene.writer.is_closed)
 
 
-def test_a_partition_that_goes_before_it_is_ready_closes_the_writer_that_was_made(scene):
+def test_a_partition_revoked_before_it_is_ready_closes_its_writer(scene):
     scene.event(event("a"))
     scene.intake.fence(scene.writer, {"events": 7}, NO_LIMIT)
     scene.intake.close()
     assert scene.writer.is_closed
 
 
-def test_an_event_that_was_let_go_without_a_label_is_known_without_its_prediction():
+def test_an_event_evicted_without_label_is_known_without_its_prediction():
     scene = Scene(max_pending=1).open()
     for name in "ab":
         appended(scene.event(event(name)))
@@ -203,7 +203,7 @@ def test_an_event_that_was_let_go_without_a_label_is_known_without_its_predictio
 
 
 @pytest.mark.parametrize(("label", "comes"), [(False, "in time"), (False, "late"), (True, "late")])
-def test_a_label_that_says_what_was_learned_for_want_of_it_is_appended(label, comes):
+def test_a_label_equal_to_the_timeouts_is_appended(label, comes):
     scene = Scene(label_timeout_seconds=10, events={"label_on_timeout": "false"}).open()
     appended(scene.event(event("a")))
     scene.process_all()

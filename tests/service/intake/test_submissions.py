@@ -17,12 +17,12 @@ def refusal(read, value, **given):
 
 
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_what_the_loop_would_refuse_is_refused_for_the_same_reason(value, reason):
+def test_record_that_the_loop_refuses_is_refused_with_its_reason(value, reason):
     reader = SubmissionReader(settings(max_message_bytes=MAX_MESSAGE_BYTES))
     assert refusal(reader.event, value).reason == refusal(reader.label, value).reason == reason
 
 
-def test_labels_go_among_the_events_where_they_have_no_topic_of_their_own():
+def test_labels_without_a_topic_go_among_the_events():
     reader = SubmissionReader(settings(labels_topic=""))
     assert reader.label(b'{"id": "a", "label": true}').output.topic == "events"
 

@@ -64,7 +64,7 @@ def curve():
     return ScoreCurve.of([rng.gauss(1, 1) for _ in range(3000)], [rng.gauss(-1, 1) for _ in range(3000)])
 
 
-def test_roc_goes_from_corner_to_corner_in_as_many_points_as_can_be_seen(curve):
+def test_roc_spans_both_corners_in_no_more_points_than_visible(curve):
     (axes,) = charts.roc({"a$b": curve}).axes
     x, y = axes.lines[0].get_data()
     assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
@@ -86,7 +86,7 @@ def calibration():
     return calibration
 
 
-def test_each_bin_is_a_point_at_its_mean_probability_and_accuracy(calibration):
+def test_each_bin_is_at_its_mean_probability_and_accuracy(calibration):
     (axes,) = charts.reliability_diagram(calibration).axes
     (points,) = (line for line in axes.lines if line.get_label() == "predictions")
     assert points.get_xydata().tolist() == [[b.mean_probability, b.accuracy] for b in calibration.bins()]

@@ -17,7 +17,7 @@ def step(score, truth, predicted=None):
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=50))
-def test_the_last_label_is_judged_as_a_predictor_that_repeats_it(truths):
+def test_the_last_label_baseline_repeats_the_last_label(truths):
     evaluation = Evaluation()
     for truth in truths:
         evaluation.observe(learned(step(1.0, truth)))
@@ -57,7 +57,7 @@ def test_auc_is_left_out_where_it_means_nothing(steps):
 
 
 @pytest.mark.parametrize(("names", "no", "yes"), [((), "false", "true"), (("spam", "ham"), "spam", "ham")])
-def test_confusion_is_truth_by_prediction_under_the_names_of_the_classes(names, no, yes):
+def test_confusion_counts_truths_by_prediction_under_class_names(names, no, yes):
     evaluation = Evaluation(names)
     evaluation.observe(learned(step(1, True), step(1, False)))
     evaluation.observe(learned(step(1, False), step(-1, False)))
@@ -99,7 +99,7 @@ def test_the_log_loss_is_that_of_scikit_learn():
     assert summary["log_loss"] == pytest.approx(expected)
 
 
-def test_calibration_is_left_out_of_the_summary_of_a_model_without_log_odds():
+def test_calibration_is_absent_from_summaries_of_models_without_log_odds():
     feed = Feed()
     feed(event("a", "win", label=True))
     summary = summarise(feed.processor, Evaluation(), 1.0)

@@ -132,7 +132,7 @@ def test_json_has_every_weight_of_every_linear_learner(given):
 
 
 @pytest.mark.parametrize("name", sorted({*learners()} - {*LINEAR}))
-def test_every_other_learner_is_refused_with_a_way_that_takes_it(name):
+def test_other_learners_are_refused_with_a_format_that_accepts_them(name):
     model = make_learner(name, {}).model
     with pytest.raises(ConfigurationError, match="is not a linear model") as refused:
         linear_model(model, Settings(model=name))
@@ -191,7 +191,7 @@ def test_scikit_learn_gives_the_same_scores_and_labels(given):
         (as_sklearn, {"model": "normalized-adagrad", "texts": False}, "larger than all before"),
     ],
 )
-def test_what_a_format_cannot_say_is_refused_with_formats_that_can(form, given, reason):
+def test_an_inexpressible_model_is_refused_with_formats_that_work(form, given, reason):
     pytest.importorskip({as_onnx: "onnx"}.get(form, "json"))
     with pytest.raises(ConfigurationError, match=reason) as refused:
         form(trained(**given).model)

@@ -242,7 +242,7 @@ def test_no_code_runs_that_a_file_names(tmp_path):
     assert service.load(file).predict({"text": "win"}) is False
 
 
-def test_a_setting_of_the_environment_that_contradicts_the_file_is_refused(saved, monkeypatch):
+def test_an_environment_setting_that_contradicts_the_file_is_refused(saved, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_TEXT", "chars")
     with pytest.raises(ConfigurationError, match="text"):
         service.load(saved())
@@ -273,7 +273,7 @@ def test_the_package_alone_is_imported_at_once():
 
 
 @pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
-def test_a_pickled_model_answers_as_the_one_it_was_made_of(stage_and_model, copied):
+def test_a_pickled_model_answers_as_the_original(stage_and_model, copied):
     model = stage_and_model[1]
     records = [{"key": "k", "body": "win", "a": 2.0, "lang": "en"}] * 2
     if not stage_and_model[0].settings.events.id:

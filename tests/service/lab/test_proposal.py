@@ -55,7 +55,7 @@ def test_outcomes_are_left_out_and_warned_of():
         assert any(warning.startswith(f"{field} is left out") for warning in found.warnings)
 
 
-def test_a_field_that_tells_the_label_by_itself_is_warned_of():
+def test_a_field_that_determines_the_label_is_warned_of():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)], size=lambda n: n % 7))
     assert role_of(found, "team") == ("commented out", "2 values: b, a; determines the label")
     assert written(found)["events"]["features"] == ["size"]
@@ -64,7 +64,7 @@ def test_a_field_that_tells_the_label_by_itself_is_warned_of():
     assert not [warning for warning in found.warnings if "size" in warning]
 
 
-def test_a_field_that_is_0_unless_a_class_is_true_tells_it():
+def test_a_field_that_is_0_unless_true_determines_the_label():
     found = proposed(streams.documents("lending"))
     assert any(
         warning.startswith("recoveries is left out: it determines the label") for warning in found.warnings
@@ -166,7 +166,7 @@ def test_a_word_for_nothing_is_missing_among_numbers():
     assert "missing" not in written(found)["events"]
 
 
-def test_events_mostly_without_a_label_of_two_classes_are_warned_of():
+def test_events_mostly_without_a_two_class_label_are_warned_of():
     found = proposed(rows(**ID, x=lambda n: n % 7, fraud=lambda n: half(n // 10) if n % 10 == 0 else None))
     assert any(each.startswith("only 4 of 40 events have a label: if the others") for each in found.warnings)
 
@@ -179,7 +179,7 @@ def test_each_field_has_its_role(case):
 
 
 @pytest.mark.parametrize(("value", "found"), [(lambda n: n, "row"), (lambda n: n * 7 % 41, "@offset")])
-def test_the_first_field_is_an_id_if_it_counts_the_records(value, found):
+def test_the_first_field_is_the_id_if_it_counts_records(value, found):
     documents = rows(row=value, x=lambda n: n * 3, label=half)
     assert written(proposed(documents))["events"]["id"] == found
 
@@ -189,7 +189,7 @@ def test_records_of_the_services_own_schema_need_no_mapping():
     assert found == {"model": "auto", "classes": ["a", "b"]}
 
 
-def test_numbers_of_several_classes_need_an_expression_in_the_own_schema_too():
+def test_numbers_of_several_classes_need_an_expression_in_native_schema():
     found = written(proposed(rows(id="x", text="win", label=lambda n: n % 3)))
     assert found == {
         "model": "auto",
@@ -208,13 +208,13 @@ def test_labels_that_need_no_names_get_none(label):
     assert "classes" not in written(proposed(rows(id=lambda n: n, x=lambda n: n, label=label)))
 
 
-def test_of_two_classes_the_commoner_is_the_negative_one_if_no_name_says_so():
+def test_without_names_the_majority_of_two_classes_is_the_negative():
     found = proposed(rows(id=lambda n: n, x=1, label=lambda n: "a" if n % 4 else "b"))
     assert written(found)["classes"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("name", "is_id"), [("loan_nr", True), ("cardNumber", True), ("num_clicks", False)])
-def test_numbers_in_any_order_are_ids_if_the_last_word_says_so(name, is_id):
+def test_unordered_numbers_are_ids_if_their_names_last_word_fits(name, is_id):
     found = proposed(rows(x=lambda n: n % 7, label=half, **{name: lambda n: n * 7 % 41}))
     assert (written(found)["events"]["id"] == name) == is_id
 
@@ -297,7 +297,7 @@ def test_any_name_is_written_so_that_it_is_read(name):
         assert {json.dumps(name, ensure_ascii=False), name} & {*settings.events.features}
 
 
-def test_an_id_may_be_missing_in_a_few_records_which_is_warned_of():
+def test_id_missing_in_a_few_records_is_accepted_with_warning():
     found = proposed(
         rows(x=lambda n: n % 7, transactionId=lambda n: f"t-{n}" if n % 20 else None, label=half)
     )
@@ -315,7 +315,7 @@ def test_a_type_is_no_label_without_a_reason(name):
     assert role_of(found, name)[0] == "feature"
 
 
-def test_a_label_may_be_an_expression_whose_fields_are_no_features():
+def test_a_label_may_be_an_expression_of_fields_without_features():
     documents = rows(id=lambda n: n, x=lambda n: n % 7, status=lambda n: "abc"[n % 3])
     found = propose(Records("here", documents, len(documents)), EventSettings(label="status == 'a'"))
     assert role_of(found, "status == 'a'") == ("label", "false 26, true 14")
@@ -345,7 +345,7 @@ def labelled_apart(events, labels, **given):
     return propose(Records("here", events, len(events)), EventSettings(), labels=theirs)
 
 
-def test_labels_of_a_file_of_their_own_are_found_by_the_ids_that_they_share():
+def test_labels_of_a_separate_file_are_found_by_shared_ids():
     events = rows(row=lambda n: n * 3, order_no=lambda n: f"o-{n}", x=lambda n: n % 7, told=half)
     labels = [
         {"ref": f"o-{n}", "at": f"2026-01-01T00:00:{n:02}Z", "fraud": n % 2 == 0} for n in range(39, 5, -1)
@@ -364,7 +364,7 @@ def test_labels_without_an_id_of_the_events_are_refused():
         labelled_apart(rows(id=lambda n: f"a{n}", x=0.5), rows(ref=lambda n: f"b{n}", fraud=half))
 
 
-def test_what_tells_the_label_is_kept_with_a_warning_where_there_is_nothing_else():
+def test_only_field_is_kept_with_warning_though_it_determines_labels():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)]))
     assert written(found)["events"]["features"] == ["team"]
     assert found.warnings == [

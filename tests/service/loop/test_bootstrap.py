@@ -83,7 +83,7 @@ def processed(found):
     return processor
 
 
-def test_model_and_windows_go_on_as_if_the_files_lay_in_the_topic(stream, history):
+def test_model_and_windows_are_as_if_files_were_in_topics(stream, history):
     """Counts are those of the topic alone, and proved."""
     produce(stream, rows(60, 90))
     counters = run(stream, bootstrap=history).last_published[0].counters
@@ -104,7 +104,7 @@ def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
     assert model(stream) == processed(found).learner.dump()
 
 
-def test_it_is_trained_once_and_the_files_are_needed_no_more(stream, history, tmp_path):
+def test_it_trains_once_and_needs_the_files_no_more(stream, history, tmp_path):
     run(stream, bootstrap=history)
     before = model(stream)
     (tmp_path / "history.ndjson").unlink()
@@ -114,7 +114,7 @@ def test_it_is_trained_once_and_the_files_are_needed_no_more(stream, history, tm
     assert model(stream) == before
 
 
-def test_a_crash_while_it_is_trained_leaves_nothing_and_the_next_start_trains(stream, history, monkeypatch):
+def test_crash_during_training_leaves_nothing_and_the_next_start_trains(stream, history, monkeypatch):
     def crash(*_):
         raise KeyboardInterrupt
 
@@ -161,7 +161,7 @@ def test_files_that_teach_nothing_are_refused_by_name(stream, tmp_path, name, te
     assert stream.bounds("checkpoints", 0) == (0, 0)
 
 
-def test_rows_that_have_no_ids_are_no_events_that_come_again(stream, tmp_path, caplog):
+def test_rows_without_ids_are_never_duplicates(stream, tmp_path, caplog):
     files = []
     for name in "ab":
         files.append(str(tmp_path / f"{name}.csv"))

@@ -72,7 +72,7 @@ def as_it_was(stream, n, **given):
     return pack(feed.processor.state())
 
 
-def test_they_go_on_from_each_other_and_restore_the_state_behind_them(stream, killed):
+def test_increments_form_a_chain_and_restore_the_state_after_them(stream, killed):
     produce(stream, EVENTS)
     run(stream, 14)
     assert chain_of(stream) == {0: None, 3: 0, 6: 3, 9: 6, 12: 9}
@@ -82,7 +82,7 @@ def test_they_go_on_from_each_other_and_restore_the_state_behind_them(stream, ki
     assert restored(stream).snapshot_sequence == 12
 
 
-def test_a_process_begins_with_a_whole_one_and_goes_on_from_its_own(stream, killed):
+def test_process_begins_with_a_whole_snapshot_and_continues_from_it(stream, killed):
     produce(stream, EVENTS)
     run(stream, 8)
     run(stream, 16)
@@ -99,16 +99,14 @@ def test_a_process_begins_with_a_whole_one_and_goes_on_from_its_own(stream, kill
         ("INCREMENT_RATIO", 0, {0: None, 3: None, 6: None, 9: None, 12: None}),
     ],
 )
-def test_a_whole_one_follows_a_chain_that_is_large_or_long_or_where_it_costs_less(
-    stream, killed, monkeypatch, limit, value, chain
-):
+def test_a_whole_snapshot_follows_a_too_large_or_long_chain(stream, killed, monkeypatch, limit, value, chain):
     monkeypatch.setattr(f"service.loop.snapshots.{limit}", value)
     produce(stream, EVENTS)
     run(stream, 14)
     assert chain_of(stream) == chain
 
 
-def test_as_many_whole_ones_are_kept_as_are_wanted_and_all_increments_of_these(stream, killed, monkeypatch):
+def test_the_wanted_whole_snapshots_are_kept_with_all_their_increments(stream, killed, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
     produce(stream, EVENTS)
     run(stream, 26, snapshots_kept=2)
@@ -119,7 +117,7 @@ def test_as_many_whole_ones_are_kept_as_are_wanted_and_all_increments_of_these(s
     assert chain_of(stream) == {18: None, 21: 18, 24: 21, 29: None}, "the next process counts the same"
 
 
-def test_a_hand_over_leaves_one_though_the_whole_state_is_too_large(stream, monkeypatch):
+def test_hand_over_writes_an_increment_when_the_state_is_large(stream, monkeypatch):
     produce(stream, [event(f"e{n}", " ".join(f"w{n}-{k}" for k in range(9)), n % 2 > 0) for n in range(9)])
     runner = started(stream, snapshot_interval_records=7, max_pending=1)
     steps(runner, lambda: 7 in chain_of(stream))
@@ -161,7 +159,7 @@ def test_one_that_goes_on_from_another_is_refused(stream, killed):
 
 
 @given(st.lists(message | st.none(), max_size=20))
-def test_whatever_was_learned_between_them_they_are_the_state_to_the_byte(given):
+def test_increments_of_any_updates_restore_the_state_to_the_byte(given):
     for model, bits in itertools.product(BUILT_IN, (0, 10)):
         if "multiclass" in model:
             continue

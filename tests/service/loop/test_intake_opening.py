@@ -72,7 +72,7 @@ def test_what_is_submitted_is_appended_processed_and_answered(service):
 
 
 @pytest.mark.parametrize("n_before", [1, 5])
-def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(service, n_before):
+def test_records_of_the_topic_are_processed_before_any_decision(service, n_before):
     service.produce(*(event(f"e{n}") for n in range(n_before)))
     ticket = service.submit(event(f"e{n_before - 1}"))
     service.until(ticket.appended.done)
@@ -84,7 +84,7 @@ def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(
     ("position", "waiting", "is_open"),
     [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (0, None, False)],
 )
-def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
+def test_it_waits_for_records_not_delivered_or_not_processed(position, waiting, is_open):
     queues, consumer = RecordQueues(["events"]), mock.Mock()
     consumer.positions.return_value = {"events": position}
     queues.open(0, [0])
@@ -95,7 +95,7 @@ def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, 
     assert intake.open.called is is_open
 
 
-def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):
+def test_a_waiting_request_gets_the_reason_why_no_writer_opens(service, monkeypatch):
     def away(*_):
         raise TransportUnavailable("the stream does not answer")
 

@@ -52,7 +52,7 @@ times = st.lists(st.integers(0, 20), max_size=30)
 
 
 @given(times, times, st.integers(1, 40), st.data())
-def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(one, other, limit, data):
+def test_a_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
     expected, made, found = list(in_step(coming.values())), queues_of(), []
     now = 0.0
@@ -82,7 +82,7 @@ def test_a_record_waits_for_a_topic_whose_end_nobody_tells():
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
 
 
-def test_an_end_is_asked_for_again_when_the_answer_is_old():
+def test_an_end_is_requested_again_when_the_answer_is_old():
     made, rest = queues_of(), Rest()
     for now in (0.0, 0.05, 0.1):
         made.add(0, records(EVENTS, 1))
@@ -90,7 +90,7 @@ def test_an_end_is_asked_for_again_when_the_answer_is_old():
     assert rest.asked == [[(LABELS, 0)], [(LABELS, 0)]]
 
 
-def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
+def test_an_end_is_requested_again_when_more_records_came():
     made, rest = queues_of(records(EVENTS, 1)), Rest()
     taken(made, rest)
     made.add(0, records(LABELS, 1))
@@ -102,7 +102,7 @@ def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
     assert rest.asked.count([(LABELS, 0)]) == 2
 
 
-def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
+def test_a_lag_known_before_the_request_is_not_news():
     """An open transaction, say: more is written, and none of it may be read."""
     made, rest, lag = queues_of(records(EVENTS, 1)), Rest(), {(LABELS, 0): 7}
     assert taken(made, rest, lag=lag) == [(EVENTS, 1)]
@@ -111,7 +111,7 @@ def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
     assert len(rest.asked) == 1
 
 
-def test_no_end_is_asked_for_while_more_is_known_to_come():
+def test_no_end_is_requested_while_known_records_remain():
     made, rest = queues_of(records(EVENTS, *range(10))), Rest(labels=5)
     for time in range(4):
         taken(made, rest)
@@ -131,7 +131,7 @@ def test_one_topic_alone_never_waits():
     assert made.held(1) == frozenset()
 
 
-def test_a_topic_that_is_ahead_is_held_until_half_of_it_is_taken():
+def test_a_topic_that_is_ahead_is_held_until_half_processed():
     made = queues_of(records(EVENTS, *range(MANY)))
     assert made.held(5) == {(EVENTS, 0)}
     made.add(0, records(LABELS, *range(MANY)))
@@ -166,7 +166,7 @@ def test_who_is_waited_for_is_known_after_a_while():
     assert made.blocked(since=21.0) == []
 
 
-def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for():
+def test_a_partition_waits_for_no_topic_while_polls_are_full():
     made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     made.rush(now=15.0)
@@ -190,7 +190,7 @@ def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
     assert (len(made), taken(made, Rest())) == (0, [])
 
 
-def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_elsewhere():
+def test_known_end_is_forgotten_when_the_partition_is_read_elsewhere():
     made = queues_of(records(EVENTS, 1))
     assert taken(made, Rest()) == [(EVENTS, 1)]
     made.open(0, [0])
@@ -198,14 +198,14 @@ def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_els
     assert taken(made, Rest(labels=3)) == []
 
 
-def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
+def test_large_records_of_two_topics_end_batches_before_16_mib():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)])
     made = queues_of(large, records(LABELS, *range(100)))
     batch = made.next_batches(MANY, Rest(), UNHEARD, 0.0)[0]
     assert (len(batch), sum(len(each.value) for each in batch)) == (30, 15 * 1_048_576)
 
 
-def test_a_record_that_is_larger_than_a_batch_may_be_is_a_batch():
+def test_record_larger_than_a_batch_limit_is_its_own_batch():
     made = queues_of([Record(EVENTS, 0, 0, 0, None, bytes(BATCH_BYTES + 1))], records(LABELS, 1))
     assert taken(made, Rest()) == [(EVENTS, 0)]
 
@@ -260,7 +260,7 @@ def test_full_batches_take_a_commit_interval_within_bounds(interval_seconds, sec
     assert after(size, seconds_each) == pytest.approx(expected_seconds, rel=0.05)
 
 
-def test_no_batch_is_larger_than_the_setting_and_as_many_may_wait_of_each_partition():
+def test_batches_and_queues_of_each_partition_keep_to_the_setting():
     size = BatchSize(settings(max_batch_records=50))
     after(size, seconds_each=1e-6)
     size.observe(3, 0.001)  # which says nothing of a full one
@@ -282,7 +282,7 @@ def test_no_batch_is_larger_than_the_setting_and_as_many_may_wait_of_each_partit
         ([(20.0, True), (20.25, False)], 10.5),
     ],
 )
-def test_a_batch_is_due_one_interval_after_the_one_before_or_after_its_first_record(waits, due):
+def test_batch_is_due_one_interval_after_batch_or_first_record(waits, due):
     batches = BatchTime(0.5)
     batches.batch_taken(10.0)
     for now, more_comes in waits:
@@ -291,9 +291,7 @@ def test_a_batch_is_due_one_interval_after_the_one_before_or_after_its_first_rec
 
 
 @pytest.mark.parametrize(("commit_seconds", "due"), [(0.125, 990.375), (4.0, 990.25)])
-def test_a_batch_is_taken_earlier_by_what_it_takes_to_commit_and_half_an_interval_at_most(
-    commit_seconds, due
-):
+def test_batch_is_taken_earlier_by_half_an_interval_at_most(commit_seconds, due):
     batches = BatchTime(0.5)
     for n in range(1, 100):
         batches.batch_taken(10.0 * n)

@@ -51,7 +51,7 @@ def values(records):
     return [record.value for record in records]
 
 
-def test_logs_and_bounds_are_those_of_the_stream_without_another_question(stream):
+def test_logs_and_bounds_are_the_streams_without_a_request(stream):
     ahead = ReadAhead(stream, settings(), [0, 2])
     asked = stream.asked.total()
     assert ahead.bounds("checkpoints", 2) == (0, 3)
@@ -80,7 +80,7 @@ def test_restoring_a_partition_asks_for_nothing_more(stream):
 
 
 @pytest.mark.parametrize("labels_topic", ["labels", ""])
-def test_what_is_learned_again_was_read_with_that_of_the_others(tmp_path, monkeypatch, labels_topic):
+def test_replayed_records_of_all_partitions_are_read_together(tmp_path, monkeypatch, labels_topic):
     monkeypatch.setattr(Task, "hand_over", lambda *_: 0)  # killed
     transport = open_transport(f"memory://{tmp_path}-killed")
     given = settings(partitions=2, labels_topic=labels_topic, max_batch_records=3)

@@ -115,9 +115,7 @@ class Moody:
 """
 
 
-def test_what_a_model_raised_at_is_a_dead_letter_again_and_leaves_the_same_model(
-    stream, monkeypatch, tmp_path
-):
+def test_event_that_the_model_raised_at_replays_as_dead_letter(stream, monkeypatch, tmp_path):
     (tmp_path / "moody.py").write_text(MOODY, encoding="utf-8")
     given = {"model": f"{tmp_path}/moody.py:Moody", "checkpoint_key": "secret"}
     without_final_snapshot(monkeypatch)
@@ -171,16 +169,14 @@ def test_model_of_another_hash_key_is_rejected_without_the_key(stream, made_with
     assert not any(KEY.encode() in (record.value or b"") for record in stream.read("checkpoints", 0))
 
 
-def test_a_setting_of_the_stream_that_has_changed_holds_for_what_is_learned_again_from_then_on(
-    stream, monkeypatch
-):
+def test_a_changed_stream_setting_applies_to_replay_from_then_on(stream, monkeypatch):
     process(stream, MESSAGES[:10])
     without_final_snapshot(monkeypatch)
     process(stream, MESSAGES[10:], max_pending=7)
     assert restored(stream, max_pending=7)
 
 
-def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_shown(stream):
+def test_the_loaded_snapshots_time_is_shown_until_the_first_own(stream):
     process(stream)
     metrics = Metrics(CollectorRegistry())
     Snapshots(Context(stream, settings(), metrics), Address("checkpoints", 0, "group"), restored(stream))
@@ -212,7 +208,7 @@ def test_other_classes_are_refused_by_name(stream, monkeypatch, made_with, chang
         run(stream, classes=changed_to)
 
 
-def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream, monkeypatch):
+def test_names_for_two_classes_are_refused_until_nothing_is_replayed(stream, monkeypatch):
     """A label that is a name now was refused then."""
     without_final_snapshot(monkeypatch)
     process(stream)
@@ -228,7 +224,7 @@ def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream,
 
 
 @pytest.mark.parametrize("setting", ["events_topic", "labels_topic"])
-def test_an_input_topic_that_the_model_has_not_read_is_named_beside_those_it_has(stream, caplog, setting):
+def test_an_input_topic_unknown_to_the_model_is_named(stream, caplog, setting):
     process(stream)
     assert restored(stream)
     assert "has read nothing" not in caplog.text
@@ -307,9 +303,7 @@ def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
     assert run(stream).last_published[0].counters.predictions == 15
 
 
-def test_input_deleted_while_the_service_runs_is_passed_over_only_where_the_settings_say_so(
-    stream, monkeypatch
-):
+def test_input_deleted_while_running_is_skipped_only_if_allowed(stream, monkeypatch):
     produce(stream, MESSAGES)
     process = Task.process
 
@@ -329,7 +323,7 @@ def test_input_deleted_while_the_service_runs_is_passed_over_only_where_the_sett
     assert metrics.last_published[0].counters.predictions == 15
 
 
-def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(stream, monkeypatch):
+def test_topic_that_ends_before_the_committed_offset_is_not_finished(stream, monkeypatch):
     process(stream)
     recreate(stream)
     monkeypatch.setattr(type(stream), "topic_id", lambda *_: "")  # as brokers before 2.8
@@ -337,7 +331,7 @@ def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(s
         run(stream)
 
 
-def test_what_a_model_learned_without_lost_input_is_restored_to_the_bit(stream, monkeypatch):
+def test_model_that_skipped_lost_input_is_restored_to_the_bit(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     process(stream)
     compact(stream, 7)
@@ -352,7 +346,7 @@ def test_what_a_model_learned_without_lost_input_is_restored_to_the_bit(stream, 
     assert restored(stream).processor.learner.model.weights == second.learner.model.weights
 
 
-def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatch):
+def test_a_model_that_replays_differently_is_caught(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     process(stream)
     reversed_decision = "perceptron_core.linear.perceptron.Perceptron.decide"
@@ -416,7 +410,7 @@ def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
     assert len(list(stream.read("predictions", 0))) == len(MESSAGES)
 
 
-def test_input_that_is_gone_is_named_where_the_checkpoints_topic_is_a_new_one(stream):
+def test_missing_input_is_named_when_the_checkpoints_topic_is_new(stream):
     run(stream)
     produce(stream, MESSAGES)
     stream.delete_before("events", 0, 5)
@@ -426,7 +420,7 @@ def test_input_that_is_gone_is_named_where_the_checkpoints_topic_is_a_new_one(st
         restore(stream, new, 0, {("events", 0): 0})
 
 
-def test_a_log_whose_records_are_gone_from_the_file_is_no_fresh_start(tmp_path):
+def test_a_log_whose_records_are_missing_is_no_fresh_start(tmp_path):
     path = tmp_path / "s.db"
     with closing(open_transport(f"sqlite:///{path}")) as stream:
         produce(stream, MESSAGES)
@@ -440,7 +434,7 @@ def test_a_log_whose_records_are_gone_from_the_file_is_no_fresh_start(tmp_path):
             run(stream)
 
 
-def test_a_start_from_nothing_beside_predictions_is_told_as_no_output_says_whose_it_is(stream, caplog):
+def test_predictions_without_checkpoints_are_warned_of(stream, caplog):
     process(stream)
     assert not caplog.messages
     run(stream, group="other", checkpoints_topic="lost", predictions_topic="predictions")
@@ -467,7 +461,7 @@ def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
     assert "events[0]@20" in warning
 
 
-def test_a_group_that_has_committed_nothing_starts_at_the_first_record_there_is(stream):
+def test_a_group_without_commits_starts_at_the_first_existing_record(stream):
     produce(stream, MESSAGES)
     stream.delete_before("events", 0, 5)
     assert run(stream).last_published[0].counters.predictions == 15

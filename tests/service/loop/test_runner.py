@@ -76,13 +76,13 @@ def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
     assert health.state is State.STOPPED
 
 
-def test_at_the_end_it_warns_of_what_settings_name_and_no_event_had(stream, caplog):
+def test_settings_that_matched_no_event_are_warned_of_at_end(stream, caplog):
     produce(stream, event("a"), event("b"))
     run(stream, events={"text": ["text"], "exclude": ["labl"]})
     assert "events.exclude: labl: not found in the first 2 records: check the spelling" in caplog.messages
 
 
-def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monkeypatch):
+def test_a_stream_without_known_ends_is_unavailable_until_it_answers(stream, monkeypatch):
     produce(stream, event("a"))
     stream.ensure_topics({"labels": 1})
     health = Health()
@@ -107,7 +107,7 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     runner.close()
 
 
-def test_a_silent_stream_is_asked_about_all_of_its_partitions_in_turn(stream, monkeypatch):
+def test_a_silent_stream_is_asked_about_all_partitions_in_turn(stream, monkeypatch):
     stream.ensure_topics({"events": 40})
     (runner, _), asked = made_runner(stream), []
     runner.start()
@@ -124,7 +124,7 @@ def test_a_silent_stream_is_asked_about_all_of_its_partitions_in_turn(stream, mo
     runner.close()
 
 
-def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, monkeypatch):
+def test_a_loop_that_waits_for_topic_metadata_is_not_ready(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
@@ -148,7 +148,7 @@ def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, m
     runner.close()
 
 
-def test_outputs_are_written_as_of_now_whatever_the_time_of_their_events(stream):
+def test_outputs_have_the_time_of_writing_whatever_their_event_times(stream):
     before = time.time_ns() // 1_000_000
     ten_days_ago, ahead = before - 10 * 86_400_000, before + 3 * 3_600_000
     produce_timed(
@@ -167,7 +167,7 @@ def take_less_than_it_says(monkeypatch, stream, max_record_bytes):
     monkeypatch.setattr(stream, "_max_record_bytes", max_record_bytes)
 
 
-def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_short(stream, monkeypatch):
+def test_dead_letters_that_a_topic_unexpectedly_refuses_are_cut_short(stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: NO_LIMIT)
     take_less_than_it_says(monkeypatch, stream, 60_000)
     produce(stream, b"x" * 59_990, event("a"))
@@ -177,14 +177,14 @@ def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_sho
     assert [a["id"] for a in answers(stream)] == ["a"]
 
 
-def test_an_answer_that_no_topic_takes_ends_the_loop_and_says_so(stream, monkeypatch):
+def test_answer_that_no_topic_accepts_ends_the_loop_with_message(stream, monkeypatch):
     produce(stream, event("\x01" * 256))
     take_less_than_it_says(monkeypatch, stream, 1400)
     with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):
         run(stream)
 
 
-def test_missing_topics_are_an_error_if_they_may_not_be_created(stream):
+def test_missing_topics_are_an_error_if_creation_is_forbidden(stream):
     with pytest.raises(TopicMissing, match="events"):
         run(stream, create_topics="none")
 
@@ -216,9 +216,7 @@ def fail_first_commit(stream, monkeypatch, error, *, of_batch):
     "error", [TransactionFailed("as if"), TransportUnavailable("as if"), StorageFull("as if")]
 )
 @pytest.mark.parametrize("of_batch", [0, 1])
-def test_a_batch_whose_commit_failed_is_done_again_from_the_state_before(
-    stream, monkeypatch, error, of_batch
-):
+def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeypatch, error, of_batch):
     produce(stream, event("a", "win", label=True), event("b", "win"), event("c", "lose", label=True))
     fail_first_commit(stream, monkeypatch, error, of_batch=of_batch)
     metrics, _ = run(stream, max_batch_records=1)
@@ -238,7 +236,7 @@ def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch):
 
 
 @pytest.mark.parametrize(("error", "tried"), [(TransportUnavailable, 1), (TransactionFailed, 2)])
-def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream, monkeypatch, error, tried):
+def test_partitions_are_handed_over_until_the_stream_is_found_unavailable(stream, monkeypatch, error, tried):
     stream.ensure_topics({"events": 2})
     for partition in range(2):
         produce(stream, event(f"event-{partition}"), partition=partition)
@@ -256,7 +254,7 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
     assert len(closed) == 2
 
 
-def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_interval_later(stream):
+def test_the_first_event_after_a_pause_is_committed_at_once(stream):
     produce_timed(stream, [(0, event("a"))])
     runner, _ = made_runner(stream, commit_interval_seconds=0.1)
     clock = runner._clock
@@ -283,7 +281,7 @@ def pass_time_while_records_wait(runner, clock):
     runner._receive = pass_time
 
 
-def test_a_commit_is_published_when_it_ends_however_long_the_next_batch_is_not_due(stream):
+def test_commit_is_published_when_it_ends_before_the_next_batch(stream):
     produce_timed(stream, [(0, event(name, label=True)) for name in "abc"])
     runner, metrics = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
     runner.start()
@@ -297,7 +295,7 @@ def test_a_commit_is_published_when_it_ends_however_long_the_next_batch_is_not_d
     runner.close()
 
 
-def test_where_nothing_comes_after_them_the_last_records_are_not_kept_waiting(stream):
+def test_the_last_records_are_committed_without_waiting_for_an_interval(stream):
     produce_timed(stream, [(0, event(name)) for name in "abc"])
     runner, _ = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
     assert runner.run(exit_at_end=True)  # on a clock that stands still
@@ -348,7 +346,7 @@ def made_runner(stream, health=None, clock=None, **given):
     return runner, metrics
 
 
-def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, monkeypatch):
+def test_next_batch_is_processed_during_the_commit_if_records_wait(stream, monkeypatch):
     seen = []
     produce_timed(stream, [(0, event(str(n), label=True)) for n in range(3)])
     note_commits(stream, monkeypatch, seen)
@@ -390,7 +388,7 @@ def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeyp
     runner.close()
 
 
-def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypatch):
+def test_a_commit_that_exceeds_the_bound_makes_it_not_ready(stream, monkeypatch):
     produce(stream, event("a"))
     clock, seen = SetClock(), []
     health = Health(ready_timeout_seconds=3, clock=clock)
@@ -411,7 +409,7 @@ def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypa
     assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen
 
 
-def test_waits_double_up_to_ten_seconds_however_long_an_outage_lasts():
+def test_waits_double_up_to_ten_seconds_in_any_outage():
     backoff = Backoff()
     for failures in range(2000):
         longest = min(10.0, 0.1 * 2 ** min(failures, 9))
@@ -423,7 +421,7 @@ def test_waits_double_up_to_ten_seconds_however_long_an_outage_lasts():
 @pytest.mark.parametrize(
     ("committed", "first", "is_reached"), [({"events": 3}, 0, True), ({"events": 2}, 0, False), ({}, 3, True)]
 )
-def test_the_end_is_reached_once_other_members_have_committed_all_there_is(
+def test_the_end_is_reached_once_other_members_have_committed_theirs(
     stream, monkeypatch, committed, first, is_reached
 ):
     stream.ensure_topics({"events": 2})

@@ -76,7 +76,7 @@ def started(stream, given):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
-def test_it_answers_and_errs_as_with_one_partition_to_the_event(stream, model):
+def test_its_answers_and_mistakes_equal_one_partitions_to_the_event(stream, model):
     found = messages(150)
     produce(stream, found)
     run(stream, shared(model=model))

@@ -80,7 +80,7 @@ def restored(stream):
     return restore(stream, settings(**GIVEN), 0)
 
 
-def test_chunks_lie_between_the_batches_that_follow_and_the_state_is_that_of_the_first(stream):
+def test_chunks_between_later_batches_hold_the_state_of_the_first(stream):
     produce(stream, EVENTS)
     runner = started(stream, snapshot_interval_records=10)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and 10 in kinds_of(stream))
@@ -124,9 +124,7 @@ def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
     assert pack(restored(stream).processor.state()) == undisturbed(stream)
 
 
-def test_a_large_state_is_handed_over_without_a_snapshot_and_the_next_owner_soon_makes_one(
-    stream, monkeypatch
-):
+def test_a_large_state_is_handed_over_without_a_snapshot(stream, monkeypatch):
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
     produce(stream, EVENTS[:20])
     runner = started(stream)
@@ -140,7 +138,7 @@ def test_a_large_state_is_handed_over_without_a_snapshot_and_the_next_owner_soon
     end(runner)
 
 
-def test_at_the_end_of_the_input_one_of_any_size_is_made(stream, monkeypatch):
+def test_snapshot_of_any_size_is_made_at_the_inputs_end(stream, monkeypatch):
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
     produce(stream, EVENTS)
     given = settings(**GIVEN)
@@ -191,7 +189,7 @@ messages = st.lists(message, max_size=20)
 
 
 @given(messages, messages)
-def test_a_state_that_was_copied_is_packed_as_it_was_whatever_comes_since(before, after):
+def test_a_copied_state_is_packed_as_copied_despite_later_events(before, after):
     for model, bits in itertools.product(BUILT_IN, (0, 10)):
         classes = ("a", "b", "c") if "multiclass" in model else ()
         feed = Feed(model=model, hash_bits=bits, classes=classes, max_pending=5)
@@ -225,7 +223,7 @@ def test_what_was_packed_is_there_once_it_is_done():
     assert Packing.is_free()
 
 
-def test_what_packing_raises_is_raised_where_the_records_are_asked_for():
+def test_an_error_in_packing_is_raised_when_records_are_requested():
     def pack():
         raise MemoryError("no room")
 

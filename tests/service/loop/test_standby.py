@@ -136,7 +136,7 @@ def test_whatever_comes_between_the_state_is_that_of_the_log(tmp_path_factory, s
         group.stream.close()
 
 
-def test_of_a_partition_that_was_learned_under_other_settings_nothing_is_kept(group):
+def test_nothing_is_kept_of_a_partition_learned_under_other_settings(group):
     group.work(10)
     group.advance()
     group.work(10, label_timeout_seconds=5.0)
@@ -161,7 +161,7 @@ def test_a_model_that_was_replaced_is_taken_from_its_snapshot(group):
     assert not group.assert_restored_alike()
 
 
-def test_what_was_kept_is_of_no_use_where_the_log_was_emptied(group):
+def test_a_kept_state_is_discarded_where_the_log_was_emptied(group):
     group.work(10)
     group.advance()
     group.stream.delete_before("checkpoints", 0, group.stream.bounds("checkpoints", 0)[1])
@@ -171,9 +171,7 @@ def test_what_was_kept_is_of_no_use_where_the_log_was_emptied(group):
 
 
 @pytest.mark.parametrize(("unanswered", "n_kept"), [("ReadAhead", 1), ("restore", 0)])
-def test_states_are_kept_while_the_stream_does_not_answer_unless_half_changed(
-    group, monkeypatch, unanswered, n_kept
-):
+def test_states_survive_a_stream_that_is_away_unless_half_changed(group, monkeypatch, unanswered, n_kept):
     group.work(10)
     group.advance()
 
@@ -188,7 +186,7 @@ def test_states_are_kept_while_the_stream_does_not_answer_unless_half_changed(
     assert group.assert_restored_alike() is bool(n_kept)
 
 
-def test_states_of_partitions_that_are_not_named_any_more_are_forgotten(tmp_path):
+def test_states_of_partitions_no_longer_named_are_forgotten(tmp_path):
     group = Group(tmp_path, partitions=3)
     group.work(30)
     group.advance(0, 1, 2)

@@ -41,7 +41,7 @@ def test_earlier_records_are_not_processed_and_the_rest_is_proved(stream):
 
 
 @pytest.mark.parametrize("mapping", [{}, {"timestamp": "at", "features": ["x"]}], ids=["own", "mapped"])
-def test_earlier_records_that_lie_behind_are_skipped_also_after_a_crash(stream, mapping, monkeypatch):
+def test_records_before_the_start_position_are_skipped_also_after_crashes(stream, mapping, monkeypatch):
     without_final_snapshot(monkeypatch)
     if mapping:
         values = [json.dumps({"id": f"e{at}", "x": 1.0, "at": at}).encode() for at in JUMBLED]

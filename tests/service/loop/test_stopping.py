@@ -44,7 +44,7 @@ def run_stuck(exits, *numbers, seconds=30.0, asking_since=lambda: None):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_loop_that_waits_for_its_stream_is_ended_in_time(exits, number, code):
+def test_a_loop_that_waits_for_its_stream_ends_in_time(exits, number, code):
     began = time.monotonic()
     run_stuck(exits, number, asking_since=lambda: began)
     assert exits.codes[0] == code
@@ -58,12 +58,12 @@ def test_a_second_signal_ends_the_process_at_once(exits, first, second):
     assert exits.codes[0] == (130 if second == signal.SIGINT else 0)
 
 
-def test_a_loop_that_does_not_wait_for_its_stream_may_finish(exits):
+def test_a_loop_that_does_not_wait_may_finish(exits):
     run_stuck(exits, signal.SIGTERM, seconds=LEAVE_SECONDS + 1)
     assert exits.codes == []
 
 
-def test_a_loop_that_was_not_asked_to_stop_is_not_ended(exits):
+def test_a_loop_that_was_not_stopped_is_not_ended(exits):
     run_stuck(exits, seconds=0.5, asking_since=lambda: 0.0)
     assert exits.codes == []
 

@@ -95,7 +95,7 @@ def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
     runner.close()
 
 
-def test_what_is_restored_of_a_partition_that_was_revoked_meanwhile_is_thrown_away(stream, held, runner):
+def test_the_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream, held, runner):
     step_until(runner, held.waiting.is_set)
     runner._tasks.partitions_revoked(frozenset({1}))
     held.go.set()
@@ -148,9 +148,7 @@ def counting_transactions(stream):
 
 
 @pytest.mark.parametrize(("hand_over_bytes", "last"), [(10**6, [3]), (1, [1, 1, 1])])
-def test_the_first_snapshots_of_partitions_are_one_transaction_and_so_are_the_last_unless_large(
-    stream, monkeypatch, hand_over_bytes, last
-):
+def test_first_and_small_last_snapshots_share_a_transaction(stream, monkeypatch, hand_over_bytes, last):
     monkeypatch.setattr("service.loop.tasks.HAND_OVER_BYTES", hand_over_bytes)
     monkeypatch.setattr(restorer, "Background", AtOnce)
     sent = counting_transactions(stream)

@@ -55,7 +55,7 @@ def test_the_own_schema_as_a_mapping_reads_the_same(fields):
 
 
 @given(st.text(min_size=1), st.sampled_from([True, 0, -1, "yes"]))
-def test_a_label_of_the_own_schema_as_a_mapping_reads_the_same(event_id, value):
+def test_label_of_the_native_schema_reads_as_a_mapped_one(event_id, value):
     message = json.dumps({"id": event_id, "label": value}).encode()
     own = Decoder(Vocabulary(CLASSES), LARGE).decode(message)
     mapper = LabelMapper(LabelSettings(unknown_fields="ignore"), Vocabulary(CLASSES), read_json)
@@ -209,7 +209,7 @@ def test_a_record_without_a_key_has_no_id():
 
 
 @pytest.mark.parametrize("place", ["@key", "@header.trace", "@offset"])
-def test_without_a_record_each_message_gets_an_id_of_its_own(place):
+def test_without_an_id_each_question_gets_its_own(place):
     decoder = make_decoder(settings(events=X | {"id": place}))
     assert decoder.decode(b'{"x": 1}').id != decoder.decode(b'{"x": 1}').id
 
@@ -278,12 +278,12 @@ def test_the_size_counts_long_names_of_features():
 
 @pytest.mark.parametrize("value", ["false", "null"])
 @pytest.mark.parametrize("topic", ["events", "labels"])
-def test_a_filter_skips_what_is_false_or_null_whatever_else_is_wrong(topic, value):
+def test_a_filter_skips_false_or_null_before_any_other_check(topic, value):
     with pytest.raises(Skipped, match=f"{topic}.where"):
         decode(f'{{"kind": {value}, "features": 7}}'.encode(), {"where": "kind"}, topic)
 
 
-def test_an_event_that_is_asked_about_needs_no_label_and_no_time():
+def test_a_question_needs_no_label_and_no_time():
     events = {"label": "verdict", "timestamp": "at", "features": "*"}
     asked = make_question_decoder(settings(events=events))
     read = asked.decode(b'{"id": 1, "x": 5, "verdict": "unheard of", "at": "soon"}')
@@ -303,7 +303,7 @@ def test_missing_values_make_no_features_wherever_they_stand(values):
 TIMED = {"features": "n", "timestamp": "at", "label": "y"}
 
 
-def test_the_mapped_time_is_that_of_predictions_outcomes_and_time_outs():
+def test_predictions_outcomes_and_timeouts_use_the_mapped_time():
     feed = Feed(events=TIMED, labels={"id": "id", "timestamp": "at"}, label_timeout_seconds=60)
     assert feed.answer({"id": 1, "n": 1, "at": 7}, at_seconds=1000)["event_time_ms"] == 7000
     outcome = feed.answer({"id": 1, "label": True, "at": "1970-01-01T00:00:10Z"}, topic="labels")
@@ -320,7 +320,7 @@ def test_the_mapped_time_is_that_of_predictions_outcomes_and_time_outs():
     [(10**400, "ahead"), (-(10**400), "before 1970"), (-5, "before 1970"), (10_000, "ahead")],
     ids=["+", "-", "negative", "future"],
 )
-def test_a_mapped_time_out_of_range_is_refused_by_its_path(at, what):
+def test_a_mapped_time_out_of_range_is_refused_by_path(at, what):
     feed = Feed(events=TIMED, max_event_time_ahead_seconds=60)
     (letter,) = feed({"id": 1, "n": 1, "at": at}, processing_time_ms=1_000_000)
     headers = dict(letter.headers)

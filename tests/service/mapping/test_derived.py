@@ -36,7 +36,7 @@ def test_what_has_no_value_is_no_feature(expression):
     assert decoded(RECORD, {"r": expression}, missing=[-1]) == {"a": 6.0, "b": 4.0}
 
 
-def test_a_field_that_cannot_be_computed_with_makes_a_dead_letter():
+def test_a_field_unfit_for_its_expression_makes_a_dead_letter():
     with pytest.raises(Rejection, match=r"r \(events.derive\): c is not a number") as refused:
         decoded(RECORD, {"r": "c * 2"})
     assert refused.value.reason is Reason.INVALID_TYPE

@@ -89,7 +89,7 @@ def test_features_are_what_the_paths_lead_to(case):
         ({"a": {"n": 1, "m": {"k": 2}}}, "a", {("a", "m"), ("a", "m", "k"), ("n",)}, {"a.n": 1}),
     ],
 )
-def test_a_field_of_objects_can_be_left_out_by_its_whole_path(document, entry, left_out, expected):
+def test_a_field_of_objects_can_be_excluded_by_its_path(document, entry, left_out, expected):
     assert made(document, entry, left_out=left_out) == expected
 
 

@@ -66,7 +66,7 @@ def test_its_features_are_beside_those_of_the_mapping(given):
     }
 
 
-def test_its_text_takes_the_place_of_the_mapping_s_and_its_features_of_those_of_their_names(given):
+def test_its_text_and_features_replace_those_of_the_mapping(given):
     event = read(given("with_text"))
     assert (event.features, event.text) == ({}, "text 3.0")
 

@@ -71,7 +71,7 @@ def test_labels_have_times_in_a_format_of_their_own():
     assert (found.id, found.label, found.timestamp_ms) == ("1,5", True, int(AT * 1000))
 
 
-def test_an_event_that_is_asked_about_reads_as_one_of_the_topic():
+def test_a_question_reads_as_an_event_of_the_topic():
     decoder = make_question_decoder(settings(events={"decimal": ","}))
     assert decoder.decode(b'{"id": "e", "features": {"a": "9,91"}}').features == {"a": 9.91}
 
@@ -106,7 +106,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("cells", "warning", "hint"), TEXTS)
-def test_cells_that_may_be_numbers_or_times_are_warned_of_once(tmp_path, cells, warning, hint):
+def test_cells_that_could_be_numbers_or_times_are_warned_of(tmp_path, cells, warning, hint):
     text = "\n".join(["a,b", *(f'"{cell}",x' for cell in cells), f'"{cells[-1]}",x\n'])
     _, ((found, how),) = rows(tmp_path, text)
     assert f"the column 'a' has {warning}" in found
@@ -114,7 +114,7 @@ def test_cells_that_may_be_numbers_or_times_are_warned_of_once(tmp_path, cells, 
 
 
 @pytest.mark.parametrize(("values", "warning", "hint"), TEXTS)
-def test_mapped_texts_that_may_be_numbers_or_times_are_warned_of_once(caplog, values, warning, hint):
+def test_mapped_texts_like_numbers_or_times_are_warned_of(caplog, values, warning, hint):
     mappers._warn_of_text.cache_clear()
     mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
     for value in (*values, values[-1]):

@@ -38,7 +38,7 @@ def test_the_time_for_html_is_linear(piece):
     assert_grows_linearly(text_of_html, lambda size: piece * (size // len(piece)), HALF)
 
 
-def test_python_is_not_asked_for_charsets_that_it_does_not_have():
+def test_python_is_not_asked_for_charsets_it_lacks():
     asked = []
 
     def note(name):

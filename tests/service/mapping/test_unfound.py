@@ -41,7 +41,7 @@ def told(caplog):
     return {each.removeprefix("events.").partition(": not found")[0] for each in caplog.messages}
 
 
-def test_names_in_none_of_a_thousand_records_are_told_and_then_not_watched(mapper, caplog):
+def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
     for _ in range(999):
         mapper.read(DOCUMENT, None, 100)
     assert not told(caplog)
@@ -59,7 +59,7 @@ def test_what_one_record_has_is_not_told(mapper, caplog):
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
 
 
-def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_says_nothing(mapper, caplog):
+def test_a_name_found_in_any_partition_is_not_reported(mapper, caplog):
     other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
@@ -68,7 +68,7 @@ def test_of_several_partitions_what_one_has_is_not_told_and_one_without_events_s
     assert "events.text: subjet: not found in the first 2 records: check the spelling" in caplog.messages
 
 
-def test_nothing_is_watched_once_all_was_found_or_of_events_that_are_asked_about():
+def test_nothing_is_watched_after_all_names_or_for_questions():
     settings = EventSettings(features=["x"])
     mapper = EventMapper(settings, Vocabulary(), read_json, 1000)
     for _ in range(100):

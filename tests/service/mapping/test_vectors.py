@@ -81,7 +81,7 @@ def test_an_integer_beyond_every_double_is_refused():
 
 
 @pytest.mark.parametrize("value", [b"[1, 2, 3]", b"[1]", b"7", b'["x", 2]', b"[[1], 2]"])
-def test_another_length_and_what_is_no_list_of_numbers_is_refused(value):
+def test_list_of_another_length_or_of_non_numbers_is_refused(value):
     decoder = make_decoder(settings(events=EVENTS))
     decoder.decode(b'{"id": "a", "e": [0.5, 1]}')
     with pytest.raises(Rejection, match=r"e.* \(events.vectors\)") as refused:
@@ -115,7 +115,7 @@ def test_a_path_is_a_vector_or_a_feature():
 
 
 @pytest.mark.parametrize(("name", "numbers"), [("fractions", b"[0.5, 1.5]"), ("integers", b"[1, 2]")])
-def test_a_list_of_numbers_without_the_setting_is_warned_of_once(caplog, name, numbers):
+def test_a_list_of_numbers_without_the_setting_is_warned_of(caplog, name, numbers):
     decoder = make_decoder(settings(events={"features": name}))
     for _ in range(2):
         decoder.decode(b'{"id": "a", "%s": %s}' % (name.encode(), numbers))
@@ -129,7 +129,7 @@ def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
     assert not caplog.records
 
 
-def test_numbers_in_the_objects_of_a_list_are_no_vector_and_the_hint_says_what_to_do(caplog):
+def test_numbers_in_objects_of_a_list_are_refused_with_hint(caplog):
     FeatureMap(["line_items_here"], (), 1000).make({"line_items_here": [{"id": 7}]})
     (said,) = caplog.messages
     assert said.endswith(

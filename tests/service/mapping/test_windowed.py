@@ -41,9 +41,7 @@ def test_hashes_are_those_of_any_release():
 @pytest.mark.parametrize(
     ("partition", "key", "warnings"), [(0, b"other", 0), (1, b"c-1", 0), (1, b"other", 1), (3, None, 1)]
 )
-def test_records_of_several_partitions_that_have_another_key_are_warned_of_once(
-    caplog, partition, key, warnings
-):
+def test_a_different_key_in_several_partitions_is_warned_of_once(caplog, partition, key, warnings):
     by = f"card_{partition}_{len(key or b'')}"
     window = {**WINDOW, "by": by}
     decoder = make_decoder(settings(events={"features": "other", "windows": [window]}))

@@ -36,7 +36,7 @@ def test_a_letter_that_fits_compressed_stays_whole_and_is_compressed():
     assert fit(whole, limit(100_000, 10_000_000)) == (whole, True)
 
 
-def test_a_letter_that_does_not_fit_is_cut_and_says_so():
+def test_dead_letter_that_is_too_large_is_cut_and_marked():
     cut, compress = fit(letter(NOISE), limit(100_000, 10_000_000))
     origin = dict(cut.headers)
     assert not compress
@@ -48,7 +48,7 @@ def test_a_letter_that_does_not_fit_is_cut_and_says_so():
     assert origin["source.offset"] == b"17"
 
 
-def test_a_stream_without_compression_gets_a_letter_cut_that_would_compress():
+def test_a_stream_without_compression_gets_a_cut_dead_letter():
     cut, compress = fit(letter(b"x" * 5_000_000), limit(100_000))
     assert (record_bytes(cut), compress) == (100_000, False)
 
@@ -73,7 +73,7 @@ def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, subtests):
             assert dict(cut.headers)["source.topic"] == b"events"
 
 
-def test_a_huge_key_and_headers_leave_room_for_the_value_and_are_counted():
+def test_huge_key_and_huge_headers_leave_room_for_the_value():
     cut, _ = fit(letter(b"v" * 40_000, NOISE, (("h", NOISE),)), limit(100_000))
     origin = dict(cut.headers)
     assert cut.value == b"v" * 40_000

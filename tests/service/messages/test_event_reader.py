@@ -96,7 +96,7 @@ def agrees(reader, value):
 
 
 @pytest.mark.parametrize("value", COMMON)
-def test_a_message_of_the_common_shape_is_read_as_pydantic_reads_it(value):
+def test_a_message_of_the_common_shape_reads_as_in_pydantic(value):
     reader = EventReader()
     assert all(agrees(reader, value) for _ in range(3))  # names are known from the second time on
 
@@ -137,14 +137,14 @@ def test_a_number_comes_back_as_it_was_written(number):
     assert struct.pack("d", read) == struct.pack("d", number)
 
 
-def test_names_come_in_the_order_of_the_message_whatever_the_messages_before():
+def test_names_keep_the_order_of_the_message_after_any_messages():
     reader = EventReader()
     for names in ("ab", "ab", "ab", "ba", "abc", "a", "ac", "b", "ab", "axb", "", "ab"):
         value = json.dumps({"id": "i", "features": dict.fromkeys(names, 1.5)}).encode()
         assert list(reader.read(value)[1]) == list(names)
 
 
-def test_numbers_of_the_names_that_were_expected_come_without_a_dictionary():
+def test_numbers_of_expected_names_are_read_without_a_dictionary():
     reader = EventReader()
 
     def read(**features):
@@ -168,7 +168,7 @@ def test_numbers_of_the_names_that_were_expected_come_without_a_dictionary():
 
 
 @pytest.mark.parametrize("names", ["a", "ab", "a" * 7, "a" * 8, "a" * 9, "a" * 24, "naïve", "語語語"])
-def test_a_name_is_told_from_one_that_differs_in_a_byte(names):
+def test_names_that_differ_in_one_byte_are_distinct(names):
     for place in range(len(names) + 1):
         reader, other = EventReader(), names[:place] + "b" + names[place + 1 :]
         for name in (names, names, other, names, names + "x", names):

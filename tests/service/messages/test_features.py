@@ -104,7 +104,7 @@ class InOneGo(VectorFeatures):
         raise AssertionError(f"{name} is looked up")
 
 
-def test_a_model_with_features_of_its_own_reads_vectors_in_one_go():
+def test_a_model_of_raw_features_reads_vectors_in_one_go():
     names = VectorNames(["e[0]", "e[1]"])
     features = InOneGo({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
     expected = {"lang": "en", "e[0]": 3.0, "e[1]": 4.0}
@@ -120,7 +120,7 @@ def test_one_decoders_vectors_are_hashed_for_models_of_different_sizes():
 
 
 @given(text=st.text(), counts=st.booleans())
-def test_a_hashed_text_without_a_dictionary_is_what_its_dictionary_is(text, counts):
+def test_a_text_hashed_without_a_dictionary_equals_its_dictionary(text, counts):
     options = FeatureOptions(hash_bits=4, text_values="counts" if counts else "binary")
     extractor = FeatureExtractor(options)
     try:
@@ -168,7 +168,7 @@ def test_l2_scales_to_unit_length(features, text):
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(-9, 9), max_size=6), st.integers(1, 30))
-def test_hashing_keeps_the_sum_and_stays_below_two_to_the_bits(features, bits):
+def test_hashing_keeps_the_sum_within_two_to_the_bits(features, bits):
     x = extract(features, hash_bits=bits)
     assert all(0 <= index < 2**bits for index in x)
     assert sum(x.values()) == sum(features.values())
@@ -225,13 +225,13 @@ def test_a_text_shorter_than_the_ngram_gives_nothing(text):
 
 
 @given(st.text(st.sampled_from("aB £我爱ßﬁ😀"), max_size=12))
-def test_text_in_any_script_has_the_same_tokens_by_name_and_hashed(text):
+def test_text_in_any_script_has_equal_tokens_named_and_hashed(text):
     named = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2))).extract(None, text)
     hashed = FeatureExtractor(FeatureOptions(text="scripts", ngrams=(1, 2), hash_bits=24)).extract(None, text)
     assert len(named) == len(hashed)
 
 
-def test_a_text_alone_is_refused_for_a_model_that_takes_none():
+def test_a_text_alone_is_refused_by_a_model_without_texts():
     raw = RawFeatures(takes_text=False)
     assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
     with pytest.raises(Rejection, match="got only text"):
@@ -241,7 +241,7 @@ def test_a_text_alone_is_refused_for_a_model_that_takes_none():
 LISTED = st.floats(-1e100, 1e100) | st.integers(-(10**100), 10**100)
 
 
-def test_it_is_the_mapping_of_features_and_numbers_in_their_order():
+def test_it_is_the_mapping_of_features_and_numbers_in_order():
     names = VectorNames(["e[0]", "f[0]", "f[1]"])
     vectors = listed_values(("e[0]",), [0.5]), listed_values(("f[0]", "f[1]"), [-0.0, 7])
     features = VectorFeatures({"lang": "en", "n": 3}, names, vectors)
@@ -250,7 +250,7 @@ def test_it_is_the_mapping_of_features_and_numbers_in_their_order():
 
 
 @given(st.lists(LISTED, max_size=5))
-def test_numbers_of_a_list_are_those_that_python_makes_of_them(values):
+def test_numbers_of_a_list_are_pythons_numbers(values):
     found = listed_values(tuple(map(str, range(len(values)))), values)
     assert [struct.pack("d", each) for each in found.values()] == [struct.pack("d", each) for each in values]
 

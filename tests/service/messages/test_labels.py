@@ -90,7 +90,7 @@ def test_answers_are_spelled_as_the_stream_spells_its_labels(labels, spelling):
     assert [vocabulary.spell(truth, current) for truth in (False, True)] == list(spelling)
 
 
-def test_people_know_a_class_by_the_given_name_or_as_true_and_false():
+def test_class_is_shown_by_its_name_or_true_or_false():
     assert [Vocabulary().name(truth) for truth in (False, True)] == ["false", "true"]
     assert [Vocabulary(("ham", "spam")).name(truth) for truth in (False, True)] == ["ham", "spam"]
     assert Vocabulary(("a", "b", "c")).name("c") == "c"

@@ -22,7 +22,7 @@ def extract(features, text, tenant, **options):
     return FeatureExtractor(FeatureOptions(**options)).extract(features, text, tenant)
 
 
-def test_each_feature_counts_once_for_all_and_once_for_the_tenant():
+def test_each_feature_counts_for_all_and_for_the_tenant():
     assert extract({"n": 2.5, "lang": "en"}, "win", "acme") == {
         "n": 2.5,
         "lang=en": 1.0,
@@ -47,7 +47,7 @@ def test_the_features_for_all_stay_first_and_as_they_are(features, text, tenant)
 
 
 @given(features, texts, tenants)
-def test_the_hash_is_murmur3_of_the_tenant_and_the_index_for_all(features, text, tenant):
+def test_the_hash_is_murmur3_of_tenant_and_common_index(features, text, tenant):
     shared = extract(features, text, None, hash_bits=22)
     expected = dict(shared)
     own = {mmh3.hash(f"tenant={tenant}".encode(), signed=False) % 2**22: 1.0}
@@ -81,7 +81,7 @@ pieces = st.lists(st.sampled_from(["tenant", "=", "acme", "×", "\\", "n"]), max
 @example({}, {"tenant": "acme"}, "acme", "evil")
 @example({}, {"tenant\\": "acme"}, "acme", "evil")
 @example({"×n": 1.0}, {"n": 1.0}, "acme", "acme×")
-def test_nobody_else_has_a_feature_of_a_tenant_s_own_whatever_names_it_chooses(own, others, tenant, other):
+def test_no_other_tenant_reaches_a_tenants_features_by_any_name(own, others, tenant, other):
     extractor = FeatureExtractor(FeatureOptions(has_tenants=True))
     of_tenant = extractor.extract(own, None, tenant).keys() - extractor.extract(own, None, None).keys()
     assert of_tenant
@@ -94,7 +94,7 @@ def test_names_like_those_of_tenants_stay_where_there_are_none():
     assert extract(named, None, None) == {"tenant=acme×n": 1.0, "tenant=acme": 1.0}
 
 
-def test_with_a_key_a_tenant_s_own_features_are_elsewhere_and_those_for_all_where_they_were():
+def test_a_key_moves_only_the_tenants_own_features():
     keyless, one, other = (
         list(extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=key)) for key in (b"", b"one", b"other")
     )
@@ -109,7 +109,7 @@ def mail(event_id, text, company=None, **more):
     return {"id": event_id, "text": text, "who": {"company": company, "size": 3}, **more}
 
 
-def test_a_tenant_is_read_where_the_setting_says_and_is_no_feature_besides():
+def test_tenant_is_read_as_the_setting_says_without_a_feature():
     feed = Feed(**MAPPED)
     feed(mail("a", "win", "acme", label=True))
     assert set(feed.model.weights) == {
@@ -144,7 +144,7 @@ def test_a_lone_surrogate_is_refused():
     assert letter.topic == "dead-letters"
 
 
-def test_what_waits_for_its_label_keeps_its_tenant_through_a_snapshot():
+def test_an_event_that_waits_keeps_its_tenant_through_a_snapshot():
     feed, restored = Feed(**MAPPED), Feed(**MAPPED)
     feed(mail("a", "win", "acme"))
     restored.processor.restore(unpack(pack(feed.processor.state())))

@@ -50,7 +50,7 @@ features = st.dictionaries(st.sampled_from("fgh"), st.integers(-3, 3), min_size=
     st.integers(TIMEOUT + 1, 2 * TIMEOUT + 1),
     st.sampled_from(["perceptron", "multiclass-perceptron"]),
 )
-def test_a_label_that_comes_later_leaves_all_as_if_the_time_out_had_said_it(before, x, asked, at, model):
+def test_a_late_label_leaves_the_state_of_an_equal_timeout(before, x, asked, at, model):
     late, at_once = feed_with(model=model), feed_with("true", model=model)
     for feed in (late, at_once):
         for number, (each, truth) in enumerate(before):
@@ -68,7 +68,7 @@ def test_a_label_that_comes_later_leaves_all_as_if_the_time_out_had_said_it(befo
 
 
 @pytest.mark.parametrize(("at", "outcome"), [(END, "corrected"), (END + 0.001, "late")])
-def test_a_label_corrects_up_to_the_bound_and_is_late_after_it(at, outcome):
+def test_label_corrects_up_to_the_bound_and_then_is_late(at, outcome):
     feed = feed_with()
     feed(event("a"))
     tick(feed, TIMEOUT + 1)
@@ -79,7 +79,7 @@ def test_a_label_corrects_up_to_the_bound_and_is_late_after_it(at, outcome):
     assert list(feed.counters.unmatched_ids)[-1:] == (["a"] if outcome == "late" else ["tick"])
 
 
-def test_time_is_that_of_the_events_and_a_quiet_partition_has_none():
+def test_time_is_event_time_and_a_quiet_partition_has_none():
     feed = feed_with()
     feed(event("a"), processing_time_ms=0)
     feed(label("b", True), at_seconds=1, processing_time_ms=1_000_000_000)
@@ -109,7 +109,7 @@ def test_a_model_that_cannot_undo_takes_no_real_label_back():
     assert feed.processor.join.examples["a"].truth is True
 
 
-def test_a_model_with_probabilities_weighs_both_as_the_fake_negative_weighted_loss_does():
+def test_models_with_probabilities_weigh_by_the_fake_negative_weighted_loss():
     feed, model = feed_with(model="normalized-adagrad", unlabelled="at_timeout"), NormalizedAdaGrad()
     feed(event("z", "y", label=True))
     feed(event("a", "y"))
@@ -135,7 +135,7 @@ def test_a_learner_that_refuses_a_correction_has_undone_once():
     assert feed.model.weights == {}
 
 
-def test_an_event_that_gives_way_before_its_correction_is_counted_and_its_label_late():
+def test_an_event_evicted_before_its_correction_makes_the_label_late():
     feed = feed_with(max_pending=1)
     feed(event("a"))
     feed(event("b"), at_seconds=TIMEOUT + 1)

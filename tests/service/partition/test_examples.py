@@ -49,7 +49,7 @@ def test_columns_of_what_was_learned_are_those_of_its_steps(notes, has_log_odds)
 
 
 @given(NOTES)
-def test_steps_since_the_last_update_are_of_labels_that_came_with_their_events(notes):
+def test_steps_since_the_last_update_omit_late_labels(notes):
     learned = noted(notes, has_log_odds=False)
     latest = [step for step in learned if step.label_delay_seconds is None]
     found = learned.since_last_update()
@@ -102,7 +102,7 @@ def test_any_number_of_examples_comes_back_as_it_was(n):
     assert [*other.examples] == [f"e{k}" for k in range(n)]
 
 
-def test_a_copied_join_is_packed_as_it_was_whatever_comes_since():
+def test_a_copied_join_is_packed_as_copied_despite_later_events():
     join = LabelJoin(10, 5000)
     for k in range(3000):
         join.keep(Example(f"e{k}", {"a": k / 3}, False, -1.0, k))
@@ -116,6 +116,6 @@ def test_a_copied_join_is_packed_as_it_was_whatever_comes_since():
 
 
 @given(scores=st.lists(st.floats(allow_nan=False), max_size=50))
-def test_scores_are_counted_by_their_first_15_bits_in_the_order_they_come(scores):
+def test_scores_are_counted_by_their_first_15_bits_in_order(scores):
     numbers = [struct.unpack("<q", struct.pack("<d", score + 0.0))[0] >> 49 for score in scores]
     assert count_numbers(array("d", scores)) == [*Counter(numbers).items()]

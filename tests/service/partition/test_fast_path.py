@@ -179,7 +179,7 @@ MAPPED = st.fixed_dictionaries(
     ),
     st.lists(st.tuples(MAPPED, TIMES), max_size=12),
 )
-def test_vectors_as_arrays_lead_to_what_the_reference_makes_of_them(given, mapping, rows):
+def test_vectors_as_arrays_give_the_results_of_the_reference(given, mapping, rows):
     given["events"] = {"vectors": ["e", "f"], "features": "*", "text": "text", **mapping}
     (quick, quick_steps), (plain, plain_steps) = both(given)
     rows = [(json.dumps(document).encode(), "events", time_ms) for document, time_ms in rows]
@@ -200,7 +200,7 @@ def test_vectors_stay_arrays_where_there_are_several_classes(bits):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
-def test_decisions_are_those_of_the_reference_where_thresholds_are_found_again_and_again(model):
+def test_decisions_equal_the_references_while_thresholds_are_found_repeatedly(model):
     draw = random.Random(3)
     given = {"model": model, "decisions": DECISIONS, "costs": COSTS, "decisions_half_life": 200}
     (quick, _), (plain, _) = both(given)

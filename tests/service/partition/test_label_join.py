@@ -18,7 +18,7 @@ def join():
     return LabelJoin(timeout_seconds=10, capacity=3)
 
 
-def test_an_example_is_kept_until_event_time_has_passed_its_timeout(join):
+def test_an_example_is_kept_until_event_time_passes_its_timeout(join):
     join.keep(example("a"))
     join.advance(10_000)
     assert join.examples.get("a")
@@ -51,7 +51,7 @@ def test_a_labelled_example_that_leaves_is_not_remembered_as_unlabelled(join):
     assert not join.expired("a")
 
 
-def test_early_labels_whose_event_never_came_are_counted_when_they_leave(join):
+def test_early_labels_without_event_are_counted_when_they_expire(join):
     for name in "abc":
         assert not join.hold(name, EarlyLabel(True, 0))
     assert join.hold("d", EarlyLabel(True, 0))
@@ -77,9 +77,7 @@ def large(event_id, n_features=1000, name=int):
 
 
 @pytest.mark.parametrize("name", [int, str, "é{}".format])
-def test_a_large_example_takes_less_than_half_the_memory_and_gives_the_same_features_in_the_same_order(
-    join, name
-):
+def test_a_large_example_takes_half_the_memory_with_equal_features(join, name):
     loose = large("a", name=name)
     features = dict(loose.x)
     join.keep(loose)
@@ -87,7 +85,7 @@ def test_a_large_example_takes_less_than_half_the_memory_and_gives_the_same_feat
     assert join.size_bytes < (sys.getsizeof(features) + sum(map(sys.getsizeof, features))) / 2
 
 
-def test_the_oldest_examples_give_way_to_a_newer_one_when_bytes_are_short():
+def test_the_oldest_examples_are_evicted_when_bytes_are_short():
     one = LabelJoin(timeout_seconds=10, capacity=1)
     one.keep(large("x"))
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=3 * one.size_bytes)
@@ -110,7 +108,7 @@ def test_the_newest_example_is_kept_whatever_its_size():
 
 
 @pytest.mark.parametrize("n_features", [2, 1000])
-def test_a_restored_join_has_the_same_size_and_waits_for_the_same(n_features):
+def test_a_restored_join_has_the_same_size_and_pending_events(n_features):
     join, restored = (LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=5) for _ in range(2))
     for name in "abcd":
         join.keep(large(name, n_features))

@@ -50,7 +50,7 @@ def test_a_label_counts_its_weight_however_it_comes(model, w):
         assert weights_in(learned(model, *messages)) == weights_in(expected), messages
 
 
-def test_a_correction_takes_back_what_counted_and_counts_by_its_own_weight():
+def test_a_correction_reverts_the_first_weight_and_applies_its_own():
     again = learned(
         "perceptron", event("a") | {"weight": 2}, label("a", True), label("a", False) | {"weight": 3}
     )
@@ -84,7 +84,7 @@ def test_what_waits_keeps_its_weight_in_a_snapshot(early):
     assert restored.model.bias == 3.0
 
 
-def test_a_weight_is_refused_where_the_model_takes_none_unless_it_is_1():
+def test_a_weight_other_than_1_is_refused_by_unweighted_models():
     feed = Feed(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     (letter,) = feed(event("a") | {"weight": 2})
     assert dict(letter.headers)["error.reason"] == Reason.MODEL_ERROR.encode()

@@ -7,7 +7,7 @@ from service.stream.batches import RecordBatch
 from tests.service.building import Feed, event
 
 
-def test_a_thread_that_waits_runs_in_the_middle_of_a_batch():
+def test_a_waiting_thread_runs_in_the_middle_of_a_batch():
     feed, turns, is_over = Feed(), [], threading.Event()
 
     def take_turns():

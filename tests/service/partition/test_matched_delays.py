@@ -35,7 +35,7 @@ def tick(feed, at_seconds):
     return feed(event(f"tick {at_seconds}", "tick"), at_seconds=at_seconds)
 
 
-def test_an_event_is_learned_as_late_as_the_label_of_another_came_and_its_outcome_waits():
+def test_event_is_learned_as_late_as_the_last_matched_label():
     feed, later = fed("perceptron"), fed("perceptron", unlabelled="at_timeout")
     for each in (feed, later):
         tick(each, 32)  # a tenth of the age of the stream is added
@@ -56,7 +56,7 @@ def test_without_any_label_events_are_learned_at_the_time_out():
     assert feed.processor.learner.updates == 1
 
 
-def test_unlabelled_event_is_weighted_by_its_chance_and_late_label_by_two():
+def test_early_learning_weighs_by_probability_and_late_labels_by_two():
     feed, model, x = feed_with(model="normalized-adagrad"), NormalizedAdaGrad(), {"text=win": 1.0}
     for name, at, delay in (("p", 0, 10), ("q", 10, 4)):
         feed(event(name, "win"), at_seconds=at)
@@ -76,7 +76,7 @@ def test_unlabelled_event_is_weighted_by_its_chance_and_late_label_by_two():
     assert feed.counters.labels == {"matched": 3}
 
 
-def test_a_model_that_can_undo_is_left_as_if_the_event_had_not_been_learned_early():
+def test_model_that_can_undo_ends_as_if_never_learned_early():
     early, late = fed("perceptron"), fed("perceptron", unlabelled="at_timeout")
     for feed in (early, late):
         tick(feed, 40)
@@ -85,7 +85,7 @@ def test_a_model_that_can_undo_is_left_as_if_the_event_had_not_been_learned_earl
     assert early.counters.labels == late.counters.labels == {"matched": 2}
 
 
-def test_a_label_after_early_learning_is_learned_with_its_prediction_context(monkeypatch):
+def test_a_label_after_early_learning_uses_its_prediction_context(monkeypatch):
     contexts, learn = [], AutoLearner.learn
 
     def noting(self, x, truth, memo=b"", w=1.0):
@@ -100,7 +100,7 @@ def test_a_label_after_early_learning_is_learned_with_its_prediction_context(mon
     assert early == corrected != b""
 
 
-def test_a_label_that_agrees_with_what_was_learned_early_is_not_learned_again():
+def test_label_that_agrees_with_early_learning_is_not_learned_again():
     feed = fed("arow")
     tick(feed, 40)
     before = feed.processor.learner.updates
@@ -131,7 +131,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(0, 40), st.sampled_from(MODELS), st.sampled_from([2, 100]), st.booleans())
-def test_a_partition_restored_at_any_point_goes_on_to_the_bit(log, cut, model, capacity, has_increments):
+def test_a_partition_restored_at_any_point_continues_to_the_bit(log, cut, model, capacity, has_increments):
     whole, restored, now = *(feed_with(model=model, max_pending=capacity) for _ in range(2)), 0
     states = [unpack(pack(whole.processor.state()))]
     whole.processor.changes()

@@ -55,7 +55,7 @@ def test_its_state_comes_back_from_a_snapshot(learned):
     assert (found.snapshot_sequence, counts(found)["blank_texts"]) == (found.sequence, 2)
 
 
-def test_a_part_that_does_not_come_to_the_committed_counts_is_refused(learned, monkeypatch):
+def test_a_part_that_replays_to_other_counts_is_refused(learned, monkeypatch):
     monkeypatch.setattr(BlankTexts, "predicted", lambda *_: b"")
     with pytest.raises(CheckpointError, match=r"'blank_texts': 2.*'blank_texts': 0"):
         restore(learned, settings(), 0)

@@ -24,7 +24,7 @@ def test_an_event_is_predicted_before_it_is_learned_from():
 
 @pytest.mark.parametrize("hash_bits", [0, 12])
 @pytest.mark.parametrize("model", ["auto", "normalized-adagrad", "coin-betting", "bayesian-logistic"])
-def test_a_prediction_of_log_odds_has_the_probability_that_the_model_gives(model, hash_bits):
+def test_a_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
     feed = Feed(model=model, hash_bits=hash_bits)
     feed(event("a", "win", label=True), topic="events")
     feed(event("b", "lose", label=False))
@@ -35,7 +35,7 @@ def test_a_prediction_of_log_odds_has_the_probability_that_the_model_gives(model
         assert answer["probability"] == pytest.approx(expected[answer["label"]], abs=1e-15)
 
 
-def test_of_several_classes_the_probability_is_that_of_the_predicted_one():
+def test_of_several_classes_the_probability_is_the_predicted_ones():
     feed = Feed(model="auto", classes=("sky", "sea", "sand"))
     for number, name in enumerate(("sky", "sea", "sand") * 4):
         feed(event(str(number), f"of the {name}", label=name))
@@ -45,7 +45,7 @@ def test_of_several_classes_the_probability_is_that_of_the_predicted_one():
     assert answer["probability"] == pytest.approx(expected["sea"], abs=1e-9)
 
 
-def test_the_calibration_is_of_predictions_at_once_and_of_those_whose_label_came_later():
+def test_calibration_counts_immediate_predictions_and_late_labels_apart():
     feed = Feed(model="coin-betting")
     feed(event("a", "win", label=True))
     later = feed.answer(event("b", "win"))
@@ -55,7 +55,7 @@ def test_the_calibration_is_of_predictions_at_once_and_of_those_whose_label_came
     assert feed.counters.calibration.log_loss() == pytest.approx(sum(losses) / 2)
 
 
-def test_an_answer_tells_the_time_of_its_event_and_is_written_as_of_now():
+def test_an_answer_has_its_events_time_and_is_written_now():
     feed = Feed()
     (prediction,) = feed(event("a"), at_seconds=12.5, key=b"chosen")
     (outcome,) = feed(label("a", True), at_seconds=20)
@@ -64,7 +64,7 @@ def test_an_answer_tells_the_time_of_its_event_and_is_written_as_of_now():
         assert json.loads(output.value)["event_time_ms"] == 12_500
 
 
-def test_a_stream_gives_the_mistakes_and_weights_of_the_bare_model():
+def test_a_stream_gives_mistakes_and_weights_of_the_bare_model():
     feed, model, mistakes = Feed(), Perceptron(), 0
     for number, (x, y) in enumerate(datasets.Phishing()):
         predicted = model.predict_one(x)
@@ -77,7 +77,7 @@ def test_a_stream_gives_the_mistakes_and_weights_of_the_bare_model():
 
 
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_poison_becomes_a_dead_letter_with_reason_origin_and_the_original_bytes(value, reason):
+def test_poison_becomes_a_dead_letter_with_reason_origin_and_bytes(value, reason):
     feed = Feed(max_message_bytes=MAX_MESSAGE_BYTES)
     feed(event("good", label=True))
     weights = dict(feed.model.weights)
@@ -98,7 +98,7 @@ def test_poison_becomes_a_dead_letter_with_reason_origin_and_the_original_bytes(
     assert feed.counters.predictions == 1
 
 
-def test_a_sum_beyond_the_models_range_is_a_dead_letter_and_leaves_no_trace():
+def test_sum_beyond_the_models_range_is_only_a_dead_letter():
     feed = Feed(hash_bits=1)
     features = {str(n): 1e100 for n in range(10)}
     (letter,) = feed({"id": "a", "features": features, "label": True})
@@ -136,7 +136,7 @@ def reasons(outputs):
 
 
 @pytest.mark.parametrize("word", ["bad", "worse"])
-def test_an_event_that_the_model_raises_at_is_a_dead_letter_and_leaves_no_trace(sulky, word):
+def test_an_event_the_model_raises_at_is_only_dead_letter(sulky, word):
     sulky(event("a", "good", label=True))
     (letter,) = sulky(event("b", word, label=True))
     headers = dict(letter.headers)
@@ -149,20 +149,20 @@ def test_an_event_that_the_model_raises_at_is_a_dead_letter_and_leaves_no_trace(
     assert sulky.processor.join.examples.get("b") is None
 
 
-def test_a_label_that_the_model_raises_at_is_a_dead_letter_and_its_event_goes_on_waiting(sulky):
+def test_label_that_the_model_raises_at_leaves_its_event_pending(sulky):
     sulky(event("a", "worse"))
     assert reasons(sulky(label("a", True))) == [b"model_error"]
     assert sulky.processor.join.n_pending == 1
     assert sulky.counters.labels == {}
 
 
-def test_an_early_label_of_an_event_that_the_model_raises_at_goes_on_waiting(sulky):
+def test_an_early_label_whose_event_the_model_raises_at_stays(sulky):
     sulky(label("a", True))
     assert reasons(sulky(event("a", "worse"))) == [b"model_error"]
     assert sulky.answer(event("a", "good"))["truth"] is True
 
 
-def test_a_label_that_comes_later_is_learned_on_the_features_of_its_event():
+def test_a_late_label_is_learned_on_its_events_features():
     feed = Feed()
     feed(event("a", "win"), at_seconds=1)
     feed(event("b", "lose", label=True), at_seconds=2)
@@ -206,7 +206,7 @@ def test_what_comes_again_is_learned_once(case):
     assert (feed.model.n_updates, feed.counters.labels) == (1, counted)
 
 
-def test_a_label_for_an_expired_event_is_late_and_for_an_unknown_one_an_orphan():
+def test_labels_of_expired_events_are_late_of_unknown_ones_orphaned():
     feed = Feed(label_timeout_seconds=10)
     feed(event("a"), at_seconds=0)
     feed(label("unknown", True), at_seconds=1)
@@ -216,7 +216,7 @@ def test_a_label_for_an_expired_event_is_late_and_for_an_unknown_one_an_orphan()
     assert feed.model.n_updates == 0
 
 
-def test_an_update_of_a_replaced_model_is_not_undone_on_the_new_one():
+def test_an_update_of_a_replaced_model_is_never_undone():
     feed, other = Feed(), Feed()
     feed(event("a", "win", label=True))
     other(event("b", "other", label=False))
@@ -235,7 +235,7 @@ def test_answers_are_in_the_streams_own_label_vocabulary():
 
 
 @pytest.mark.parametrize("at_seconds", [3600.001, 3 * 3600, 80_000 * 366 * 86_400, -0.001, -(2**53) / 1000])
-def test_an_event_time_out_of_range_is_a_dead_letter_and_moves_no_clock(at_seconds):
+def test_an_event_time_out_of_range_advances_no_clock(at_seconds):
     feed = Feed(label_timeout_seconds=10)
     feed(event("a", "win"), processing_time_ms=0)
     before = pack(feed.processor.state()["join"])
@@ -251,7 +251,7 @@ def test_an_event_time_out_of_range_is_a_dead_letter_and_moves_no_clock(at_secon
 @pytest.mark.parametrize(
     ("at_seconds", "processing_time_ms"), [(3600, 0), (0, 10**12), (80_000 * 366 * 86_400, None)]
 )
-def test_an_event_time_within_the_bound_is_taken_and_without_a_clock_any(at_seconds, processing_time_ms):
+def test_event_time_within_the_bound_or_without_clock_is_accepted(at_seconds, processing_time_ms):
     assert (
         Feed().answer(event("a"), at_seconds=at_seconds, processing_time_ms=processing_time_ms)["id"] == "a"
     )
@@ -299,7 +299,7 @@ def test_a_batch_does_what_its_records_do_one_by_one(log, size, model):
 
 
 @given(logs)
-def test_every_event_gets_one_prediction_and_the_counts_are_those_of_the_outputs(log):
+def test_every_event_gets_one_prediction_and_counts_match_outputs(log):
     feed = Feed(label_timeout_seconds=10)
     outputs = [output for value, at in log for output in feed(value, at_seconds=at)]
     answers = [json.loads(output.value) for output in outputs if output.topic == "predictions"]
@@ -315,7 +315,7 @@ HUGE = " ".join(f"w{n}" for n in range(5000))
 
 
 @pytest.mark.parametrize("given", [{}, {"hash_bits": 18}, {"text_values": "counts", "normalize": "l2"}])
-def test_a_packed_example_is_learned_bit_for_bit_as_if_its_label_had_come_along(given):
+def test_a_packed_example_is_learned_as_if_labelled_at_once(given):
     late, along = Feed(**given), Feed(**given)
     along(event("a", HUGE, label=True))
     late(event("a", HUGE))
@@ -346,7 +346,7 @@ def late_stream(feed, events):
             feed(label(f"e-{number - 10}", (number - 10) % 3 > 0))
 
 
-def test_late_labels_are_learned_by_what_the_learners_said_when_the_event_came():
+def test_late_labels_are_learned_with_the_context_of_the_prediction():
     feed, model, waiting = Feed(model="auto"), make_learner("auto", {}).model, []
     late_stream(feed, range(100))
     for number in range(100):
@@ -358,7 +358,7 @@ def test_late_labels_are_learned_by_what_the_learners_said_when_the_event_came()
     assert to_bytes(feed.model) == to_bytes(model)
 
 
-def test_what_was_said_of_events_that_wait_is_in_the_snapshot():
+def test_the_prediction_context_of_pending_events_is_in_the_snapshot():
     whole, first, second = (Feed(model="auto") for _ in range(3))
     late_stream(whole, range(60))
     late_stream(first, range(35))
@@ -368,7 +368,7 @@ def test_what_was_said_of_events_that_wait_is_in_the_snapshot():
     assert to_bytes(second.model) == to_bytes(whole.model)
 
 
-def test_an_event_of_so_many_classes_that_what_is_said_is_long_is_learned_by_what_is_said_later():
+def test_long_context_of_many_classes_is_computed_at_the_label():
     classes = tuple(f"class-{number}" for number in range(40))
     feed = Feed(model="auto", classes=classes)
     feed(event("a", "win", label="class-1"))
@@ -389,7 +389,7 @@ def test_a_skipped_record_is_counted_and_writes_nothing():
     assert "skipped" in feed.counters.counts()
 
 
-def test_a_state_says_nothing_of_what_the_settings_do_not_ask_for():
+def test_a_state_has_no_fields_of_settings_not_in_use():
     feed = Feed()
     feed(event("a", label=True))
     answer = feed.answer(event("b"))

@@ -26,7 +26,7 @@ def tick(feed, at_seconds):
     return values(feed(label("tick", True), at_seconds=at_seconds))
 
 
-def test_an_event_without_label_is_learned_when_its_time_is_over():
+def test_an_event_without_label_is_learned_at_its_timeout():
     feed = feed_with("true")
     feed(event("a", "win"))
     assert tick(feed, TIMEOUT_SECONDS) == []
@@ -54,7 +54,7 @@ def test_an_event_whose_label_came_in_time_is_left_alone():
     assert feed.counters.labels == {"matched": 1}
 
 
-def test_the_outcomes_stand_before_the_answer_to_the_record_that_advances_the_time():
+def test_the_outcomes_precede_the_answer_to_the_record_advancing_time():
     feed = feed_with()
     feed(event("a"))
     feed(event("b"), at_seconds=1)
@@ -62,7 +62,7 @@ def test_the_outcomes_stand_before_the_answer_to_the_record_that_advances_the_ti
     assert [(each["id"], "predicted" in each) for each in answers] == [("a", True), ("b", True), ("c", False)]
 
 
-def test_the_event_that_advances_the_time_is_predicted_by_what_timed_out():
+def test_the_event_that_advances_time_is_predicted_after_the_timeouts():
     feed = feed_with("true")
     feed(event("a", "win"))
     *_, prediction = values(feed(event("b", "win"), at_seconds=11))
@@ -76,7 +76,7 @@ def test_a_record_that_is_refused_advances_the_time_as_well():
     assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
 
 
-def test_an_event_let_go_for_want_of_room_is_not_learned():
+def test_an_event_evicted_for_want_of_room_is_not_learned():
     feed = feed_with(max_pending=1)
     feed(event("a"))
     feed(event("b"))
@@ -108,7 +108,7 @@ def test_a_model_that_refuses_blames_no_record(at_seconds):
     assert tick(feed, at_seconds + 5) == []
 
 
-def test_memory_is_bounded_while_an_event_holds_up_those_behind_it():
+def test_memory_is_bounded_while_one_event_blocks_later_ones():
     join = LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=10)
     for number in range(1000):
         join.keep(Example(f"e{number}", {}, False, 0.0, 1_000_000 - number))

@@ -18,7 +18,7 @@ def nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_decisions_come_as_json_and_go_as_a_snapshot_has_them():
+def test_decisions_read_from_json_become_goals():
     given = [
         {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.8},
         {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.9},

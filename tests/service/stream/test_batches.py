@@ -135,7 +135,7 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(records, most, most_byte
 
 
 @given(st.tuples(RECORDS, RECORDS, RECORDS))
-def test_of_one_topic_are_merged_by_event_time_and_each_keeps_its_order(drawn):
+def test_batches_are_merged_by_event_time_and_keep_their_order(drawn):
     of_topics = zip(drawn, ("events", "labels", "others"), strict=True)
     parts = [[each._replace(topic=topic, partition=0) for each in part] for part, topic in of_topics]
     expected = list(merge(*parts, key=lambda record: record.timestamp_ms))

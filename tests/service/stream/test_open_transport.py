@@ -13,9 +13,7 @@ from tests.support.kafka_site import KAFKA_CLIENTS
 
 
 @pytest.mark.parametrize("place", ["new/here.db", "~/new/here.db"])
-def test_a_file_is_relative_to_the_working_directory_and_a_tilde_is_that_of_home(
-    tmp_path, monkeypatch, place
-):
+def test_a_file_is_relative_to_the_working_directory_or_home(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     open_transport(f"sqlite:///{place}").close()
@@ -34,7 +32,7 @@ def test_each_client_gets_its_servers_and_options(monkeypatch, client):
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
-def test_a_broker_that_is_away_is_named_and_nothing_is_left_behind(client):
+def test_an_unavailable_broker_is_named_and_no_thread_remains(client):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"kafka://127.0.0.1:{server.getsockname()[1]}"
     before = set(threading.enumerate())
@@ -45,14 +43,14 @@ def test_a_broker_that_is_away_is_named_and_nothing_is_left_behind(client):
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
-def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away(client):
+def test_an_unknown_host_name_is_told_from_an_unavailable_broker(client):
     url = "kafka://no-such-host.invalid:9092"
     with pytest.raises(TransportUnavailable, match=f"{url}: unknown host") as caught:
         open_transport(url, kafka_client=client)
     assert "DNS" in caught.value.hint
 
 
-def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch):
+def test_without_the_confluent_package_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("service.stream.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)

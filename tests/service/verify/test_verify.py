@@ -256,9 +256,7 @@ def test_time_outs_in_an_unknown_order_are_no_contradiction(open_stream, snapsho
 
 
 @pytest.mark.parametrize("n_deleted", [1, 4])
-def test_compaction_of_a_topic_whose_beginning_is_deleted_is_no_contradiction(
-    open_stream, monkeypatch, n_deleted
-):
+def test_compaction_after_a_deleted_beginning_is_not_a_contradiction(open_stream, monkeypatch, n_deleted):
     stream = open_stream(labels_topic="labels", snapshots_kept=1)
     stream.produce(*TEN, b"junk", *TEN, at_ms=1_000_000).produce(*LABELS, topic="labels").run()
     stream.delete_before("events", n_deleted).delete_rows("events", 5, 10, 12)
@@ -279,7 +277,7 @@ def test_compaction_is_no_contradiction(open_stream, monkeypatch, offsets, snaps
     assert any("missing between others" in note for note in report.notes)
 
 
-def test_records_of_an_earlier_time_that_came_later_are_no_contradiction(open_stream):
+def test_earlier_records_that_came_later_are_not_a_contradiction(open_stream):
     """Of what lies before the oldest progress record, no one knows the order among several places."""
     stream = open_stream(labels_topic="labels", snapshots_kept=1)
     for n in range(4):
@@ -291,7 +289,7 @@ def test_records_of_an_earlier_time_that_came_later_are_no_contradiction(open_st
     assert ("out of order", "dead-letters[0]@2", None) in swapped.findings()
 
 
-def test_a_truth_inside_an_earlier_event_is_no_contradiction_if_the_order_is_unknown(open_stream):
+def test_an_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
     stream = open_stream(labels_topic="labels", snapshots_kept=1, label_timeout_seconds=50)
     stream.produce(event("e", "win", True)).produce(event("k"), at_ms=10**13)
     stream.produce(event("e"), at_ms=1_010_000).run()
@@ -376,7 +374,7 @@ def test_what_the_service_does_is_always_proved(impatient, log, given):
 
 
 @pytest.mark.parametrize("n_deleted", [1, 2])
-def test_an_outcome_of_a_deleted_event_whose_id_came_again_is_no_contradiction(open_stream, n_deleted):
+def test_an_outcome_of_a_reused_id_is_not_a_contradiction(open_stream, n_deleted):
     same = event("a"), label("a", True)
     stream = open_stream(labels_topic="")
     for message in (*same, *same):
@@ -387,7 +385,7 @@ def test_an_outcome_of_a_deleted_event_whose_id_came_again_is_no_contradiction(o
 
 @LAW
 @given(logs, logs, given_settings, st.lists(st.sampled_from([b"0", b"1"])), st.booleans(), st.data())
-def test_what_is_deleted_or_shared_or_begun_anew_is_no_contradiction(
+def test_deleted_shared_or_restarted_streams_are_not_a_contradiction(
     impatient, log, rest, given, keys, begins_anew, data
 ):
     with closing(VerifiedStream(partitions=2, **given)) as stream:

@@ -21,7 +21,7 @@ def taught():
         yield client
 
 
-def test_a_mail_is_answered_as_an_event_of_its_subject_and_text(taught):
+def test_a_mail_is_answered_as_its_subject_and_text(taught):
     answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
     assert answer.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
 

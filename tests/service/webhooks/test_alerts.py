@@ -26,7 +26,7 @@ def alert(fields, value=None, **hook):
     "value",
     [b"no JSON", b"\xff", b"[" * 100_000, b'{"mistake": true, "a": ' + b"[" * 900 + b"]" * 900 + b"}"],
 )
-def test_a_record_that_cannot_be_read_is_counted_and_makes_no_alert(value):
+def test_an_unreadable_record_is_counted_and_makes_no_alert(value):
     maker = AlertMaker(WebhookSettings(url="https://example.org/x", on="mistake"))
     record = Record("predictions", 3, 17, 0, None, value)
     assert (maker.alert(record) is None) is (maker.n_unreadable == 1)
@@ -52,7 +52,7 @@ def test_an_id_stays_within_the_text_that_it_stands_in(event_id):
     assert json.loads(found.body) == {"text": f"wrong: {event_id}", "other": 1}
 
 
-def test_a_template_for_drifts_has_what_they_tell_in_its_texts():
+def test_a_template_for_drifts_may_use_the_drifts_fields():
     drift = {"id": "drift-3-1", "type": "drift", "data": {"signal": "error", "partition": 3, "after": 0.2}}
     found = alert(drift, on="drift", template={"text": "{signal} of {partition}: {after}", "id": "{id}"})
     assert json.loads(found.body) == {"text": "error of 3: 0.2", "id": "drift-3-1"}

@@ -85,7 +85,7 @@ def to_the_end(relay):
 
 
 @pytest.mark.timeout(300)
-def test_all_arrive_at_a_receiver_that_fails_and_hangs_up_and_none_twice(place):
+def test_all_arrive_once_at_a_receiver_that_fails_and_disconnects(place):
     place.produce()
     with WebhookServer(lambda n: [500, 200, "drop", 200, 429][n % 5]) as server:
         relay = place.relay(server.url)
@@ -101,7 +101,7 @@ def test_all_arrive_at_a_receiver_that_fails_and_hangs_up_and_none_twice(place):
         assert len(server.accepted) == 2 * N_RECORDS // 3
 
 
-def test_a_record_that_cannot_be_read_is_passed_over_and_counted(sqlite_place, caplog):
+def test_an_unreadable_record_is_skipped_and_counted(sqlite_place, caplog):
     caplog.set_level("INFO")
     sqlite_place.produce()
     deep = [Output(sqlite_place.topic, None, b"[" * 100_000, (), number) for number in range(PARTITIONS)]
@@ -113,7 +113,7 @@ def test_a_record_that_cannot_be_read_is_passed_over_and_counted(sqlite_place, c
     assert f"{PARTITIONS} unreadable records" in caplog.text
 
 
-def test_one_that_is_stopped_before_all_was_accepted_leaves_the_rest_to_the_next(sqlite_place):
+def test_a_stopped_relay_leaves_undelivered_records_to_the_next(sqlite_place):
     sqlite_place.produce()
     stop = threading.Event()
 
@@ -132,7 +132,7 @@ def test_one_that_is_stopped_before_all_was_accepted_leaves_the_rest_to_the_next
         assert len(server.accepted) < N_RECORDS // 3 + 10  # what was committed is not repeated
 
 
-def test_a_slow_receiver_is_asked_by_few_at_once_and_holds_up_no_membership(sqlite_place):
+def test_a_slow_receiver_gets_few_requests_and_ends_no_membership(sqlite_place):
     sqlite_place.produce(24)
     with WebhookServer(lambda n: "slow" if n < 6 else 200, slow_seconds=0.4) as server:
         to_the_end(sqlite_place.relay(server.url, concurrency=3))
@@ -171,7 +171,7 @@ def test_a_receiver_that_fails_holds_up_no_other(sqlite_place):
         assert ids_of(sound) == mistakes(N_RECORDS)
 
 
-def test_a_new_webhook_begins_with_the_records_to_come_if_it_is_to(sqlite_place):
+def test_a_new_webhook_begins_with_new_records_if_configured(sqlite_place):
     sqlite_place.produce(30)
     with WebhookServer() as server:
         to_the_end(sqlite_place.relay(server.url, at_end=True))
@@ -181,9 +181,7 @@ def test_a_new_webhook_begins_with_the_records_to_come_if_it_is_to(sqlite_place)
         assert ids_of(server) == mistakes(60) - mistakes(30)
 
 
-def test_to_begin_with_the_first_record_has_no_effect_on_one_that_has_begun_and_it_says_so(
-    sqlite_place, caplog
-):
+def test_beginning_at_the_first_record_is_ignored_after_the_start(sqlite_place, caplog):
     sqlite_place.produce()
     with WebhookServer() as server:
         to_the_end(sqlite_place.relay(server.url))
@@ -194,7 +192,7 @@ def test_to_begin_with_the_first_record_has_no_effect_on_one_that_has_begun_and_
     assert "--from start has no effect" in caplog.text
 
 
-def test_two_share_the_partitions_and_one_takes_over_from_the_other(sqlite_place):
+def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_place):
     sqlite_place.produce()
     stops = [threading.Event(), threading.Event()]
     with WebhookServer() as server:
@@ -239,7 +237,7 @@ def test_drifts_are_posted_from_their_topic(sqlite_place):
         assert ids_of(server) == {each["id"] for each in drifts}
 
 
-def test_no_log_line_has_the_path_of_the_url_or_the_secret(sqlite_place, caplog):
+def test_no_log_line_contains_the_urls_path_or_the_secret(sqlite_place, caplog):
     caplog.set_level("DEBUG")
     sqlite_place.produce(9)
     with WebhookServer(lambda n: 500 if n < 3 else 200) as server:

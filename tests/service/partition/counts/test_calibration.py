@@ -23,7 +23,7 @@ def probability(log_odds):
 
 
 @given(predictions)
-def test_the_calibration_error_is_the_weighted_gap_between_accuracy_and_probability(pairs):
+def test_calibration_error_is_the_weighted_gap_of_accuracy_and_probability(pairs):
     bins = {}
     for log_odds, correct in pairs:
         bins.setdefault(min(int(probability(log_odds) * 15), 14), []).append((probability(log_odds), correct))
@@ -95,7 +95,7 @@ def test_a_higher_score_is_never_in_a_lowerplace(one, other):
 
 
 @given(st.floats(1e-300, 1e300), st.floats(1.1251, 2.0), st.sampled_from([1, -1]))
-def test_scores_that_differ_by_more_than_an_eighth_are_in_different_bins(score, factor, sign):
+def test_scores_an_eighth_apart_are_in_different_bins(score, factor, sign):
     assert place(sign * score) != place(sign * score * factor)
 
 

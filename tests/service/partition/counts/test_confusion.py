@@ -21,12 +21,12 @@ def counted(predictions):
 
 
 @given(PREDICTIONS)
-def test_each_prediction_is_in_the_cell_of_its_truth_and_class(predictions):
+def test_each_prediction_is_counted_under_its_truth_and_class(predictions):
     assert counted(predictions).cells == Counter(predictions)
 
 
 @given(PREDICTIONS, st.data())
-def test_the_baseline_predicts_the_commonest_class_by_what_is_known_now(predictions, data):
+def test_the_baseline_predicts_the_majority_class_of_known_labels(predictions, data):
     confusion, truths = counted(predictions), [truth for truth, _ in predictions]
     for k in data.draw(st.lists(st.integers(0, len(truths) - 1), max_size=9)) if truths else ():
         before, truths[k] = truths[k], data.draw(NAMES)
@@ -69,7 +69,7 @@ def test_precision_recall_f1_and_correlation_are_those_of_scikit_learn(pairs):
 
 
 @given(PREDICTIONS)
-def test_of_two_classes_the_specificity_of_one_is_the_recall_of_the_other(pairs):
+def test_the_specificity_of_one_class_is_the_recall_of_other(pairs):
     found = class_metrics(counted([(a == "sea", b == "sea") for a, b in pairs]).cells)
     if len(found) == 2:
         assert found[True].specificity == found[False].recall

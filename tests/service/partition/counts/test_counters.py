@@ -25,7 +25,7 @@ def test_the_recent_error_forgets_what_left_the_window():
     assert (counters.error_ratio(), counters.recent_error_ratio()) == (2 / 3, 0.5)
 
 
-def test_mistakes_that_corrections_took_away_are_told_even_if_none_is_left():
+def test_the_count_of_known_mistakes_is_shown_even_at_zero():
     counters = Counters()
     counters.score([True])
     assert "known_mistakes" not in counters.counts()
@@ -64,7 +64,7 @@ NONE = Totals(0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("late", "orphaned", "is_doubtful"), [(3, 2, False), (3, 3, True), (0, 0, False)])
-def test_more_than_a_twentieth_of_the_labels_without_event_is_a_doubt(late, orphaned, is_doubtful):
+def test_more_than_a_twentieth_of_unmatched_labels_is_warned_of(late, orphaned, is_doubtful):
     totals = NONE._replace(late=late, orphaned=orphaned, received=100)
     assert bool(label_warnings(totals, ["a"])) is is_doubtful
 
@@ -76,7 +76,7 @@ def test_three_ids_are_named_the_newest_ones_each_once():
 
 
 @pytest.mark.parametrize("skipped", [0, 7])
-def test_labels_may_be_of_events_that_were_skipped_where_any_was(skipped):
+def test_the_label_warning_mentions_skipped_events_where_there_are_any(skipped):
     found = label_warnings(NONE._replace(orphaned=4, received=10, skipped=skipped), [])
     assert ("refer to events that events.where or start_from skips" in found) == bool(skipped)
 

@@ -37,7 +37,7 @@ def decided(rows, threshold):
 
 
 @given(finite)
-def test_a_score_lies_in_its_bin_whose_width_is_an_eighth_of_it(score):
+def test_width_of_a_bin_is_an_eighth_of_its_score(score):
     (row,) = filled([(score, True)]).rows()
     assert row.threshold <= score
     number = struct.unpack("<q", struct.pack("<d", score + 0.0))[0] >> 49
@@ -87,7 +87,7 @@ def test_the_cheapest_threshold_costs_the_least(rows):
     assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
 
 
-def test_a_class_that_was_not_predicted_has_a_score_below_all():
+def test_a_class_that_was_not_predicted_has_the_lowest_score():
     bins = ClassBins("b")
     assert (bins.own_score("b", 2.0), bins.own_score("a", 2.0)) == (2.0, -inf)
     bins.add(-inf, is_of_class=True)
@@ -116,7 +116,7 @@ def test_a_restored_state_is_the_same(rows):
     st.lists(st.tuples(st.floats(0.01, 9), st.booleans()), min_size=1, max_size=300),
     st.sampled_from([0.5, 0.8, 0.95]),
 )
-def test_calibrated_probabilities_count_as_fifty_labels_of_what_would_be_decided(rows, level):
+def test_calibrated_probabilities_count_as_fifty_labels(rows, level):
     bins, found = filled(rows), []
     bins.is_calibrated = True
     middles = {row.threshold: (row.threshold + end_of(row.threshold)) / 2 for row in bins.rows()}
@@ -140,7 +140,7 @@ def end_of(low):
 
 
 @given(st.integers(40, 400), st.integers(0, 3), st.sampled_from([0.8, 0.95]))
-def test_the_labels_that_are_missing_are_enough_and_fewer_are_not(n, n_wrong, confidence):
+def test_the_missing_labels_reported_are_enough_and_fewer_are_not(n, n_wrong, confidence):
     bins = ClassBins(True)
     for k in range(n):
         bins.add(2.0, k >= n_wrong)

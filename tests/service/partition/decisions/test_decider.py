@@ -31,7 +31,7 @@ def test_the_first_decision_that_matches_wins():
     assert [decided(made, score) for score in (6.0, 5.0, 2.0, 0.5)] == ["high", "high", "low", None]
 
 
-def test_a_decision_about_the_negative_class_takes_the_score_of_that():
+def test_a_decision_about_the_negative_class_uses_its_score():
     made = decider(("pass", FIXED, 1.0, False))
     assert [decided(made, score, predicted=score > 0) for score in (-2.0, -0.5, 2.0)] == ["pass", None, None]
 
@@ -103,7 +103,7 @@ def test_a_budget_that_is_large_enough_decides_all():
     assert [decided(made, 1.0, n * 600) for n in range(500)] == ["look"] * 500
 
 
-def test_of_a_period_no_more_are_decided_than_the_budget_has():
+def test_no_period_decides_more_than_its_budget():
     made = decider(look(5))
     for n in range(3000):  # 100 a minute
         decided(made, float(n), n * 600)
@@ -111,7 +111,7 @@ def test_of_a_period_no_more_are_decided_than_the_budget_has():
     assert made.rules[0].n_decided == 5 * 30
 
 
-def test_a_budget_goes_to_the_best_of_a_period_not_to_the_first():
+def test_a_budget_goes_to_the_best_events_of_a_period():
     made, draw = decider(look(10)), random.Random(5)
     found, periods = [], [[draw.random() for _ in range(1000)] for _ in range(20)]
     for period, scores in enumerate(periods):
@@ -122,7 +122,7 @@ def test_a_budget_goes_to_the_best_of_a_period_not_to_the_first():
     assert sum(score in best for score in found) > 0.75 * len(found)
 
 
-def test_a_spent_budget_is_full_again_when_the_next_period_begins_and_late_events_fill_nothing():
+def test_budget_is_renewed_by_the_period_not_by_late_events():
     made = decider(look(1))
     times = 0, 1, 119_000, 119_500, 118_000
     assert [decided(made, 1.0, time) for time in times] == ["look", None, "look", None, None]
@@ -209,7 +209,7 @@ def test_a_cost_is_counted_and_a_correction_takes_it_back():
     assert (made.cost, made.cost_added) == (7.0, 9.0)
 
 
-def test_a_correction_moves_an_event_to_the_other_side_of_its_bin():
+def test_a_correction_moves_an_event_within_its_bin():
     made = decider(("act", PRECISION, 0.5, True))
     made.learn(True, 3.0, False, "act")
     made.correct(True, 3.0, False, True, "act")
@@ -218,7 +218,7 @@ def test_a_correction_moves_an_event_to_the_other_side_of_its_bin():
     assert (made.rules[0].n_labelled, made.rules[0].n_right) == (1, 1)
 
 
-def test_a_correction_takes_no_more_from_a_bin_than_is_left_there():
+def test_a_correction_removes_no_more_than_its_bin_holds():
     made = decider(("act", PRECISION, 0.5, True), half_life=100)
     made.learn(True, 3.0, False, None)
     for _ in range(99):
@@ -227,7 +227,7 @@ def test_a_correction_takes_no_more_from_a_bin_than_is_left_there():
     assert made.bins[True].rows()[0].false_positive_rate is None
 
 
-def test_a_decision_that_is_new_is_looked_for_at_once_and_others_go_on():
+def test_a_new_decision_is_searched_at_once_while_others_continue():
     made = decider(("old", PRECISION, 0.5, True))
     for _ in range(200):
         made.learn(True, 2.0, True, "old")

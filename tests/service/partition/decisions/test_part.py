@@ -49,7 +49,7 @@ def test_what_was_decided_counts_when_the_label_comes():
     assert decisions(feed).cost >= 2
 
 
-def test_a_corrected_label_takes_the_cost_back_and_moves_the_event_in_its_bin():
+def test_a_corrected_label_reverts_the_cost_and_moves_the_event():
     given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
     feed = fed(decisions=[ACT], costs=COSTS, **given)
     cost = decisions(feed).cost
@@ -108,7 +108,7 @@ def test_costs_alone_make_a_decision():
     assert decisions(feed).rules[0].shown == pytest.approx(2 / 32)
 
 
-def test_several_classes_are_decided_by_the_score_of_the_one_predicted():
+def test_several_classes_are_decided_by_the_predicted_ones_score():
     act = {"name": "act", "threshold": 0.1, "class": "b"}
     feed = Feed(classes=("a", "b", "c"), model="multiclass-perceptron", decisions=[act])
     for n in range(30):

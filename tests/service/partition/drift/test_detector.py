@@ -89,7 +89,7 @@ def test_false_alarms_are_rarer_than_asked_for(share):
 @pytest.mark.parametrize(
     ("before", "after", "within"), [(0.01, 0.05, 1000), (0.1, 0.2, 1000), (0.2, 0.6, 150)]
 )
-def test_a_rise_is_found_soon_and_told_with_what_was_before(before, after, within):
+def test_a_rise_is_found_soon_with_the_rate_before_it(before, after, within):
     detector = Detector(1_000_000)
     assert not detector.observe(drawn(20_000, before))
     (rise, *_) = detector.observe(drawn(within, after, 2))
@@ -98,7 +98,7 @@ def test_a_rise_is_found_soon_and_told_with_what_was_before(before, after, withi
     assert 20_000 - within < rise.labels_before < 20_000 + within
 
 
-def test_a_fall_is_no_drift_and_what_was_before_is_forgotten():
+def test_a_fall_is_not_a_drift_and_starts_anew():
     detector = Detector(1_000_000)
     assert not detector.observe([*drawn(5000, 0.5), *drawn(2000, 0.01)])
     (rise, *_) = detector.observe(drawn(200, 0.5))

@@ -36,7 +36,7 @@ def fed(messages=None, size=50, **given):
     return feed, found
 
 
-def test_a_drift_is_a_signal_that_tells_what_was_before_and_after():
+def test_a_drift_is_a_signal_with_rates_before_and_after():
     _, (signal, *_) = fed()
     assert (signal.key, signal.partition) == (b"0", 0)
     fields = json.loads(signal.value)

@@ -54,7 +54,7 @@ def test_features_are_named_after_field_aggregate_span_and_key():
     }
 
 
-def test_an_event_is_not_in_its_own_window_and_what_is_learned_has_its_features():
+def test_an_event_is_not_in_its_own_window():
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}})
     fed({"id": "a", "card": "x", "amount": 3, "label": True}, at_seconds=100)
     fed({"id": "b", "card": "x", "amount": 5, "label": False}, at_seconds=101)
@@ -70,7 +70,7 @@ def test_an_event_without_a_key_has_no_features_of_windows(value):
     assert not windows_of(fed)["windows"][0]["keys"]["hashes"]
 
 
-def test_keys_are_scalars_of_any_length_and_numbers_are_their_texts():
+def test_keys_are_scalars_of_any_length_and_numbers_become_text():
     fed = feed()
     for number, card in enumerate([7, 7.0, "7", True, "true", "x" * 100_000, "x" * 100_001, "ü"]):
         fed({"id": str(number), "card": card, "amount": 1})
@@ -82,7 +82,7 @@ def test_keys_are_scalars_of_any_length_and_numbers_are_their_texts():
 @pytest.mark.parametrize(
     ("amount", "reason"), [("7", b"invalid_type"), ([1], b"invalid_type"), (1e101, b"out_of_range")]
 )
-def test_a_number_that_is_none_makes_a_dead_letter_and_counts_nothing(amount, reason):
+def test_an_invalid_number_makes_a_dead_letter_and_counts_nothing(amount, reason):
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}}, events={"features": "other"})
     before = pack(windows_of(fed))
     (letter,) = fed({"id": "a", "card": "x", "amount": amount, "other": 1})
@@ -109,12 +109,12 @@ def test_keys_and_numbers_may_be_derived():
     assert features(fed, {"url": "http://x.org/b", "amount": 1}, 0)["cents_sum_1h_by_host"] == 200
 
 
-def test_a_feature_of_the_record_gives_way_to_one_of_its_name():
+def test_a_feature_of_the_record_yields_to_a_windows_feature():
     fed = feed(events={"features": "*"})
     assert features(fed, {"event_count_1h_by_card": 9, "card": "x"}, 0)["event_count_1h_by_card"] == 0
 
 
-def test_labels_count_once_they_are_known_in_the_time_of_their_event():
+def test_labels_count_when_known_at_the_time_of_their_event():
     fed = feed(RATES)
     fed({"id": "a", "card": "x", "amount": 1}, at_seconds=0)
     fed({"id": "b", "card": "x", "amount": 1, "label": False}, at_seconds=1)
@@ -128,7 +128,7 @@ def test_labels_count_once_they_are_known_in_the_time_of_their_event():
     assert features(fed, {"card": "x"}, 3 * 3600)["label_rate_30d_by_card"] == 0
 
 
-def test_a_label_before_its_event_counts_with_it_and_of_a_dead_letter_never():
+def test_early_label_counts_with_its_event_unless_a_dead_letter():
     fed = feed(RATES)
     fed({"id": "a", "label": True}, topic="labels")
     fed({"id": "a", "card": "x", "amount": 1})
@@ -137,7 +137,7 @@ def test_a_label_before_its_event_counts_with_it_and_of_a_dead_letter_never():
     assert features(fed, {"card": "x"}, 0)["label_rate_1h_by_card"] == 1
 
 
-def test_a_label_by_timeout_counts_until_a_real_one_corrects_it():
+def test_a_timeouts_label_counts_until_a_real_one_corrects_it():
     fed = feed(RATES, events={"label_on_timeout": "false"}, label_timeout_seconds=100)
     fed({"id": "a", "card": "x", "amount": 1}, at_seconds=0)
     fed({"id": "b", "card": "y", "amount": 1}, at_seconds=150)
@@ -154,7 +154,7 @@ def test_an_event_that_comes_again_counts_once():
     assert counted(fed, {"card": "x"}) == 1
 
 
-def test_a_late_event_falls_in_the_cell_of_its_time_if_that_still_exists():
+def test_a_late_event_counts_at_its_time_if_still_covered():
     fed = feed()
     for number, at_seconds in enumerate([7200, 5400, 10, 7200]):
         fed({"id": str(number), "card": "x", "amount": 1}, at_seconds=at_seconds)
@@ -258,7 +258,7 @@ def test_increments_are_the_state_to_the_byte(events, cuts):
         assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
 
 
-def test_a_snapshot_made_without_windows_is_one_in_which_nothing_is_counted():
+def test_a_snapshot_without_windows_restores_to_empty_windows():
     fed = feed()
     fed({"id": "a", "card": "x", "amount": 1})
     fed.processor.restore(

@@ -102,7 +102,7 @@ def test_features_are_those_of_a_loop_over_all_events(rows, max_keys):
 
 
 @given(rows)
-def test_counts_and_sums_cover_the_span_and_at_most_a_sixteenth_more(rows):
+def test_counts_and_sums_cover_a_sixteenth_more_at_most(rows):
     window, events = made(), []
     rows = [(key, abs(step_ms), number, digest, truth) for key, step_ms, number, digest, truth in rows]
     for key, at_ms, number, _, found in feed(window, rows):
@@ -116,7 +116,7 @@ def test_counts_and_sums_cover_the_span_and_at_most_a_sixteenth_more(rows):
         events.append((key, at_ms, number))
 
 
-def test_changes_are_those_of_the_keys_touched_and_of_their_neighbours():
+def test_changes_hold_the_keys_touched_and_their_neighbours():
     window = made()
     for key in range(100):
         window.take(key, START_MS, [1.0], [5])

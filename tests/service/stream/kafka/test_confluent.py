@@ -50,7 +50,7 @@ def test_no_error_has_two_meanings():
     assert len(names) == len(set(names))
 
 
-def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it():
+def test_error_of_the_protocol_means_the_same_in_both_clients():
     for name, code in PROTOCOL_CODES.items():
         assert meaning_of(KafkaError(code)) is meaning_for_kafka_python(for_code(code)), name
 
@@ -74,7 +74,7 @@ def test_an_error_becomes_what_it_means_to_us(foreign, meaning):
     assert caught.value.__cause__ is foreign
 
 
-def test_a_fatal_error_that_a_callback_has_covered_up_is_found():
+def test_a_fatal_error_hidden_by_a_callback_is_found():
     fenced = KafkaException(KafkaError(KafkaError._FENCED, "by a newer instance", fatal=True))
     covered = SystemError("<method> returned a result with an exception set")
     covered.__cause__ = fenced
@@ -117,7 +117,7 @@ def test_a_message_becomes_a_record():
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
 
 
-def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(caplog):
+def test_an_unreadable_header_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert as_record(message(broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
     assert "events[3]@7: its headers are ignored" in caplog.text
@@ -223,13 +223,13 @@ def cluster(monkeypatch):
 NOT_NOW = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
-def test_a_broker_that_says_not_now_is_asked_again_by_another_client(cluster):
+def test_broker_that_is_not_ready_is_asked_by_another_client(cluster):
     question = Asked(NOT_NOW, KafkaError(KafkaError.FENCED_LEADER_EPOCH), 7)
     assert cluster.ask(question, ["events"], "{}") == {"events": 7}
     assert len(set(map(id, question.clients))) == 3
 
 
-def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_is_over(cluster):
+def test_broker_that_stays_not_ready_is_believed_after_the_deadline(cluster):
     question = Asked(NOT_NOW)
     with pytest.raises(TransportUnavailable, match="topic 'events': NOT_LEADER_FOR_PARTITION"):
         cluster.ask(question, ["events"], "topic {!r}", timeout_seconds=0.2)
@@ -243,9 +243,7 @@ def test_a_connection_that_broke_is_made_again_by_another_client(cluster):
     assert cluster.ask(Asked(BROKEN, 7), ["events"], "{}") == {"events": 7}
 
 
-def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_requests_time_is_over(
-    cluster, monkeypatch
-):
+def test_an_unreachable_broker_is_left_long_before_the_deadline(cluster, monkeypatch):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.1)
     question, began = Asked(BROKEN), time.monotonic()
     with pytest.raises(TransportUnavailable):
@@ -254,9 +252,7 @@ def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_reques
     assert time.monotonic() - began < 30
 
 
-def test_an_answer_from_a_broker_that_is_gone_is_not_waited_for_while_another_may_have_it(
-    cluster, monkeypatch
-):
+def test_answer_of_a_dead_broker_is_abandoned_for_another_one(cluster, monkeypatch):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.05)
     answered, clients = Asked(7), []
 
@@ -297,7 +293,7 @@ def transact(bulk, *outputs, seconds=10.0):
 
 
 @pytest.mark.parametrize("late", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
-def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(late):
+def test_step_frozen_past_its_deadline_gets_a_moment_to_answer(late):
     """As of a client that was frozen: in the next moment it learns that it was fenced."""
     calls = {
         "flush": [int("flush" in late), *[0] * 9],
@@ -314,7 +310,7 @@ def test_records_that_are_not_acknowledged_in_time_are_no_commit():
 
 
 @pytest.mark.parametrize("failure", [("FAIL", "Connect to 127.0.0.1:9092 failed"), None])
-def test_leaders_are_asked_for_while_acknowledgements_are_missing_and_a_connection_has_failed(failure):
+def test_leaders_are_asked_for_while_acknowledgements_and_connection_are_missing(failure):
     """Of all topics, which may have moved; a slow broker is not asked."""
     asked, outputs = [], [Output(topic, None, b"") for topic in ("predictions", "checkpoints", "predictions")]
 
@@ -351,7 +347,7 @@ def crashes(cause):
     ],
     ids=["lost between two callbacks", "covered up", "met by the next record"],
 )
-def test_a_fatal_error_that_a_call_does_not_tell_is_asked_for(calls, said):
+def test_a_fatal_error_that_no_call_reports_is_asked_for(calls, said):
     with pytest.raises(OwnershipLost, match=said):
         transact(over({**calls, "abort_transaction": told_when_asked}), OUTPUT)
 
@@ -378,7 +374,7 @@ def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures
 
 
 @pytest.mark.parametrize("aborts", [True, False])
-def test_the_producer_goes_on_once_what_was_refused_for_its_generation_is_aborted(aborts):
+def test_the_producer_continues_after_it_aborts_a_refused_generation(aborts):
     """A new one would find the transaction open, and wait for half a second."""
     names = set()
     refused = {"send_offsets_to_transaction": failed(KafkaError.ILLEGAL_GENERATION)}
@@ -391,7 +387,7 @@ def test_the_producer_goes_on_once_what_was_refused_for_its_generation_is_aborte
 
 
 @pytest.mark.parametrize(("resumed_at", "asked"), [(-math.inf, []), (math.inf, [("events", 3)])])
-def test_leaders_are_asked_for_a_while_after_a_rebalance_so_that_fetching_goes_on(resumed_at, asked):
+def test_leaders_are_asked_for_a_while_after_a_rebalance(resumed_at, asked):
     found = []
     member = object.__new__(ConfluentConsumer)
     member._membership = SimpleNamespace(resumed_at=resumed_at, begun={3})
@@ -410,7 +406,7 @@ def test_no_error_in_the_last_step_passes_for_a_commit():
         transact(over({"send_offsets_to_transaction": LookupError("not one of the client's own")}), seconds=1)
 
 
-def test_a_partition_whose_last_commit_failed_waits_longer_before_a_commit_is_given_up(monkeypatch):
+def test_a_partition_whose_last_commit_failed_waits_longer(monkeypatch):
     """Or one that brokers are slow to answer might be given up again and again."""
     waits = []
     monkeypatch.setattr(

@@ -67,7 +67,7 @@ def test_every_error_of_kafka_has_a_meaning():
             assert foreign in OWN_MEANINGS or foreign.message in BY_NAME, f"{foreign}: not by accident"
 
 
-def test_every_error_of_the_protocol_has_its_name_in_the_table():
+def test_every_error_of_the_protocol_is_in_the_table():
     assert [each for each in PROTOCOL_ERRORS if meaning_of(each) is not BY_NAME.get(each.message)] == []
 
 
@@ -114,12 +114,12 @@ class Observer:
         return dict.fromkeys(places, 7)
 
 
-def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again():
+def test_end_is_asked_for_again_until_the_leader_is_known():
     place = TopicPartition("events", 4)
     assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
 
 
-def test_all_questions_for_the_end_of_a_partition_share_one_timeout():
+def test_all_requests_for_an_end_share_one_timeout():
     observer, began = Observer(1_000_000), time.monotonic()
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
         RecordConsumer.ends(observer, [TopicPartition("events", 4)], 0.3)
@@ -129,7 +129,7 @@ def test_all_questions_for_the_end_of_a_partition_share_one_timeout():
     assert first >= began + 0.3
 
 
-def test_a_codec_that_is_missing_is_refused_with_what_to_install():
+def test_a_missing_codec_is_refused_with_what_to_install():
     refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
     assert type(refused) is TransportError
     assert "pip install lz4" in refused.hint
@@ -156,12 +156,12 @@ def producer(monkeypatch):
     return made
 
 
-def test_a_partition_that_its_topic_does_not_have_is_an_error(producer):
+def test_a_partition_that_its_topic_lacks_is_an_error(producer):
     with pytest.raises(errors.StaleMetadata, match="events: partition 4 does not exist yet"):
         producer.send_outputs([Output("events", b"key", b"value", partition=4)], 0.0)
 
 
-def test_after_a_transaction_that_failed_the_next_producer_is_to_follow(producer, monkeypatch):
+def test_a_failed_transaction_asks_for_a_new_producer(producer, monkeypatch):
     def refuse(*_):
         raise errors.IllegalGenerationError
 
@@ -215,13 +215,13 @@ def test_a_record_without_a_key_goes_to_partition_0(partitions):
 
 
 @pytest.mark.parametrize("need", [private.deliver_resumed, private.resume_join])
-def test_a_release_that_lacks_a_private_name_is_warned_of_once(need, caplog):
+def test_a_release_that_lacks_a_private_name_is_warned_of(need, caplog):
     need(SimpleNamespace())
     need(SimpleNamespace())
     assert caplog.text.count("presumably does that itself") == 1
 
 
-def test_a_release_that_does_not_show_connections_gets_a_producer_for_each_transaction(caplog):
+def test_a_release_that_hides_connections_gets_a_producer_per_transaction(caplog):
     n_ended = private.count_ended_connections(SimpleNamespace(_manager=SimpleNamespace()))
     assert n_ended() != n_ended()
     assert "get_connection" in caplog.text

@@ -193,7 +193,7 @@ def offsets(found):
     return {partition: [(r.topic, r.offset) for r in records] for partition, records in found.items()}
 
 
-def test_records_of_a_poll_that_fails_come_with_the_next_one(member):
+def test_records_of_a_failed_poll_come_with_the_next_one(member):
     member.script = [lambda: member.fetch(("events", 0, 5))]
     member.is_away = True
     with pytest.raises(TransportUnavailable):
@@ -213,7 +213,7 @@ def test_records_of_a_partition_that_went_since_are_not_delivered(member):
     assert member.owner.revoked == [{0}]
 
 
-def test_what_the_assignee_raises_is_kept_by_nobody_once_it_was_raised(member):
+def test_an_error_of_the_assignee_is_not_kept_after_raising(member):
     member.owner.failure = Unwilling()
     member.script = [lambda: member.group.revoke(0)]
     gc.disable()
@@ -234,7 +234,7 @@ def test_a_rewind_forgets_what_was_taken(member):
     assert offsets(member.poll(5.0, 10)) == {1: [("events", 3)]}
 
 
-def test_of_what_is_held_only_our_own_is_paused_until_it_is_held_no_more(member):
+def test_only_held_partitions_of_our_own_are_paused_until_release(member):
     member.poll(0.0, 10, {("events", 0), ("labels", 1), ("events", 9)})
     assert member.paused == {("events", 0), ("labels", 1)}
     member.start(1, {})
@@ -248,7 +248,7 @@ def test_lag_has_no_entry_for_what_was_never_fetched(member):
     assert member.lag() == {("events", 0): 7, ("labels", 1): 0}
 
 
-def test_a_member_is_at_the_end_once_it_has_delivered_everything(member):
+def test_a_member_is_at_the_end_once_everything_is_delivered(member):
     member.ends = {("events", 0): 3}
     assert not member.at_end()
     member.ends = {("events", 0): 2}
@@ -264,7 +264,7 @@ def test_a_producer_that_does_not_begin_is_dropped(member):
     assert [producer.drop.called for producer in member.cluster.opened] == [True]
 
 
-def test_the_writers_of_a_member_share_a_producer_and_fence_nobody(member):
+def test_the_writers_of_a_member_share_a_producer_without_fencing(member):
     member.writer(0)
     member.writer(1)
     (producer,) = member.cluster.opened
@@ -279,21 +279,21 @@ def test_the_writers_of_a_member_share_a_producer_and_fence_nobody(member):
         ("group-events/ab\0", "group-events/ab"),  # as confluent-kafka writes it
     ],
 )
-def test_a_former_owners_transaction_that_does_not_end_is_fenced_by_its_name(member, committer, fenced):
+def test_endless_transaction_of_a_former_owner_is_fenced_by_name(member, committer, fenced):
     member.cluster.is_stable_after = 1
     member.cluster.last_committer = committer
     assert member.take_over([0, 1]) == {0: {"events": 0}, 1: {"events": 1}}
     assert [(each.transactional_id, each.drop.called) for each in member.cluster.opened] == [(fenced, True)]
 
 
-def test_nothing_is_taken_over_before_a_former_owners_transaction_has_ended(member, monkeypatch):
+def test_nothing_is_assigned_before_a_former_owners_transaction_has_ended(member, monkeypatch):
     monkeypatch.setattr("service.stream.kafka.member._FENCED_SECONDS", 0.1)
     member.cluster.is_stable_after = 9
     with pytest.raises(TransportUnavailable, match=r"events\[0\]: a transaction of its former owner"):
         member.take_over([0])
 
 
-def test_what_an_open_transaction_hides_in_the_log_is_waited_for(member, monkeypatch):
+def test_records_hidden_by_an_open_transaction_are_waited_for(member, monkeypatch):
     monkeypatch.setattr("service.stream.kafka.member._FENCED_SECONDS", 0.1)
     assert member.take_over([0], "log") == {0: {"events": 0}}
     with pytest.raises(TransportUnavailable, match=r"events\[1\]: a transaction of its former owner"):
@@ -301,7 +301,7 @@ def test_what_an_open_transaction_hides_in_the_log_is_waited_for(member, monkeyp
 
 
 @given(st.floats(1, 300), st.floats(1, 900), st.floats(1, 900))
-def test_a_transaction_ends_within_the_session_and_a_commit_within_its_transaction(
+def test_transactions_end_within_the_session_and_commits_within_their_transaction(
     session_seconds, transaction_seconds, commit_seconds
 ):
     limited = within_session(

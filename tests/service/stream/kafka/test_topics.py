@@ -59,7 +59,7 @@ def test_a_broker_that_is_still_fenced_is_asked_again():
     assert cluster.created == {"events": 2}
 
 
-def test_a_replication_factor_that_no_cluster_of_this_size_has_is_refused_at_once():
+def test_a_replication_factor_beyond_the_cluster_is_refused_at_once():
     cluster = Cluster([TOO_MANY])
     with pytest.raises(ConfigurationError, match="only 1 broker"):
         topics(cluster).ensure_topics({"events": 2})
@@ -90,7 +90,7 @@ def test_a_topic_that_is_gone_for_longer_is_missing(monkeypatch):
         found.partition_count("events")
 
 
-def test_options_that_were_set_are_waited_for_until_the_cluster_shows_them():
+def test_changed_options_are_awaited_until_the_cluster_shows_them():
     cluster = Cluster([])
     cluster.created["checkpoints"] = 1
     former = KEEP_FOREVER | {"retention.ms": "3600000"}

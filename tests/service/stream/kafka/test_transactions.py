@@ -86,7 +86,7 @@ class Stage:
         (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
     ],
 )
-def test_a_record_that_is_too_large_is_refused_with_the_topics_that_it_may_be_for(topics, which):
+def test_a_too_large_record_is_refused_with_its_possible_topics(topics, which):
     (writer,) = Stage(Producer(MessageTooLarge("events[0]: MSG_SIZE_TOO_LARGE", hint="raise it"))).writers
     for _ in range(2):  # the writer has ended by then, and says why
         with pytest.raises(MessageTooLarge) as refusal:
@@ -102,7 +102,7 @@ def test_what_all_writers_have_begun_is_one_transaction():
     assert stage.producer.transactions == [(ANSWERS * 3, {("events", each): 7 for each in range(3)})]
 
 
-def test_what_compresses_has_a_transaction_and_a_producer_of_its_own():
+def test_compressed_outputs_have_their_own_transaction_and_producer():
     stage = Stage(Producer(), n_partitions=2)
     stage.writers[0].begin(ANSWERS, {"events": 1})
     stage.writers[1].begin(ANSWERS, {"events": 1}, compress=True)
@@ -112,7 +112,7 @@ def test_what_compresses_has_a_transaction_and_a_producer_of_its_own():
     assert [compress for _, compress in stage.opened] == [False, True]
 
 
-def test_a_failure_is_that_of_each_partition_and_the_next_ones_are_committed_apart():
+def test_after_a_shared_failure_partitions_commit_apart():
     stage = Stage(Producer(TransactionFailed("rolled back")), n_partitions=2)
     stage.begin_all()
     assert stage.finish_all() == [TransactionFailed] * 2
@@ -125,7 +125,7 @@ def test_a_failure_is_that_of_each_partition_and_the_next_ones_are_committed_apa
         assert len(stage.producer.transactions) == expected
 
 
-def test_a_stream_that_is_away_is_no_reason_to_commit_partitions_apart():
+def test_a_stream_that_is_away_does_not_separate_partitions():
     stage = Stage(Producer(TransportUnavailable("away")), n_partitions=2)
     stage.begin_all()
     assert stage.finish_all() == [TransportUnavailable] * 2
@@ -145,14 +145,14 @@ def test_a_generation_that_has_changed_is_no_failure():
     assert len(stage.producer.transactions) == len(stage.opened) == 1
 
 
-def test_a_group_that_shares_out_its_partitions_without_end_is_a_failure(monkeypatch):
+def test_a_group_that_rebalances_without_end_is_a_failure(monkeypatch):
     monkeypatch.setattr(transactions, "_SHARING_SECONDS", 0.05)
     stage = Stage(Producer(*[GenerationChanged("joined")] * 1000))
     stage.begin_all()
     assert stage.finish_all() == [GenerationChanged]
 
 
-def test_what_was_given_up_and_is_refused_later_is_not_sent_again(monkeypatch):
+def test_abandoned_commit_that_is_refused_later_is_not_sent_again(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
     stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)
@@ -178,7 +178,7 @@ def test_a_member_that_was_put_out_sends_nothing():
     assert stage.producer.transactions == []
 
 
-def test_a_transaction_that_failed_gets_more_time_and_the_next_less_again():
+def test_a_failed_transaction_gets_more_time_and_the_next_less():
     first = ClientOptions(10.0, None, 9.0, 8.0, TopicLimits())
     stage = Stage(Producer(TransportUnavailable("slow")), first_options=first)
     stage.begin_all()
@@ -188,7 +188,7 @@ def test_a_transaction_that_failed_gets_more_time_and_the_next_less_again():
     stage.transactions.close()
 
 
-def test_a_producer_that_failed_is_opened_again_at_once_unless_another_process_may_have_its_id():
+def test_failed_producer_with_its_own_id_is_reopened_at_once():
     """Until then readers of committed records stop at what was written."""
     for has_own_id, n_opened in ((True, 2), (False, 1)):
         stage = Stage(Producer(TransactionFailed("no")), has_own_id=has_own_id)
@@ -198,7 +198,7 @@ def test_a_producer_that_failed_is_opened_again_at_once_unless_another_process_m
 
 
 @pytest.mark.parametrize("is_finished", [True, False])
-def test_a_commit_that_was_begun_and_fails_says_so_and_no_other_begins(is_finished):
+def test_started_commit_that_fails_says_so_and_begins_no_other(is_finished):
     stage = Stage(Producer(TransactionFailed("rolled back")))
     stage.begin_all()
     (writer,) = stage.writers
@@ -208,7 +208,7 @@ def test_a_commit_that_was_begun_and_fails_says_so_and_no_other_begins(is_finish
     assert (stage.producer.dropped_after, stage.producer.transactions) == (0, [])
 
 
-def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
+def test_a_commit_ends_in_time_even_if_the_client_hangs(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     stage = Stage(Producer(), options=ClientOptions(10.0, None, 60.0, 0.1, TopicLimits()))
     stage.producer.may_end.clear()

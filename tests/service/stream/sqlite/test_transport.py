@@ -281,9 +281,7 @@ def test_a_stream_that_exists_keeps_its_rights(path, transport):
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("way", ["deleted", "replaced"])
-def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_seconds(
-    path, transport, suffix, way
-):
+def test_a_deleted_file_is_noticed_before_the_next_commit(path, transport, suffix, way):
     alone = Alone(transport)
     transport.produce([Output("events", None, b"a")])
     lost = path.with_name(path.name + suffix)
@@ -298,7 +296,7 @@ def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_second
     transport.close()
 
 
-def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(path, transport):
+def test_commits_through_a_new_index_survive_the_old_ones_holder(path, transport):
     transport.produce([Output("events", None, b"a")])
     path.with_name("stream.db-shm").unlink()
     produce_elsewhere(path, b"b")
@@ -358,7 +356,7 @@ def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(path, transport
         assert values(again) == [b"a"]
 
 
-def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(path, transport):
+def test_a_deleted_log_does_not_overwrite_later_commits_of_others(path, transport):
     transport.produce([Output("events", None, b"ours") for _ in range(50)])
     for suffix in ("-wal", "-shm"):
         path.with_name(f"stream.db{suffix}").unlink()

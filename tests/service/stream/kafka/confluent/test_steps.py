@@ -20,7 +20,7 @@ def soon():
     return time.monotonic() + 10
 
 
-def test_a_step_that_ends_is_done_whatever_it_raises_and_nobody_is_asked():
+def test_a_finished_step_asks_no_broker_even_if_it_raises():
     def refuse():
         raise KafkaException(KafkaError(KafkaError._FENCED))
 
@@ -43,7 +43,7 @@ def test_a_step_is_given_up_once_the_coordinator_answers_others():
 
 
 @pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
-def test_a_step_is_waited_for_while_all_connections_hold_or_nobody_has_an_answer(has_failure, answers):
+def test_a_step_is_awaited_while_connections_hold_or_none_answers(has_failure, answers):
     may_end = threading.Event()
     threading.Timer(0.1, may_end.set).start()
     do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
@@ -78,7 +78,7 @@ def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
         (("REQTMOUT", "producer-1", "Timed out 1 in-flight"), True, True),
     ],
 )
-def test_a_connection_that_fails_and_one_that_breaks_are_told_apart(words, has_failure, has_broken):
+def test_a_failed_connection_is_told_from_a_broken_one(words, has_failure, has_broken):
     log = ConnectionLog()
     log.log(3, "%s %s %s", *words)
     log.log(6, "%s %s %s", "CONFWARN", "producer-1", "anything")
