@@ -40,9 +40,10 @@ PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
 DEMONSTRATED = $(firstword $(wildcard $(VENV)/installed $(VENV)/installed-editable) $(VENV)/installed-uncompiled)
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
-UNCOMPILED_TESTS := perceptron_core $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
+# The package comes last: the modules that pytest imports first for doctests would be those that lie here.
+UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
   $(addprefix linear/,test_binary.py test_data_frames.py test_example_weights.py test_multiclass.py) test_compiled.py \
-  test_golden.py test_import.py test_public_surface.py)
+  test_golden.py test_import.py test_public_surface.py) perceptron_core
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_values text/test_hasher arrays/test_text_batch)) \
