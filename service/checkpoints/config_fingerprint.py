@@ -16,7 +16,7 @@ from service.stream.records import TopicPartition, nested
 
 EARLIER: Final = "earlier"
 """Field of a fingerprint with the earlier settings: oldest first, each an `Earlier`."""
-ORIGIN: Final = "began"
+ORIGIN: Final = "origin"
 """Field with the origin of the model, unless it is an untrained model at the first record of the topic."""
 FILES, START, START_MS = "files", "start", "start_ms"
 """Fields of the origin: the files that the model was trained on; the offset of the first record by topic and

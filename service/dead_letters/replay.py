@@ -28,7 +28,7 @@ from service.stream.protocol import Output, Record, Transport
 class ReplayDecision(NamedTuple):
     """A dead letter, where it goes, and the reason if it stays a dead letter."""
 
-    letter: DeadLetter
+    dead_letter: DeadLetter
     output: Output
     why: str = ""
 
@@ -61,7 +61,7 @@ class Redelivery:
     def outstanding(self) -> Iterator[DeadLetter]:
         """Yield the outstanding dead letters, by their time as far as that is in order."""
         partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
-        yield from heapq.merge(*partitions, key=lambda letter: letter.record.timestamp_ms)
+        yield from heapq.merge(*partitions, key=lambda dead_letter: dead_letter.record.timestamp_ms)
 
     def replay(self) -> Iterator[ReplayDecision]:
         """Replay what is outstanding now; yield each decision once it is committed.
@@ -97,7 +97,7 @@ class Redelivery:
                     outputs = [decision.output for decision in moving]
                     compress = any(record_bytes(each) > limits[each.topic].n_bytes for each in outputs)
                     writer.commit(
-                        outputs, {self._topic: moving[-1].letter.record.offset + 1}, compress=compress
+                        outputs, {self._topic: moving[-1].dead_letter.record.offset + 1}, compress=compress
                     )
                 yield from decisions
 
@@ -110,44 +110,44 @@ class Redelivery:
 
     def _decide(self, batch: Sequence[Record]) -> list[ReplayDecision]:
         dead_letters = [DeadLetter.of(record) for record in batch]
-        self._reader.prepare([letter.source_record(letter.record.value) for letter in dead_letters])
+        self._reader.prepare([each.source_record(each.record.value) for each in dead_letters])
         return [*map(self._decide_one, dead_letters)]
 
-    def _decide_one(self, letter: DeadLetter) -> ReplayDecision:
-        why, value = "", letter.record.value
-        if letter.is_truncated:
-            why = f"it was cut to fit: {len(letter.record.value or b'')} of {letter.full_size} bytes are here"
-        elif not letter.source_topic:
+    def _decide_one(self, dead_letter: DeadLetter) -> ReplayDecision:
+        why, value = "", dead_letter.record.value
+        if dead_letter.is_truncated:
+            why = f"it was cut to fit: {len(value or b'')} of {dead_letter.full_size} bytes are here"
+        elif not dead_letter.source_topic:
             why = "its headers do not name a source topic"
-        elif letter.source_topic not in self._partitions:
-            why = f"it came from {letter.source_topic!r}, which the present settings do not read"
+        elif dead_letter.source_topic not in self._partitions:
+            why = f"it came from {dead_letter.source_topic!r}, which the present settings do not read"
         else:
             try:
-                self._check(letter, value)
+                self._check(dead_letter, value)
             except Rejection as rejection:
                 why = str(rejection)
         if why:
-            record = letter.record
+            record = dead_letter.record
             again = Output(self._topic, record.key, record.value, record.headers, record.partition)
-            return ReplayDecision(letter, again, why)
-        return ReplayDecision(letter, self._back(letter, value))
+            return ReplayDecision(dead_letter, again, why)
+        return ReplayDecision(dead_letter, self._back(dead_letter, value))
 
-    def _check(self, letter: DeadLetter, value: bytes | None) -> None:
+    def _check(self, dead_letter: DeadLetter, value: bytes | None) -> None:
         """Raise `Rejection` for a record that the service would refuse again."""
-        record = letter.source_record(value)
+        record = dead_letter.source_record(value)
         mapped_ms = self._decoder.decode(value, record).timestamp_ms
         self._times.set_now(int(time() * 1000))
-        time_ms = letter.event_time_ms if mapped_ms is None else mapped_ms
+        time_ms = dead_letter.event_time_ms if mapped_ms is None else mapped_ms
         self._times.check(time_ms, self._decoder.place_of_time(record))
 
-    def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
+    def _back(self, dead_letter: DeadLetter, value: bytes | None) -> Output:
         """Send a dead letter where it came from: the same partition, where its label may be waiting."""
-        partition = letter.source_partition
-        if partition is not None and partition >= self._partitions[letter.source_topic]:
+        partition = dead_letter.source_partition
+        if partition is not None and partition >= self._partitions[dead_letter.source_topic]:
             partition = None
-        headers = (*letter.own_headers(), (REPLAYED_FROM, letter.place.encode()))
-        key, time_ms = letter.record.key, letter.event_time_ms
-        return Output(letter.source_topic, key, value, headers, partition, time_ms)
+        headers = (*dead_letter.own_headers(), (REPLAYED_FROM, dead_letter.place.encode()))
+        key, time_ms = dead_letter.record.key, dead_letter.event_time_ms
+        return Output(dead_letter.source_topic, key, value, headers, partition, time_ms)
 
     def _all(self) -> range:
         return range(self._transport.partition_count(self._topic))

@@ -152,9 +152,9 @@ class InputFiles:
         number, line = divmod(record.offset, _MOST_LINES)
         return f"{self._of_topic[record.topic][number].name}:{line}"
 
-    def complaint(self, record: Record, letter: Output) -> str:
+    def complaint(self, record: Record, dead_letter: Output) -> str:
         """Say where a record is, and why it became this dead letter."""
-        headers = dict(letter.headers)
+        headers = dict(dead_letter.headers)
         rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
         return f"{self.place(record)}: {rejection_of_row(record.value, rejection)}"
 

@@ -101,7 +101,7 @@ def _looks_like_data(header: list[str]) -> bool:
 
 def _is_text(name: str) -> bool:
     """Return whether a name was UTF-8, and not, for example, a half of UTF-16."""
-    return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)
+    return "\0" not in name and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 class _CsvReader:
@@ -190,10 +190,10 @@ class _CsvReader:
     def _open_quote(self, cells: list[str]) -> str:
         """Return where the open quote is; have the lines after the first read as rows."""
         opened = self._source.number - len(cells[-1].removesuffix("\n").split("\n")) + 1
-        behind = self._lines[1:]
-        self._bytes_read_again += sum(map(len, behind))
+        following = self._lines[1:]
+        self._bytes_read_again += sum(map(len, following))
         if self._bytes_read_again <= _MOST_READ_AGAIN_BYTES:
-            self._source.read_again(behind)
+            self._source.read_again(following)
             del self._lines[1:]
         return f"the quote that opens in line {opened}, column {self._name(len(cells) - 1)}, is not closed"
 

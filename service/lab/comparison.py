@@ -81,9 +81,9 @@ class Contender:
 
     def process(self, batch: Sequence[Record], processing_time_ms: int | None = None) -> Processed:
         """Predict and learn a batch."""
-        began = perf_counter()
+        started = perf_counter()
         processed = self.processor.process_batch(batch, processing_time_ms)
-        self.seconds += perf_counter() - began
+        self.seconds += perf_counter() - started
         return processed
 
     @cached_property
@@ -121,8 +121,8 @@ class Comparison:
         self.n_records += len(batch)
         dead_letters: dict[int, Output] = {}
         for contender in self.contenders:
-            for position, letter in contender.process(batch, processing_time_ms).dead_letters:
-                dead_letters.setdefault(position, letter)
+            for position, dead_letter in contender.process(batch, processing_time_ms).dead_letters:
+                dead_letters.setdefault(position, dead_letter)
         return sorted(dead_letters.items())
 
     def ranked(self) -> list[Contender]:

@@ -1,7 +1,7 @@
-"""Train on files before the first record of a partition, once: its first snapshot holds what came of it.
+"""Train on files once, before a partition's first record; the first snapshot holds the trained state.
 
-The partition begins with the model, and with the windows by key as they are after the last row. Counts and
-events that wait for labels are not taken over: they are those of the topics, which `verify` proves.
+The partition starts with the model and the windows by key as of the last row. Counts and pending events are
+not taken over: they describe the topics' records, and `verify` checks them.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _log = logging.getLogger(__name__)
 _BATCH_RECORDS: Final = 256
 _MOST_NAMED: Final = 3
 _TAKEN_OVER: Final = frozenset({ModelPart.name, Windows.name, "vectors", "spelling", "classes"})
-"""Of the state after the files."""
+"""The parts of the state after the files that a partition takes over."""
 
 
 class Bootstrap:
-    """What partitions begin with: nothing, or what the files of the setting `bootstrap` lead to.
+    """The initial state of partitions: untrained, or trained on the files of the setting `bootstrap`.
 
     Parameters
     ----------
     settings
-        Name the files, and say how their rows become events.
+        They name the files, and how their rows become events.
 
     """
 
@@ -61,12 +61,12 @@ class Bootstrap:
         self._trained: tuple[Mapping[str, Any], bytes] | None = None
 
     def start(self, restored: Restored) -> Restored:
-        """Let a task that begins do so with what was trained; return one that has begun as it is.
+        """Return a new task with the trained state; return a task that has a checkpoint unchanged.
 
         Raises
         ------
         ConfigurationError
-            The partition has a model that did not begin with these files.
+            The partition has a model that was not trained on these files first.
         InputFileError
             A file cannot be read, or nothing can be learned from it.
 
@@ -76,22 +76,22 @@ class Bootstrap:
         if restored.snapshot_offsets:
             self._check(restored)
             return restored
-        told, packed = self.train()
+        details, packed = self.train()
         taken: dict[str, Any] = unpack(packed)
         restored.processor.restore({**restored.processor.state(), **taken})
-        return replace(restored, began={**restored.began, **told})
+        return replace(restored, origin={**restored.origin, **details})
 
     def _check(self, restored: Restored) -> None:
-        before = restored.began.get(FILES, ())
+        before = restored.origin.get(FILES, ())
         if [*before] != self._names:
-            began = f"was trained on {', '.join(before)}" if before else "was not bootstrapped"
+            origin = f"was trained on {', '.join(before)}" if before else "was not bootstrapped"
             raise ConfigurationError(
-                f"bootstrap: partition {restored.partition} already has a model, which {began}",
+                f"bootstrap: partition {restored.partition} already has a model, which {origin}",
                 hint="restore the former setting, or `checkpoint reset --from committed --bootstrap FILE`",
             )
 
     def train(self) -> tuple[Mapping[str, Any], bytes]:
-        """Return what snapshots say of the training, and the state after it, packed; train if need be."""
+        """Return what snapshots record of the training, and the packed state after it; train if necessary."""
         with self._lock:
             if self._trained is None:
                 self._trained = self._train()
@@ -104,14 +104,14 @@ class Bootstrap:
         _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
         if not self._settings.start_from:
             _log.warning("bootstrap: without start_from, events that are also in the topic are learned twice")
-        began = SYSTEM_CLOCK.monotonic()
+        started = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
-        self._report(processor, SYSTEM_CLOCK.monotonic() - began)
+        self._report(processor, SYSTEM_CLOCK.monotonic() - started)
         counters = processor.counters
-        told = {FILES: self._names, "events": counters.predictions, "mistakes": counters.mistakes}
+        details = {FILES: self._names, "events": counters.predictions, "mistakes": counters.mistakes}
         state = unpack(pack(processor.state()))
-        return told, pack({name: state[name] for name in state.keys() & _TAKEN_OVER})
+        return details, pack({name: state[name] for name in state.keys() & _TAKEN_OVER})
 
     def _learn(self, processor: Processor, files: InputFiles) -> None:
         records, n_named = iter(files), 0
@@ -119,8 +119,8 @@ class Bootstrap:
         while batch := list(islice(records, _BATCH_RECORDS)):
             processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
             dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
-            for position, letter in dead_letters[: _MOST_NAMED - n_named]:
-                _log.warning("bootstrap: %s", files.complaint(batch[position], letter))
+            for position, dead_letter in dead_letters[: _MOST_NAMED - n_named]:
+                _log.warning("bootstrap: %s", files.complaint(batch[position], dead_letter))
                 n_named += 1
             if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
                 told_at = SYSTEM_CLOCK.monotonic()
@@ -129,7 +129,7 @@ class Bootstrap:
             _log.warning("bootstrap: %s: %d rows are out of time order", name, n_early)
 
     def _report(self, processor: Processor, seconds: float) -> None:
-        """Log what was learned; refuse to begin with nothing."""
+        """Log what was learned. Raises `InputFileError` if no event or no label was."""
         counters, settings = processor.counters, self._settings
         names, rejected = ", ".join(settings.bootstrap), counters.rejected.total()
         if not counters.predictions:
@@ -145,10 +145,10 @@ class Bootstrap:
             "bootstrap: trained on %d events in %.1f s: %d labelled, %d mistakes, %d rejected",
             *(counters.predictions, seconds, counters.labelled, counters.mistakes, rejected),
         )
-        doubt = data_warnings(
+        of_data = data_warnings(
             rejected, counters.consumed.total(), settings.classes, counters.confusion.truths
         )
-        for found in filter(None, (doubt, label_warnings(counters.totals(), counters.unmatched_ids))):
+        for found in filter(None, (of_data, label_warnings(counters.totals(), counters.unmatched_ids))):
             _log.warning("bootstrap: %s", found)
 
 
@@ -169,7 +169,7 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
         )
     columns = Columns(
         classes=frozenset(settings.classes),
-        id_prefix=f"{path}-",  # rows of two files are not events that come again
+        id_prefix=f"{path}-",  # rows of two files are different events
         mapping=mapping_of(table),
         notation=Notation.of(table),
         warn=lambda oddity, hint: _log.warning("bootstrap: %s; %s", oddity, hint),
@@ -181,9 +181,9 @@ def _topic_file(stack: ExitStack, settings: Settings, path: str) -> TopicFile:
 
 
 def from_start(stream: Transport, settings: Settings, restored: Restored) -> Restored:
-    """Let a task that begins do so at `start_from`; return one that has begun as it is.
+    """Return a new task that starts at `start_from`; return a task that has a checkpoint unchanged.
 
-    It begins at the first record of that time or later, and skips what is earlier and lies behind.
+    It starts at the first record of that time or later, and skips earlier records that follow it.
 
     Raises `TransportError` where the stream cannot be read.
     """
@@ -191,10 +191,10 @@ def from_start(stream: Transport, settings: Settings, restored: Restored) -> Res
         return restored
     time_ms = event_time_ms(settings.start_from)
     if restored.snapshot_offsets:
-        if restored.began.get(START_MS, time_ms if START in restored.began else None) != time_ms:
-            began = "at another time" if START in restored.began else "without it"
+        if restored.origin.get(START_MS, time_ms if START in restored.origin else None) != time_ms:
+            start = "at another time" if START in restored.origin else "without it"
             what = "start_from has no effect: partition %d started %s, and continues from its checkpoint"
-            _log.warning(what, restored.partition, began)
+            _log.warning(what, restored.partition, start)
         return restored
     offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
     for place, (low, high) in stream.bounds_of(offsets).items():
@@ -202,5 +202,5 @@ def from_start(stream: Transport, settings: Settings, restored: Restored) -> Res
         what = "start_from: %s[%d] starts at offset %d; the topic has offsets %d to %d"
         _log.log(level, what, *place, offsets[place], low, high - 1)
     restored.processor.start_ms = time_ms
-    beginning = {**restored.began, START: nested(offsets), START_MS: time_ms}
-    return replace(restored, offsets=offsets, began=beginning)
+    origin = {**restored.origin, START: nested(offsets), START_MS: time_ms}
+    return replace(restored, offsets=offsets, origin=origin)

@@ -1,4 +1,4 @@
-"""What all parts of the loop work with, and whether the stream answers."""
+"""The stream, settings and clock that all parts of the loop share, and whether the stream answers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The stream, the settings, where to report, and the only sources of time and of chance."""
+    """The stream, the settings, metrics and health, and the only sources of time and randomness."""
 
     stream: Transport
     settings: Settings
     metrics: Metrics
     health: Health = field(default_factory=Health)
     live: LiveModels | None = None
-    """Where models are published for the API and the page; None: nowhere."""
+    """Where models are published for the API and the page; None: they are not published."""
     clock: Clock = SYSTEM_CLOCK
     random: Random = field(default_factory=Random)
-    """Decides how long to wait before another attempt; there is nothing to guess."""
+    """Draws the waits before further attempts; not a source of secrets."""
 
 
 _SILENT_SECONDS: Final = 1.0
-"""How long polls may return nothing before the stream is asked where its topics end."""
+"""How long polls may return nothing before the loop asks the stream for the ends of its topics."""
 
 
 class Availability:
@@ -45,12 +45,12 @@ class Availability:
     Parameters
     ----------
     context
-        Its health becomes unavailable with each error; its clock tells how long the stream has been silent.
+        Each error makes its health unavailable; its clock measures how long the stream has been silent.
 
     Attributes
     ----------
     is_away : bool
-        Whether it did not answer.
+        Whether the stream did not answer.
 
     """
 
@@ -62,13 +62,13 @@ class Availability:
         self._waits_for = ""
 
     def failed(self, error: TransportError, wait_seconds: float) -> None:
-        """Report an error after which the same is tried again in `wait_seconds`."""
+        """Report an error of an operation that will be retried in `wait_seconds`."""
         _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self.note(error)
         self._health.become(State.UNAVAILABLE, str(error))
 
     def waits_for(self, places: Sequence[TopicPartition]) -> bool:
-        """Report the topics and partitions whose records others wait for; return whether there are any."""
+        """Report the topic partitions whose records other records wait for; return whether there are any."""
         names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
         if names and names != self._waits_for:
             _log.warning("waiting for %s: its records may be earlier than the records already read", names)
@@ -79,18 +79,18 @@ class Availability:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was heard for a while: the stream may be frozen, or gone."""
+        """Whether the stream has sent nothing for a while: it may be frozen or unreachable."""
         return self._clock.monotonic() - self._heard_at >= _SILENT_SECONDS
 
     def heard(self) -> None:
-        """Note that the stream has said something."""
+        """Note that the stream has answered or delivered records."""
         self._heard_at = self._clock.monotonic()
 
     def unanswered(self, error: TransportUnavailable) -> None:
-        """Report that a question was not answered: the stream is silent until it is heard again."""
+        """Report an unanswered request: the stream counts as silent until it answers."""
         self._heard_at = -inf
         self._health.become(State.UNAVAILABLE, str(error))
 
     def note(self, error: TransportError) -> None:
-        """Note from an error whether the stream is unreachable."""
+        """Note whether an error means that the stream is unreachable."""
         self.is_away = isinstance(error, TransportUnavailable)

@@ -1,16 +1,18 @@
-"""The records that were polled and wait for their batch, by task, merged by event time over its places.
+"""Queues of polled records that wait for a batch: one a task, merged by event time over its topic partitions.
 
-Events and labels of a partition may come from two topics, and one model may be learned from all partitions. A
-client delivers them in no order to each other: in catch-up it would process a day of events before the first
-label of that day. So the places of a task are merged by event time, and a record waits until every other
-place has shown its next record or is known to have none (as in Kafka Streams, KIP-353). The place that is
-ahead is paused meanwhile, so the queues are bounded.
+A *place* is a topic partition.
 
-A commit takes milliseconds, however much it commits, so that large batches cost less. But nothing of a batch
-is visible before its commit, and all of it is done again if that fails. So processing a batch may take the
-interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
+Events and labels of a partition may come from two topics, and one model may learn from all partitions. A
+client delivers them in no particular order: in catch-up, the loop would process a day of events before the
+first label of that day. So the places of a task are merged by event time. A record waits until the next
+record of every other place is here, or is known not to exist (as in Kafka Streams, KIP-353). Meanwhile the
+place that is ahead is paused, so the queues are bounded.
 
-The time of the commit does not count: a stream that is slow needs large batches, not small ones.
+A commit takes milliseconds whatever its size, so large batches cost less per record. But the output of a
+batch is invisible before its commit, and the whole batch is repeated if the commit fails. So a batch is as
+large as can be processed within one commit interval: small for a slow model, large for a fast model with a
+backlog.
+The duration of the commit does not count, because a slow stream needs large batches.
 """
 
 from __future__ import annotations
@@ -32,26 +34,27 @@ from service.stream.records import Record
 _log = logging.getLogger(__name__)
 
 _FIRST_RECORDS: Final = 16
-"""Size before any batch was timed: a model that takes a second for an event may be behind the loop."""
+"""Size before any batch was timed: the model may take a second for an event."""
 
 _WAITING_RECORDS: Final = 100
-"""Of each partition, as many may wait for its turn."""
+"""How many records of each partition may wait for its turn."""
 
 _LEAST_SECONDS: Final = 0.02
-"""What a batch may take where commits are to follow each other faster: else most of the time were theirs."""
+"""Shortest target for processing a batch, however short the commit interval: else commits would take most of
+the time."""
 
 _MOST_SECONDS: Final = 1.0
-"""What a batch may take where commits are far apart: while it is processed, the model answers no request, and
-`/readyz` says no after `ready_timeout_seconds`."""
+"""Longest target for processing a batch, however long the commit interval: during a batch the model answers
+no request, and after `ready_timeout_seconds` `/readyz` returns 503."""
 
 
 class BatchSize:
-    """The number of records of a batch, all partitions of the process together.
+    """The number of records in a batch of all partitions of the process.
 
     Parameters
     ----------
     settings
-        Say how far commits are apart, and how many records a batch may have.
+        They have the commit interval and the largest batch.
 
     Attributes
     ----------
@@ -69,13 +72,13 @@ class BatchSize:
         return int(min(max(n_records, 1), self._most))
 
     def waiting(self, n_partitions: int) -> int:
-        """Return how many records may wait: enough for a transaction of each partition, in its turn."""
+        """Return how many records may wait: enough for one batch of each partition in turn."""
         return max(self.records, self._bounded(_WAITING_RECORDS) * n_partitions)
 
     def observe(self, n_records: int, seconds: float) -> None:
-        """Note how long processing a batch took; adapt, by a factor of 2 at most.
+        """Note how long processing a batch took; adapt the size by a factor of at most 2.
 
-        A batch that was not full and did not take too long says nothing of a full one.
+        A batch that was neither full nor too slow is ignored: it predicts nothing about a full batch.
         """
         if n_records >= self.records or seconds > self._seconds:
             wanted = n_records * self._seconds / seconds if seconds > 0 else inf
@@ -83,28 +86,28 @@ class BatchSize:
 
 
 _WEIGHT: Final = 1 / 8
-"""Of the last batch in the mean of what batches take."""
+"""Weight of the last batch in the moving mean of batch durations."""
 
 
 class BatchTime:
-    """Decides when the waiting records are a batch, full or not; in monotonic seconds.
+    """Decides when the waiting records become a batch, full or not; in monotonic seconds.
 
-    A batch is due one wait after the one before, unless more records are known to come: then it may as well
-    be full, and is waited for until one wait after the first record. A wait is the commit interval less what
-    processing and committing a batch takes (a moving mean, and half the interval at most): so a record's
-    answer is visible one interval after the record came, and not later by what the commit took.
+    A batch is due one wait after the preceding batch. If more records are known to come, it is due one wait
+    after its first record, so that it can fill. The wait is the commit interval minus the time that
+    processing and committing a batch takes (a moving mean, at most half the interval). So a record's
+    prediction is visible about one interval after the record arrived, commit included.
 
     Parameters
     ----------
     interval_seconds
-        From a record to its answer, while the service keeps up.
+        From a record's arrival to its visible prediction, while the service keeps up.
 
     Attributes
     ----------
     due : float
-        The time; infinity while nothing waits.
+        When the next batch is due; infinity while no record waits.
     expects_no_more : bool
-        Whether records that the client has not heard of are not waited for.
+        Whether the batch need not wait for records that the client has not heard of.
 
     """
 
@@ -128,23 +131,23 @@ class BatchTime:
             )
 
     def forget(self) -> None:
-        """Note that nothing waits any more."""
+        """Note that no record waits any more."""
         self.due = inf
 
     def batch_taken(self, now: float) -> None:
-        """Note that a batch was taken; what is left of the records waits from now on."""
+        """Note that a batch was taken; the remaining records wait from now on."""
         self.due, self._last_batch_at = inf, now
 
     def batch_committed(self, now: float) -> None:
-        """Note that the batch taken last was committed."""
+        """Note that the last batch was committed."""
         self._lead_seconds += _WEIGHT * (now - self._last_batch_at - self._lead_seconds)
 
 
 _FRESH_SECONDS: Final = 0.1
-"""How long an answer is good for: by so much at most a record can be older than its end is known to be."""
+"""How long a known end is trusted: an unseen record can be at most this old."""
 
 _ASK_AGAIN_SECONDS: Final = 1.0
-"""How long a stream is left alone that did not answer."""
+"""How long to wait before another request to a stream that did not answer."""
 
 Ask = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 """`Consumer.remaining`."""
@@ -152,50 +155,49 @@ Ask = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 @dataclass(slots=True)
 class _Answer:
-    """What was said of one place."""
+    """The stream's last answer about one place."""
 
     good_until: float
     lag: int
-    """How far behind the client believed to be then: it may hear of more before it is delivered."""
+    """The client's lag at that time; more may have been announced since without being delivered."""
     left: int | None
-    """Offsets from what was delivered to the end at that time; None without an answer."""
+    """Offsets from the last delivered record to the end at that time; None without an answer."""
 
 
 class TopicEnds:
-    """Remembers how far the ends of places are, and asks again when that is long ago.
+    """Caches the distance to the ends of places; asks the stream again when an answer is too old.
 
-    A stream that is queried knows its end, but not what is written afterwards. An answer is therefore good
-    for a moment only, but that moment is long compared to a batch: a query for each batch would cost more
-    than reading.
+    An answer holds only for a moment, as records are appended. But that moment is long compared to a batch,
+    and a query for each batch would cost more than reading.
     """
 
     def __init__(self) -> None:
         self._answers: dict[TopicPartition, _Answer] = {}
 
     def delivered(self, place: TopicPartition, count: int) -> None:
-        """Note that `count` records of `place` were delivered: it is so much nearer to its end."""
+        """Note that `count` records of `place` were delivered: its end is that much nearer."""
         answer = self._answers.get(place)
         if answer is not None and answer.left is not None:
             answer.left -= count
-            answer.lag = 0  # whatever the client has heard of since is news
+            answer.lag = 0  # records that the client hears of from now on are new
 
     def forget(self, places: Collection[TopicPartition]) -> None:
-        """Forget what is known of places, which are to be read from elsewhere."""
+        """Forget the answers about places, as they will be read from other offsets."""
         self._answers = {place: each for place, each in self._answers.items() if place not in places}
 
     def reached(
         self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> frozenset[TopicPartition]:
-        """Return those of the places that were delivered up to their ends, as known a moment ago or now.
+        """Return the places that were delivered up to their ends, as of a moment ago or of now.
 
         Parameters
         ----------
         places
-            Of which nothing waits any more.
+            Places without a waiting record.
         ask
-            Asks the stream.
+            Asks the stream for the remaining offsets.
         lag
-            What the client has heard of, and not delivered.
+            How many records the client has heard of and not delivered.
         now
             Monotonic seconds.
 
@@ -206,7 +208,7 @@ class TopicEnds:
         return frozenset(place for place in places if self._answers[place].left == 0)
 
     def _is_doubtful(self, place: TopicPartition, lag: int, now: float) -> bool:
-        """Return whether to ask: the answer is old, or there is more than it knew of."""
+        """Return whether to ask again: the answer is old, or more records were announced since."""
         answer = self._answers.get(place)
         if answer is None or now >= answer.good_until:
             return True
@@ -225,37 +227,37 @@ class TopicEnds:
 
 
 _UNKNOWN_BYTES: Final = 16_384
-"""What a record is taken to have before any was seen."""
+"""Assumed size of a record before any was seen."""
 
 _MOST_POLLED: Final = 8000
-"""Records to ask for at most in a poll. How large they are shows only when they are here; no stream
-returns more than it has fetched, some tens of megabytes."""
+"""Records to ask for in a poll, at most. Their size is unknown before they arrive; a stream returns only what
+it has fetched, some tens of megabytes."""
 
 _MOST_WITHOUT_ROOM: Final = 1000
-"""The same where too many are here, which may wait for another place's."""
+"""Records to ask for when too many are queued: they may wait for records of another place."""
 
 _MOST_WAITING: Final = 10_000
-"""Records of one place that may wait before it is held, if a batch is not larger. A client may
-throw away what it has fetched of a place that is held: the pauses should be few."""
+"""Records of one place that may wait before the place is paused, unless a batch is larger. A client may
+discard what it has fetched of a paused place, so pauses should be few."""
 
 BATCH_BYTES: Final = 16_777_216
-"""Bytes of a batch at most, if it has more than one record. As many may wait of a place before it is held."""
+"""Bytes of a batch of several records, at most. A place with as many waiting bytes is paused."""
 
 
 class PlaceQueue:
-    """Records in the parts in which they were polled, so that the memory of each is free once it is taken.
+    """The waiting records of one place, in the chunks that were polled: each is freed once it is taken.
 
     Attributes
     ----------
     n_bytes
-        What they count for, all together, as `RecordBatch.size_bytes` counts.
+        Their total size, as `RecordBatch.size_bytes` counts.
 
     """
 
     def __init__(self) -> None:
         self._parts: deque[RecordBatch] = deque()
         self._n_dropped = 0
-        """Records of the first part that are not here any more."""
+        """How many records of the first chunk were dropped."""
         self._n = 0
         self.n_bytes = 0
 
@@ -265,18 +267,18 @@ class PlaceQueue:
 
     @property
     def first_record(self) -> Record:
-        """The first one, which must be there."""
+        """The first record; the queue must not be empty."""
         return self._parts[0][self._n_dropped]
 
     def add(self, records: RecordBatch) -> None:
-        """Take the next records."""
+        """Append records."""
         if records:
             self._parts.append(records)
             self._n += len(records)
             self.n_bytes += records.size_bytes()
 
     def first(self, max_records: int) -> RecordBatch:
-        """Return the first records, which stay here."""
+        """Return the first records without dropping them."""
         found, start = RecordBatch(), self._n_dropped
         for part in self._parts:
             if len(found) >= max_records:
@@ -286,7 +288,7 @@ class PlaceQueue:
         return found
 
     def drop(self, count: int) -> None:
-        """Drop the first records, of which there are as many."""
+        """Drop the first `count` records; the queue must have them."""
         self._n -= count
         while count:
             part, start = self._parts[0], self._n_dropped
@@ -300,19 +302,19 @@ class PlaceQueue:
 
 
 class TaskQueue:
-    """One task's records, by place.
+    """The waiting records of one task, by place.
 
     Parameters
     ----------
     places
-        Those that it is read from, in the order in which records of the same time are taken.
+        The task's topic partitions, in the order in which records of equal time are taken.
 
     Attributes
     ----------
     by_place
-        What waits.
+        The queue of each place.
     blocked_since
-        When (monotonic seconds) records waited for another place for the first time, and ever since.
+        Since when (monotonic seconds) records have waited for another place.
 
     """
 
@@ -327,15 +329,15 @@ class TaskQueue:
 
     @property
     def n_bytes(self) -> int:
-        """What the records count for, all together."""
+        """The total size of the records."""
         return sum(records.n_bytes for records in self.by_place.values())
 
     def first(
         self, max_records: int, finished: Collection[TopicPartition] = (), before: RecordBatch | None = None
     ) -> RecordBatch:
-        """Cut off the first records, in step, up to where a place that is not finished has no more here.
+        """Take the first records, merged by time, until an unfinished place has no record here.
 
-        They are to be a batch with those `before` them.
+        Together with the records `before` them they form a batch.
         """
         unfinished = [place for place in self.by_place if place not in finished]
         if max_records <= 0 or not all(self.by_place[place] for place in unfinished):
@@ -349,18 +351,18 @@ class TaskQueue:
         return given
 
     def _cut(self, records: RecordBatch, max_records: int, before: RecordBatch) -> RecordBatch:
-        """Return as many of these as a batch may have with those before them; of none it has one at least."""
+        """Return as many records as fit into a batch after those `before` them; an empty batch takes one."""
         count = records.n_within(max_records, BATCH_BYTES - before.size_bytes())
         count = count or min(max_records, 0 if before else 1)
         return records if count == len(records) else records[:count]
 
     def empty_places(self) -> list[TopicPartition]:
-        """List the places that keep the others waiting, if any waits."""
+        """List the places without records that other places' records wait for."""
         empty = [place for place, records in self.by_place.items() if not records]
         return empty if len(empty) < len(self.by_place) else []
 
     def hold(self, batch_records: int) -> Collection[TopicPartition]:
-        """Choose the places that are so far ahead that no more of them is wanted before half is taken."""
+        """Choose the places to pause: each is so far ahead that half its records are to be taken first."""
         most_records = max(_MOST_WAITING, batch_records)
         for place, records in self.by_place.items():
             fullness = max(len(records) / most_records, records.n_bytes / BATCH_BYTES)
@@ -372,12 +374,12 @@ class TaskQueue:
 
 
 class RecordQueues:
-    """The records of all tasks that were polled and not yet processed.
+    """The polled and unprocessed records of all tasks.
 
     Parameters
     ----------
     topics
-        What is read, in the order in which records of the same time are taken.
+        The input topics, in the order in which records of equal time are taken.
 
     """
 
@@ -385,9 +387,9 @@ class RecordQueues:
         self._topics = tuple(topics)
         self._tasks: dict[int, TaskQueue] = {}
         self._filled: dict[int, TaskQueue] = {}
-        """Those in which records wait, in the order of their turns: of hundreds, a few in a quiet stream."""
+        """The tasks with waiting records, in the order of their turns: few of hundreds in a quiet stream."""
         self._numbers: dict[int, int] = {}
-        """The tasks of partitions."""
+        """The task of each partition."""
         self._ends = TopicEnds()
         self._record_bytes = _UNKNOWN_BYTES
 
@@ -405,13 +407,13 @@ class RecordQueues:
         return sum(waiting.n_bytes for waiting in self._filled.values())
 
     def is_full(self, max_records: int) -> bool:
-        """Return whether a batch of so many records is here, or one of as many bytes as it may have."""
+        """Return whether a batch of `max_records` records, or of the largest size in bytes, is here."""
         return len(self) >= max_records or self._n_bytes >= BATCH_BYTES
 
     def room(self, max_records: int) -> int:
-        """Return how many records to poll for, if so many may wait and those to come are like those here.
+        """Return how many records to poll for, if `max_records` may wait and new ones are as large as these.
 
-        Where there is no room, those here may wait for another place's; of one alone a poll has to take one.
+        It is never 0: a record of another place may be the one that all records here wait for.
         """
         if count := len(self):
             self._record_bytes = self._n_bytes // count
@@ -422,7 +424,7 @@ class RecordQueues:
 
     @property
     def _merges(self) -> bool:
-        """Whether a task has several places."""
+        """Whether a task reads several places."""
         return len(self._topics) > 1 or len(self._tasks) < len(self._numbers)
 
     def counts(self) -> Counter[TopicPartition]:
@@ -436,13 +438,13 @@ class RecordQueues:
         )
 
     def first_offset(self, topic: str, partition: int) -> int | None:
-        """Return the offset of the first record that waits here; None if none does."""
+        """Return the offset of the first waiting record of a place; None if no record waits."""
         number = self._numbers.get(partition)
         records = None if number is None else self._tasks[number].by_place[topic, partition]
         return records.first_record.offset if records else None
 
     def open(self, task: int, partitions: Iterable[int]) -> None:
-        """Take records of the partitions of a task from now on."""
+        """Start to accept records of the partitions of a task."""
         self.forget(task)
         numbers = sorted(partitions)
         places = [(topic, each) for topic in self._topics for each in numbers]
@@ -451,7 +453,7 @@ class RecordQueues:
         self._ends.forget(places)
 
     def add(self, partition: int, records: RecordBatch) -> None:
-        """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
+        """Add polled records, each topic's in order; ignore those of a partition that is not open."""
         if (number := self._numbers.get(partition)) is not None:
             waiting = self._filled[number] = self._tasks[number]
             for topic, run in records.runs():
@@ -459,13 +461,13 @@ class RecordQueues:
                 self._ends.delivered((topic, partition), len(run))
 
     def forget(self, task: int) -> None:
-        """Close a task's queue and drop its records: it was revoked, or they will come again."""
+        """Close a task's queue and drop its records: its partitions were revoked, or will be read again."""
         self._tasks.pop(task, None)
         self._filled.pop(task, None)
         self._numbers = {partition: number for partition, number in self._numbers.items() if number != task}
 
     def held(self, max_records: int) -> frozenset[TopicPartition]:
-        """Return the places that are ahead of the others of their task by so much that they have to wait."""
+        """Return the places to pause, as they are far ahead of the other places of their task."""
         if not self._merges:
             return frozenset()
         return frozenset(place for waiting in self._filled.values() for place in waiting.hold(max_records))
@@ -473,16 +475,16 @@ class RecordQueues:
     def next_batches(
         self, max_records: int, ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> dict[int, RecordBatch]:
-        """Return the next batch of each task that has one now and whose turn it is.
+        """Return the next batch of each task that has one and whose turn it is.
 
         Parameters
         ----------
         max_records
-            Of all batches together. Tasks that got none because of it are the first in the next.
+            Of all batches together. Tasks left out because of it come first next time.
         ask
-            Asks the stream how much it holds.
+            Asks the stream for the remaining offsets.
         lag
-            How much of it the client has heard of.
+            How many records the client has heard of and not delivered.
         now
             Monotonic seconds.
 
@@ -516,7 +518,7 @@ class RecordQueues:
         lag: Mapping[TopicPartition, int],
         now: float,
     ) -> None:
-        """Add to batches what need not wait for places whose end is reached, until there are `left` more."""
+        """Add up to `left` records that only wait for places whose end is reached."""
         empty = {task: self._filled[task].empty_places() for task in batches}
         reached = self._ends.reached([*chain(*empty.values())], ask, lag, now)
         for task, batch in batches.items():
@@ -526,13 +528,13 @@ class RecordQueues:
                 batch.extend(more)
 
     def rush(self, now: float) -> None:
-        """Note that so much comes of some places that others may have to wait for their turn."""
+        """Note that a poll was full: other places' records may wait for their turn in the client."""
         for waiting in self._filled.values():
             if waiting.blocked_since is not None:
                 waiting.blocked_since = now
 
     def blocked(self, since: float) -> list[TopicPartition]:
-        """List the places from which nothing has come since then, and others wait for it."""
+        """List the places that records have been waiting for since then or longer."""
         return [
             place
             for waiting in self._filled.values()

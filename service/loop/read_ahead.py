@@ -1,6 +1,6 @@
-"""Ask a stream about many partitions at once, before the task of each is restored.
+"""Read the checkpoint logs and inputs of many partitions at once, before their tasks are restored.
 
-A state that was restored before is restored from when more has been committed.
+A kept state (`standby`) is continued with what was committed since.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from service.settings.topics import input_places, input_topics, task_partitions
 from service.stream.protocol import ReadStream, Record, TopicPartition, Transport
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
-"""What partitions of a topic that are read together may take; larger ones are read one by one."""
+"""Total bytes of the partitions of a topic that are read together; larger ones are read one by one."""
 Range = tuple[int, int]
 
 
 class KeptState(NamedTuple):
-    """What was restored, and the end of the log that it was restored from."""
+    """A restored state, and the end of the checkpoint log that it was restored from."""
 
     base: Base
     log: CheckpointLog
-    """What lies behind the state, and the newest snapshots without their chunks."""
+    """The log after the state, and the newest snapshots without their chunks."""
     next_offset: int
     """Where the log ended."""
 
@@ -42,7 +42,7 @@ class KeptState(NamedTuple):
     def of(
         cls, restored: Restored, settings: Settings, log: CheckpointLog, next_offset: int
     ) -> KeptState | None:
-        """Return what to keep; None where what follows may be learned otherwise than this process would."""
+        """Return the state to keep; None if later batches may be learned under other settings."""
         if restored.settings_changed or restored.losses or not log.snapshots:
             return None
         made_with = fingerprint(settings) | restored.fingerprint_extras
@@ -68,16 +68,16 @@ class KeptState(NamedTuple):
     def continued(
         self, records: Sequence[Record] | None, first_offset: int, settings: Settings
     ) -> CheckpointLog | None:
-        """Return the log with what follows; None if the state is not what later batches were learned from.
+        """Return the log with the records that follow; None if later batches did not continue this state.
 
         Parameters
         ----------
         records
-            Those from `next_offset` on; None if they were too large.
+            The records from `next_offset` on; None if they were too large.
         first_offset
-            Where the log begins now: a snapshot has to be there.
+            Where the log starts now; a snapshot must start there.
         settings
-            Those of this process. A later snapshot must name them.
+            The settings of this process. Later snapshots must have the same.
 
         """
         if records is None:
@@ -96,31 +96,31 @@ class KeptState(NamedTuple):
 
 
 def _follows(stored: StoredSnapshot, log: CheckpointLog, settings: Settings) -> bool:
-    """Return whether a snapshot is of a batch in the log, and of these settings: no other model came in."""
+    """Return whether a snapshot belongs to a batch in the log and has these settings: no replaced model."""
     if stored.sequence not in log.offsets:
         return False
-    snapshot, _ = stored.read_own()  # what it continues from is the state at hand
+    snapshot, _ = stored.read_own()  # an increment extends the state at hand
     return is_continued_alike(snapshot, settings)
 
 
 class ReadAhead(ReadStream):
-    """A stream that knows already what restoring tasks asks for.
+    """A stream that has already read what restoring tasks needs.
 
     Parameters
     ----------
     stream, settings
         The stream, and the topics.
     tasks
-        The numbers of those to be restored. What was committed by their former owners must be visible.
+        The numbers of the tasks to restore. The commits of their former owners must be visible.
     kept
-        States that were restored before, by task.
+        States kept by `standby`, by task.
 
     Attributes
     ----------
     logs : dict[int, CheckpointLog]
         The checkpoint logs, by task; those that cannot be read are missing.
     kept : dict[int, KeptState]
-        The states among those given that lead to what is committed now.
+        The kept states from which the present commit can be reached.
 
     """
 
@@ -161,7 +161,7 @@ class ReadAhead(ReadStream):
         }
 
     def _read_partitions(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
-        """Return the records of several partitions; of none, if they are large together."""
+        """Return the records of several partitions; an empty result if they are too large together."""
         found: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
         there = {
@@ -176,7 +176,7 @@ class ReadAhead(ReadStream):
         return found
 
     def _valid_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
-        """Yield the logs that can be read; asking for another one raises the reason why it cannot."""
+        """Yield the readable logs; reading another one later raises its error."""
         for task, state in [*self.kept.items()]:
             first_offset = self._bounds[self._log, task][0]
             log = state.continued(self._records.pop(task, None), first_offset, settings)
@@ -189,7 +189,7 @@ class ReadAhead(ReadStream):
                 yield task, read_log(records, settings.group)
 
     def take(self, task: int) -> tuple[CheckpointLog | None, Base | None]:
-        """Remove and return the log of a task, and what to restore from; None where there is none."""
+        """Remove and return a task's log and the state to restore from; each is None if there is none."""
         kept = self.kept.get(task)
         return self.logs.pop(task, None), None if kept is None else kept.base
 
@@ -200,7 +200,7 @@ class ReadAhead(ReadStream):
     def _replayed(
         self, task: int, log: CheckpointLog, places: Collection[TopicPartition]
     ) -> dict[TopicPartition, Range]:
-        """Find which records of its input are to be processed again."""
+        """Find which input records will be replayed."""
         newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
         starts = {each.sequence: each.offsets for each in log.progress}
         if task in self.kept:
@@ -214,7 +214,7 @@ class ReadAhead(ReadStream):
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return what the stream says; see `ReadStream`."""
+        """See `ReadStream`."""
         return self._stream.offsets_are_dense
 
     def topic_id(self, topic: str) -> str:
@@ -222,16 +222,16 @@ class ReadAhead(ReadStream):
         return self._topic_id(topic)
 
     def partition_count(self, topic: str) -> int:
-        """Count partitions, once; see `ReadStream.partition_count`."""
+        """Return the number of partitions, asked once; see `ReadStream.partition_count`."""
         return self._partition_count(topic)
 
     def bounds(self, topic: str, partition: int) -> Range:
-        """Return the bounds as they were; see `ReadStream.bounds`."""
+        """Return the bounds as of the read-ahead; see `ReadStream.bounds`."""
         known = self._bounds.get((topic, partition))
         return self._stream.bounds(topic, partition) if known is None else known
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield records, those that were read already from memory, once; see `ReadStream.read`."""
+        """Yield records, once from memory if they were read ahead; see `ReadStream.read`."""
         if topic == self._log and (records := self._records.pop(partition, None)) is not None:
             return iter(records)
         first, last = self._inputs.get(topic, {}).get(partition, (0, 0))

@@ -32,12 +32,12 @@ _FROM_BEGINNING: Final = "`perceptron checkpoint reset --from beginning` predict
 def start_offsets(
     stream: Transport, settings: Settings, task: int, committed: Mapping[TopicPartition, int], start: Start
 ) -> Mapping[TopicPartition, int]:
-    """Find where a task that begins again continues, by place.
+    """Return the offsets at which a task starts after a reset, by topic and partition.
 
     Raises
     ------
     CheckpointError
-        It is to continue at the committed offsets, which are not known or lie outside the topic.
+        It should start at the committed offsets, but they are unknown or outside the topic.
 
     """
     places = input_places(settings, task_partitions(settings, stream, task))
@@ -57,9 +57,9 @@ def start_offsets(
 
 
 def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapping[TopicPartition, int]:
-    """Return where the newest readable checkpoint ends: Kafka deletes the offsets of an inactive group.
+    """Return the offsets of the newest readable checkpoint: Kafka deletes the offsets of an inactive group.
 
-    Empty for a task that has no checkpoint.
+    Empty if the task has no checkpoint.
     """
     topic = settings.checkpoints_topic
     log = read_log(stream.read(topic, task), settings.group)
@@ -75,7 +75,7 @@ def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapp
 def _earlier(
     stream: Transport, settings: Settings, task: int, offsets: Mapping[TopicPartition, int]
 ) -> Sequence[Mapping[str, Any]]:
-    """Return which settings held before these offsets, as far as a log tells that may be beyond repair."""
+    """Return which settings applied before these offsets, as far as a possibly damaged log shows."""
     with suppress(CheckpointError):
         _, snapshot = newest_valid(read_log(stream.read(settings.checkpoints_topic, task), settings.group))
         if snapshot is not None:
@@ -86,7 +86,7 @@ def _earlier(
 def opened_writer(
     consumer: Consumer, context: Context, task: int
 ) -> tuple[TaskWriter, Mapping[TopicPartition, int]]:
-    """Make the writer of a task outside the loop; return the group's committed offsets, too."""
+    """Return the writer of a task, for use outside the loop, and the group's committed offsets."""
     settings = context.settings
     partitions = task_partitions(settings, context.stream, task)
     writer = TaskWriter({each: consumer.writer(each) for each in partitions}, context.health)
@@ -94,7 +94,7 @@ def opened_writer(
 
 
 def quiet_context(stream: Transport, settings: Settings) -> Context:
-    """Return a context of a command, which reports nowhere."""
+    """Return the context of a command: its metrics and health are not served."""
     return Context(stream, settings, Metrics(CollectorRegistry()), Health())
 
 
@@ -106,21 +106,21 @@ def reset(
     start: Start,
     bootstrap: Bootstrap | None = None,
 ) -> Mapping[TopicPartition, int]:
-    """Delete a task's checkpoints and commit a first snapshot; return the offsets it continues at.
+    """Delete a task's checkpoints and commit a first snapshot; return the offsets at which the task starts.
 
-    Killed on the way, it leaves no checkpoints but committed offsets: the service refuses to start, and
-    the same call can be repeated.
+    If it is killed in between, there are committed offsets without a checkpoint: the service refuses to
+    start, and the same call can be repeated.
 
     Parameters
     ----------
     stream, settings, task
-        What to begin again.
+        The task to reset.
     consumer
-        A member of the group that owns its partitions.
+        The member of the group that owns its partitions.
     start
-        At the group's committed offsets, or at the first records there are.
+        At the group's committed offsets, or at the first available records.
     bootstrap
-        What trains the model; untrained without it.
+        Trains the model first; without it the model is untrained.
 
     """
     topic = settings.checkpoints_topic
@@ -133,5 +133,5 @@ def reset(
         begun = Restored(task, make_processor(settings), 0, offsets, [], 0, earlier=earlier)
         if bootstrap is not None:
             begun = bootstrap.start(begun)
-        Task(context, begun, writer).finish_commit()  # begins to commit a snapshot, as there is none
+        Task(context, begun, writer).finish_commit()  # commits a snapshot, as there is none
     return offsets

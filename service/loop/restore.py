@@ -1,7 +1,7 @@
 """Restore the processor of a task as last committed.
 
-Recovery loads the newest valid snapshot, then learns the batches committed after it again, in their recorded
-order and without output. The counts committed with the last batch prove that the same state came out.
+Recovery loads the newest valid snapshot and replays the batches committed after it, in their recorded order
+and without output. The counts committed with the last batch verify that the state is the same.
 """
 
 from __future__ import annotations
@@ -65,40 +65,40 @@ class Restored:
     sequence: int
     """Number of the last committed batch."""
     offsets: Mapping[TopicPartition, int]
-    """Next offset to be processed, by topic and partition; a place without one begins at its first record."""
+    """Next offset to process, by topic and partition; one without an offset starts at its first record."""
     snapshot_offsets: Sequence[int]
-    """Where the log that each whole snapshot needs begins, oldest first; empty if there is no log yet."""
+    """For each whole snapshot, oldest first, the first log offset that it needs; empty without a log."""
     snapshot_sequence: int
     """Number of the batch after the newest snapshot."""
     snapshot_seconds: float | None = None
-    """When that was committed, since the Unix epoch; None if there is none."""
+    """When the newest snapshot was committed, in ms since the Unix epoch; None if there is none."""
     settings_changed: bool = False
-    """Whether that snapshot names other settings or arithmetic than the next batch will be learned with."""
+    """Whether the newest snapshot has other settings or arithmetic than those of the next batch."""
     offsets_are_committed: bool = True
-    """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
+    """Whether the group's committed offsets are these; Kafka deletes the offsets of an inactive group."""
     losses: Sequence[Loss] = ()
-    """Input that is gone and that the settings say to continue without: committed with a snapshot at once."""
+    """Lost input that the settings allow to skip; a snapshot commits the skip at once."""
     earlier: Sequence[Mapping[str, Any]] = ()
-    """`earlier_settings`, for the snapshots to come."""
-    began: Mapping[str, Any] = field(default_factory=dict)
-    """How, if not with an untrained model at the first record: `ORIGIN`, for the snapshots to come."""
+    """`earlier_settings` for the next snapshots."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """`ORIGIN` for the next snapshots: how the task started, if not untrained at the first record."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Of the input topics, as far as they have any."""
+    """Ids of the input topics that have one."""
 
     @property
     def fingerprint_extras(self) -> dict[str, Any]:
-        """What the snapshots to come name besides the settings."""
-        found = {EARLIER: self.earlier, ORIGIN: self.began}
+        """What the next snapshots record besides the settings."""
+        found = {EARLIER: self.earlier, ORIGIN: self.origin}
         return {name: value for name, value in found.items() if value}
 
 
 class Base(NamedTuple):
-    """A state that was restored before, after any batch, to be restored from instead of a snapshot."""
+    """A state kept in memory, after any batch, to restore from instead of a snapshot."""
 
     snapshot: Snapshot
-    """What a snapshot of it would hold, but for the state itself."""
+    """The contents of a snapshot of it, without the state itself."""
     processor: Processor
-    """Has the state; it is changed."""
+    """Holds the state; restoring changes it."""
 
 
 def restore(
@@ -114,13 +114,13 @@ def restore(
     Parameters
     ----------
     stream, settings, partition
-        Where the state is.
+        Which task to restore.
     committed
-        The group's committed offsets, which the log has to account for; empty where they are not known.
+        The group's committed offsets, which the log must account for; empty where they are unknown.
     log
-        The task's checkpoint log; None: it is read here.
+        The task's checkpoint log; None: read it.
     base
-        What to restore from; `log` begins before it. None: the newest snapshot.
+        The state to restore from; `log` starts before it. None: the newest snapshot.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _resume(
     if batches:
         if base is None:
             _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
-        lost = {loss.place for loss in losses}  # there may be other records now
+        lost = {loss.place for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
         losses += _replay(stream, ends, log, snapshot, processor, place)
         refuse(losses, settings)
@@ -181,7 +181,7 @@ def _resume(
         offsets_are_committed=all(committed.get(each) == offset for each, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.config_fingerprint, settings, offsets, resumed),
-        began=snapshot.config_fingerprint.get(ORIGIN, {}),
+        origin=snapshot.config_fingerprint.get(ORIGIN, {}),
         topic_ids=topic_ids(stream, input_topics(settings)),
     )
 
@@ -194,7 +194,7 @@ def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[TopicPa
 
 
 def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
-    """Make a processor with a snapshot's state."""
+    """Return a processor with a snapshot's state."""
     if unknown := unknown_parts(snapshot.state):
         what = f"a snapshot with unknown parts: {', '.join(unknown)!r:.50}"
         raise NewerRelease.wrote(f"{place}: {what}")
@@ -222,7 +222,7 @@ def _begin(
     committed: Mapping[TopicPartition, int],
     log: CheckpointLog,
 ) -> Restored:
-    """Start from nothing, at the first record there is; what was committed before says if any is gone."""
+    """Start untrained at the first available record; committed offsets reveal whether input is lost."""
     if log.progress:
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: missing snapshot before the progress records",
@@ -260,9 +260,10 @@ def _replay(
     processor: Processor,
     where: str,
 ) -> list[Loss]:
-    """Process the batches after a snapshot again, in their order; return what is no longer there of them.
+    """Replay the batches after a snapshot in order; return the input that is lost.
 
-    Within a batch the order is that in which it was processed, places of the same time in that of `ends`.
+    Within a batch, records keep the order in which they were processed: by time, at equal times in the order
+    of `ends`.
     """
     readers = {
         each: Pieces(stream.read(*each, snapshot.offsets.get(each, 0), end)) for each, end in ends.items()
@@ -286,12 +287,12 @@ def _replay(
 
 
 def _check_counts(processor: Processor, last: Progress, where: str) -> None:
-    """Check that the counts are those committed."""
+    """Check that the counts equal the committed counts. Raises `CheckpointError` if they differ."""
     counts, committed = processor.counts(), dict(last.counts)
     if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
         what = f"progress with unknown counts {unknown!r:.50}"
         raise NewerRelease.wrote(f"{where}: {what}")
-    found = {name: counts[name] for name in committed}  # a release before may lack a part
+    found = {name: counts[name] for name in committed}  # an earlier release may lack a part
     if found != committed:
         raise CheckpointError(
             f"{where}: replay diverged: expected {committed} as committed, got {found}",
@@ -302,7 +303,7 @@ def _check_counts(processor: Processor, last: Progress, where: str) -> None:
 def _add_schemas(
     processor: Processor, later: deque[StoredSchema], sequence: int, records: Sequence[Record]
 ) -> None:
-    """Add the schemas that were committed up to this batch; they leave `later`."""
+    """Move the schemas that were committed up to this batch from `later` to the processor."""
     if processor.schemas is None:
         return
     while later and later[0].sequence <= sequence:

@@ -1,4 +1,4 @@
-"""Restore tasks that are assigned together, next to the loop."""
+"""Restore newly assigned tasks together, on threads next to the loop."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Opening:
 
     number: int
     writer: TaskWriter
-    letter_limit: RecordLimit
-    """How large a dead letter may be; while it is restored, its topic may say less."""
+    dead_letter_limit: RecordLimit
+    """How large a dead letter may be; restoring asks the topic, whose limit may be lower."""
     since: float
-    """When it was begun, in monotonic seconds."""
+    """When the opening started, in monotonic seconds."""
     found: Future[Restored] = field(default_factory=Future)
-    """Cancelled when the task is not ours any more."""
+    """The restored task; cancelled when this process loses the task."""
 
     def drop(self) -> None:
         """Cancel the opening and close its writer."""
@@ -47,36 +47,36 @@ class Opening:
 
 
 class Background:
-    """Runs what the loop does not wait for, each on a thread of its own."""
+    """Runs work that the loop does not wait for, each function on its own thread."""
 
     def __init__(self) -> None:
         self._threads: list[Thread] = []
         self._is_over = Event()
 
     def is_over(self) -> bool:
-        """Return whether no one waits for anything any more; what runs looks at it now and then."""
+        """Return whether the process is closing; running functions check it now and then."""
         return self._is_over.is_set()
 
     def run(self, what: Callable[[], None]) -> None:
-        """Let something run."""
+        """Start a function on a thread."""
         self._threads = [each for each in self._threads if each.is_alive()]
         self._threads.append(Thread(target=what, name="opening", daemon=True))
         self._threads[-1].start()
 
     def close(self) -> None:
-        """Wait for what runs, but not for long."""
+        """Wait for the running functions, but not for long."""
         self._is_over.set()
         for thread in self._threads:
             thread.join(_ENDING_SECONDS)
 
 
 class Restorer:
-    """Restores tasks, and keeps the states of those of other members, if the settings say so.
+    """Restores tasks, and keeps the states of other members' tasks if the setting `standby` is on.
 
     Parameters
     ----------
     context, consumer
-        The stream, the settings, where to report, and the time; this member of the group.
+        The shared parts of the loop; this member of the group.
 
     """
 
@@ -89,7 +89,7 @@ class Restorer:
         self._consumer = consumer
 
     def keep_others(self, numbers: Collection[int]) -> None:
-        """Bring the states of these tasks up to what is committed, if that is due."""
+        """Bring the kept states of these tasks up to the last commit, if that is due."""
         if (standby := self._standby) is None:
             return
         self._context.metrics.n_standby = len(standby)
@@ -98,22 +98,22 @@ class Restorer:
             self._background.run(partial(standby.advance, numbers))
 
     def close(self) -> None:
-        """Wait for what is being restored, which no one needs any more."""
+        """Wait a little for restores under way; their results are dropped."""
         self._background.close()
 
     def restore(self, openings: Sequence[Opening]) -> None:
-        """Restore tasks next to the loop; their openings are told what came of it."""
+        """Restore tasks on a thread; each opening gets the result or the error."""
         if openings:
             self._background.run(partial(self._restore_all, openings))
 
     def _restore_all(self, openings: Sequence[Opening]) -> None:
-        """Restore each, and tell what came of it: what was committed by its former owner, or an error."""
+        """Restore each task as its former owner committed it; set the result or the error of its opening."""
         wanted = [each for each in openings if not each.found.cancelled()]
         if not wanted or self._background.is_over():
             return
         try:
             limits = {topic: self._stream.record_limit(topic) for topic in output_topics(self._settings)}
-            letter_limit = limits[self._settings.dead_letters_topic]
+            dead_letter_limit = limits[self._settings.dead_letters_topic]
             numbers = [each.number for each in wanted]
             committed = self._take_over(wanted)
             kept = {} if self._standby is None else self._standby.take(numbers)
@@ -132,12 +132,12 @@ class Restorer:
             except BaseException as error:  # noqa: BLE001 - raised again by the loop
                 _fail(opening, error)
             else:
-                opening.letter_limit = min(opening.letter_limit, letter_limit)
+                opening.dead_letter_limit = min(opening.dead_letter_limit, dead_letter_limit)
                 with suppress(InvalidStateError):  # cancelled
                     opening.found.set_result(restored)
 
     def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[TopicPartition, int]:
-        """Wait until no former owner can commit any more; return the group's committed offsets."""
+        """Wait until former owners can no longer commit; return the group's committed offsets."""
         partitions = [each for opening in openings for each in opening.writer.partitions]
         topic = self._settings.checkpoints_topic if log else ""
         return by_place(self._consumer.take_over(partitions, topic))
@@ -145,9 +145,9 @@ class Restorer:
     def _restored(
         self, ahead: ReadAhead, opening: Opening, committed: Mapping[TopicPartition, int]
     ) -> Restored:
-        """Restore what was committed; from the stream again if what was read ahead is refused.
+        """Restore a task from what was read ahead; if that fails, read the stream again.
 
-        A process that was frozen meanwhile may have read what is another's.
+        A process that was frozen in between may have read another owner's records.
         """
         log, base = ahead.take(opening.number)
         mine = {place: at for place, at in committed.items() if place[1] in opening.writer.partitions}
@@ -159,11 +159,11 @@ class Restorer:
         try:
             return restore(self._stream, self._settings, opening.number, known)
         except CheckpointError:
-            self._take_over([opening], log=False)  # raises if the task is not ours any more
+            self._take_over([opening], log=False)  # raises if another process owns the task now
             raise
 
 
 def _fail(opening: Opening, error: BaseException) -> None:
-    """Set the error of an opening, a copy for each."""
+    """Set the error of an opening: a copy, as several openings may share it."""
     with suppress(InvalidStateError):  # cancelled
         opening.found.set_exception(error.copied() if isinstance(error, ServiceError) else error)

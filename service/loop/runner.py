@@ -2,7 +2,7 @@
 
     poll → process → commit → poll → …
 
-While more records wait, the next batch is polled for and processed alongside the commit.
+While more records wait, the next batch is polled and processed during the commit.
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ from service.stream.batches import RecordBatch
 from service.stream.protocol import Consumer, TopicPartition
 
 _IDLE_POLL_SECONDS: Final = 0.2
-"""The longest wait for records in one step: the longest delay before a stop or a commit's end is noticed."""
+"""The longest wait for records in one step, and so the longest delay until a stop or the end of a commit is
+noticed."""
 
 _SHORT_POLL_SECONDS: Final = 0.02
-"""Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
+"""Timeout of a poll for another topic's records, which the waiting records must not overtake."""
 
 _LAG_SECONDS: Final = 5.0
-"""How old the lag may be where nothing happens: of hundreds of partitions it takes milliseconds."""
+"""How old the lag metric may be in a quiet stream: for hundreds of partitions, asking takes milliseconds."""
 
 _MOST_ASKED: Final = 16
-"""Partitions of a silent stream that are asked for an answer; the next ones follow in turn."""
+"""Partitions of a silent stream to ask about at a time, in turn."""
 
 _BLOCKED_SECONDS: Final = 5.0
-"""How long records wait for those of another topic before `/readyz` names it: a client may take more than a
-second to begin with a topic."""
+"""How long records wait for another topic's records before `/readyz` names that topic: a client may take more
+than a second to start reading a topic."""
 
 
 class Runner:
-    """Runs the loop on one stream until told to stop.
+    """Runs the loop on one stream until `stop`.
 
-    `run` is `start`, then `step` again and again, then `close`.
+    `run` calls `start`, then `step` repeatedly, then `close`.
 
     Parameters
     ----------
     context
-        The stream, the settings, where to report, time and chance.
+        The shared parts of the loop.
 
     """
 
@@ -72,7 +73,7 @@ class Runner:
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
-        """Whether all waiting records have to wait for those of another place."""
+        """Whether all waiting records wait for records of another place."""
         self._backoff = Backoff(context.random)
         self._tasks = Tasks(context, self._queues, self._availability)
         self._stop = threading.Event()
@@ -82,21 +83,21 @@ class Runner:
         self._growth: Growth
 
     def stop(self) -> None:
-        """Ask the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
+        """Request the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
         self._stop.set()
 
     def run(self, *, exit_at_end: bool = False) -> bool:
-        """Process until `stop`, or until the group has processed everything that is there.
+        """Process until `stop`; with `exit_at_end`, also until the group has processed all input.
 
         Returns
         -------
         bool
-            True at that end, False after `stop`.
+            True at the end of the input, False after `stop`.
 
         Raises
         ------
         ServiceError
-            The loop cannot continue; what was committed stays, the rest will be done after a restart.
+            The loop cannot continue. Commits stay; a restart continues after the last commit.
 
         """
         self._time.expects_no_more = exit_at_end
@@ -123,12 +124,12 @@ class Runner:
         self._opener = IntakeOpener(self._context, self._consumer, self._queues)
 
     def step(self) -> bool:
-        """Process and commit a batch of each task that has one; then open others, next to the loop.
+        """Process and commit a batch of each task that has one; then start to open waiting tasks.
 
         Returns
         -------
         bool
-            Whether no record was there, and every assigned partition has its task now.
+            Whether no record was available and every assigned partition has an open task.
 
         """
         batch = self._gather()
@@ -145,7 +146,7 @@ class Runner:
         return not batch and not self._queues and not self._tasks.is_waiting
 
     def _process(self, batch: Mapping[int, RecordBatch]) -> None:
-        """Process a batch of each task and commit them all; while more waits, that continues meanwhile."""
+        """Process a batch of each task and commit them together, in a backlog next to the next batch."""
         seconds = 0.0
         for number, records in batch.items():
             with self._health.doing(f"a batch of partition {number}"):
@@ -165,21 +166,21 @@ class Runner:
             self._live.n_partitions = self._growth.n_partitions
 
     def is_at_end(self) -> bool:
-        """Return whether the group has processed everything that is there, as far as the stream answers."""
+        """Return whether the group has processed all input; False if the stream does not answer."""
         return self._end.is_reached(self._tasks.partitions)
 
     def close(self) -> None:
-        """Leave the group; its other members take the partitions over."""
+        """Leave the group; other members take over the partitions."""
         self._health.become(State.STOPPED, "the loop has ended")
         warn_of_unfound(task.unfound() for task in self._tasks.running.values())
         with self._health.asking():
-            self._tasks.close()  # it asks the member
+            self._tasks.close()  # uses the member
             self._consumer.close()
 
     def _gather(self) -> Mapping[int, RecordBatch]:
-        """Return a batch of each task, if one is due: what comes within one commit interval.
+        """Return a batch of each task, if one is due: the records of about one commit interval.
 
-        Only raw records wait here, never half-processed state: those of a lost partition are forgotten.
+        Only raw records wait here, never half-processed state: records of a lost partition are dropped.
         """
         wait_seconds, until = self._first_wait_seconds(), self._clock.monotonic() + _IDLE_POLL_SECONDS
         while not self._stop.is_set():
@@ -201,13 +202,13 @@ class Runner:
         return {}
 
     def _first_wait_seconds(self) -> float:
-        """Return how long to wait for records, with those in mind that are here already."""
+        """Return how long to wait for records, given those that are already here."""
         if not self._queues:
             return _SHORT_POLL_SECONDS if self._tasks.is_opening else _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
     def _ask(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Ask the stream where topics end; if it does not answer, say so and ask again with the next poll."""
+        """Ask the stream for the ends of places; if it does not answer, report that and ask again later."""
         try:
             with self._health.asking():
                 return self._consumer.remaining(places)
@@ -216,12 +217,12 @@ class Runner:
             raise
 
     def _receive(self, timeout_seconds: float) -> None:
-        """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
+        """Poll for records to fill a batch, or for the records that those here wait for."""
         wanted = self._queues.room(self._size.waiting(self._queues.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
             self._queues.add(partition, records)
-        if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
+        if sum(map(len, polled.values())) >= wanted // 2:  # one topic alone may get more than half
             self._queues.rush(self._clock.monotonic())
         waiting = self._queues.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
@@ -245,7 +246,7 @@ class Runner:
         self._backoff.reset()
         now = self._clock.monotonic()
         if polled or self._queues or any(self._lag.values()) or now >= self._ask_lag_at:
-            with suppress(TransportUnavailable):  # what was polled must not be lost for a number
+            with suppress(TransportUnavailable):  # a metric must not cost the polled records
                 self._lag, self._ask_lag_at = self._consumer.lag(), now + _LAG_SECONDS
         if not polled and not self._queues:
             self._tasks.forget_failures()
@@ -253,7 +254,7 @@ class Runner:
         return polled
 
     def _keep_in_touch(self, *, has_heard: bool) -> None:
-        """Ask something of a stream that has said nothing for a while; raises `TransportUnavailable`."""
+        """Send a request to a stream that was silent for a while. Raises `TransportUnavailable`."""
         if has_heard:
             self._availability.heard()
         elif self._availability.is_silent:
@@ -265,7 +266,7 @@ class Runner:
             self._availability.heard()
 
     def _report_health(self) -> None:
-        """Report ready once every assigned partition has a task and has repeated the batch that failed."""
+        """Report ready once every assigned partition has a task and has repeated its failed batch."""
         if self._tasks.is_behind:
             return
         if self._availability.waits_for(self._queues.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):

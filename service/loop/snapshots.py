@@ -1,9 +1,9 @@
 """Make a partition's snapshots when they are due, and delete old ones.
 
-A snapshot is made of a copy of the state, taken between two batches. A small one is committed with its batch.
-A larger one is begun once that commit has begun. It is packed next to the loop and written with the batches
-that follow, a few chunks with each: it counts once its last chunk is committed. Behind it follow increments
-with what changed since, each made in the same way, until they are as large together.
+A snapshot is packed from a copy of the state that is taken between two batches. A small snapshot is committed
+with its batch. A large one is copied during that commit, packed on a thread next to the loop, and written in
+chunks with the next batches: it counts once its last chunk is committed. Increments with the changes since
+follow a whole snapshot until together they are as large.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ _log = logging.getLogger(__name__)
 
 
 AT_ONCE_BYTES: Final = 1 << 20
-"""A snapshot of about so many bytes is packed and committed with its batch: milliseconds."""
+"""Up to about this size, a snapshot is packed and committed with its batch: that takes milliseconds."""
 
 COMMIT_BYTES: Final = 2 << 20
-"""Of a larger one, so many bytes are written with each commit."""
+"""Bytes of a larger snapshot that are written with each commit."""
 
 
 INCREMENT_RATIO: Final = 0.5
-"""Of the bytes of a whole one: with more, a copy of all is worth its cost."""
+"""Largest increment, as a fraction of the whole snapshot; beyond it, a whole snapshot is worth its cost."""
 
 CHAIN_RATIO: Final = 1.0
-"""Of the bytes of a whole one: with so many in its increments, the next is whole."""
+"""Total size of the increments, as a fraction of the whole snapshot, at which the next snapshot is whole."""
 
 MOST_INCREMENTS: Final = 100
-"""In a chain: each is read by the next owner, and kept by the stream."""
+"""Increments in a chain, at most: the next owner reads each, and the stream keeps each."""
 
 
 _TURN: Final = Lock()
-"""Held while one is packed: a copy of a state takes as much memory as the state."""
+"""Held while a snapshot is packed: the copy of a state takes as much memory as the state."""
 
 
 class Packing:
-    """Packs one snapshot; a process begins the next when it is done, whichever partition's.
+    """Packs one snapshot; a process packs one at a time, whichever partition's.
 
     Parameters
     ----------
     pack
-        Returns the records.
+        Returns the snapshot's records.
 
     """
 
@@ -69,15 +69,15 @@ class Packing:
 
     @staticmethod
     def is_free() -> bool:
-        """Return whether none is being packed."""
+        """Return whether no snapshot is being packed."""
         return not _TURN.locked()
 
     def is_done(self) -> bool:
-        """Return whether the records are there."""
+        """Return whether the records are packed."""
         return not self._thread.is_alive()
 
     def records(self) -> Sequence[Output]:
-        """Wait for the records. Raises what packing has raised."""
+        """Wait for the records. Raises the error of packing."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -96,37 +96,37 @@ class _Chain(NamedTuple):
     """A whole snapshot and its increments, all committed."""
 
     sequence: int
-    """Number of the batch after the newest."""
+    """Number of the batch after the newest snapshot."""
     mark: bytes
-    """Of the newest."""
+    """Mark of the newest snapshot, which the next increment names as its parent."""
     whole_bytes: int
     size_bytes: int = 0
-    """Of the increments."""
+    """Total size of the increments."""
     n_increments: int = 0
 
     @property
     def may_grow(self) -> bool:
-        """Whether one more increment costs less than to begin again."""
+        """Whether another increment costs less than a whole snapshot."""
         return self.size_bytes < CHAIN_RATIO * self.whole_bytes and self.n_increments < MOST_INCREMENTS
 
     def grown(self, sequence: int, mark: bytes, size_bytes: int) -> _Chain:
-        """Return it with an increment."""
+        """Return the chain with another increment."""
         return _Chain(sequence, mark, self.whole_bytes, self.size_bytes + size_bytes, self.n_increments + 1)
 
 
 class _UnderWay:
-    """A snapshot that was begun and is not committed yet.
+    """A snapshot that is not fully committed yet.
 
     Parameters
     ----------
     sequence
-        Number of the batch after it.
+        Number of the batch after the snapshot.
     chain
-        What it continues from as an increment; None: it is whole.
+        The chain that it extends as an increment; None: it is whole.
     log_offset
-        Where in the log begins what it needs: the progress after that batch.
+        The first log offset that it needs: that of the progress record after its batch.
     packed
-        Its records, all for the next commit; or what makes them.
+        Its records, all for the next commit; or the `Packing` that makes them.
 
     """
 
@@ -144,12 +144,12 @@ class _UnderWay:
 
     @property
     def has_chunks(self) -> bool:
-        """Whether there are records for the next commit."""
+        """Whether the next commit has records of it."""
         return bool(self._left) if self._packing is None else self._packing.is_done()
 
     @property
     def is_written(self) -> bool:
-        """Whether a commit had the last of its records."""
+        """Whether its last record was given to a commit."""
         return self._packing is None and not self._left
 
     def next_chunks(self) -> Sequence[Output]:
@@ -167,7 +167,7 @@ class _UnderWay:
         return chunks
 
     def committed(self) -> _Chain:
-        """Return what the next increment continues from."""
+        """Return the chain that the next increment extends."""
         if self.chain is None:
             return _Chain(self.sequence, self.mark, self.size_bytes)
         return self.chain.grown(self.sequence, self.mark, self.size_bytes)
@@ -179,16 +179,16 @@ class Snapshots:
     Parameters
     ----------
     context
-        The stream; how often and how many; where to report; and the time.
+        The shared parts of the loop; its settings decide how often and how many.
     address
-        Where they go.
+        Where snapshots are written.
     restored
         The state that the task continues from.
 
     Attributes
     ----------
     sequence : int
-        Number of the batch after the newest one.
+        Number of the batch after the newest snapshot.
 
     """
 
@@ -197,7 +197,7 @@ class Snapshots:
         self._fingerprint_extras = restored.fingerprint_extras
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
-        """Where the kept whole ones begin, oldest first."""
+        """The first log offset of each kept whole snapshot, oldest first."""
         self._stream = context.stream
         self._settings = context.settings
         self._metrics = context.metrics
@@ -207,9 +207,9 @@ class Snapshots:
         self._began_at = self._clock.monotonic() - _age_seconds(restored, self._clock.time())
         self._under_way: _UnderWay | None = None
         self._chain: _Chain | None = None
-        """The snapshot that the next increment extends, if this process has noted each change since."""
+        """The chain that the next increment extends, if this process has noted every change since."""
         self._state_bytes = 0
-        """The size of the last whole one, about."""
+        """The approximate size of the last whole snapshot."""
         if restored.snapshot_seconds is not None:
             self._metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
@@ -224,11 +224,11 @@ class Snapshots:
 
     @property
     def has_chunks(self) -> bool:
-        """Whether the next commit is to have chunks of the one under way."""
+        """Whether the next commit should have chunks of the snapshot under way."""
         return self._under_way is not None and self._under_way.has_chunks
 
     def may_begin(self) -> bool:
-        """Return whether one is due, and none under way here, nor being packed for another partition."""
+        """Return whether a snapshot is due, and none is under way, here or for another partition."""
         is_due = (
             self._records >= self._settings.snapshot_interval_records
             or self._clock.monotonic() - self._began_at >= self._settings.snapshot_interval_seconds
@@ -237,7 +237,7 @@ class Snapshots:
 
     @property
     def is_large(self) -> bool:
-        """Whether the next one is likely to be written with later batches: it may be begun after its own."""
+        """Whether the next snapshot is probably large: it is then copied during the commit of its batch."""
         return self._state_bytes > AT_ONCE_BYTES
 
     def begin(
@@ -249,10 +249,9 @@ class Snapshots:
         at_once: bool = False,
         most_bytes: float = inf,
     ) -> None:
-        """Begin a snapshot of the present state, after batch `sequence`, in the place of one under way.
+        """Begin a snapshot of the present state, after batch `sequence`; it replaces one under way.
 
-        It is packed `at_once` if that is wanted, or if it is small. It is not made if it has more than
-        `most_bytes`.
+        It is packed here if `at_once` or if it is small. A snapshot of more than `most_bytes` is not made.
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
@@ -261,9 +260,9 @@ class Snapshots:
         if state.size_bytes > most_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
-        if at_once:  # no question before a hand-over: what the one before needs is enough for this one
+        if at_once:  # a hand-over does not ask the stream: the preceding snapshot's offset is early enough
             log_offset = self._offsets[-1] if self._offsets else 0
-        else:  # no other process writes here: what follows this batch lies at or after the present end
+        else:  # no other process writes here: later records lie at or after the present end
             log_offset = self._stream.bounds(self._address.topic, self._address.partition)[1]
         before = None if chain is None else (chain.sequence, chain.mark)
         pack = partial(snapshot_records, snapshot, self._address, before)
@@ -271,9 +270,9 @@ class Snapshots:
         self._under_way = _UnderWay(sequence, log_offset, pack() if at_once else Packing(pack), chain)
 
     def _copy(self, processor: Processor) -> tuple[_Chain | None, PackedMapping]:
-        """Copy what changed since the newest one, with the chain that this continues from; or all, and None.
+        """Copy the changes since the newest snapshot, and return the chain to extend; or copy all, and None.
 
-        From here on changes are noted since this copy: until it is committed, there is no chain.
+        From now on changes are noted relative to this copy: until it is committed, there is no chain.
         """
         chain, self._chain = self._chain, None
         if chain is not None and chain.may_grow:
@@ -287,13 +286,13 @@ class Snapshots:
         return None, state
 
     def next_chunks(self) -> Sequence[Output]:
-        """Return what the next commit is to have of the one under way: all, if it was packed at once."""
+        """Return the chunks for the next commit: all, if the snapshot was packed at once."""
         return self._under_way.next_chunks() if self._under_way is not None and self.has_chunks else ()
 
     def committed(self) -> bool:
-        """Note that the chunks returned so far are committed; return whether that makes a snapshot complete.
+        """Note that the chunks returned so far are committed; return whether that completes a snapshot.
 
-        Then delete what lies before the oldest whole one kept: each counts with its increments.
+        A complete snapshot deletes the log before the oldest kept whole snapshot.
         """
         done = self._under_way
         if done is None or not done.is_written:
@@ -317,12 +316,12 @@ class Snapshots:
             self._offsets.popleft()
         try:
             self._stream.delete_before(self._address.topic, self._address.partition, self._offsets[0])
-        except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
+        except TransportError as error:  # deletion must not stop the stream; the next snapshot retries
             _log.warning("partition %d: old checkpoints were not deleted: %s", self._address.partition, error)
 
 
 def _age_seconds(restored: Restored, now: float) -> float:
-    """Return how old the newest snapshot is, if batches were replayed: then the next may be due."""
+    """Return the age of the newest snapshot if batches were replayed, as the next one may be due; else 0."""
     if restored.snapshot_seconds is None or restored.sequence == restored.snapshot_sequence:
         return 0.0
     return max(0.0, now - restored.snapshot_seconds)

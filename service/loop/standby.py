@@ -1,7 +1,7 @@
-"""Keep the states of partitions that other members own as last committed, so that taking over is quick.
+"""Keep the committed states of other members' partitions, so that taking over is quick.
 
-As Kafka Streams' standby tasks do. Neither Kafka client lets an assignor of the group prefer the member that
-has a state (librdkafka publishes no assignors), so each member keeps all the states that it does not own.
+Kafka Streams has standby tasks for this. Neither Kafka client lets the group's assignor prefer the member
+that has a state (librdkafka has no public assignors), so each member keeps all states that it does not own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from service.loop.restore import restore
 _log = logging.getLogger(__name__)
 
 INTERVAL_SECONDS: Final = 1.0
-"""From one look at what was committed to the next."""
+"""Seconds between two reads of what was committed."""
 RETRY_SECONDS: Final = 10.0
-"""How long a partition is left alone whose state could not be kept."""
+"""How long to wait before retrying a partition whose state could not be kept."""
 
 
 class Standby:
@@ -35,7 +35,7 @@ class Standby:
     context
         The stream, the settings and the time.
     is_over
-        Whether no one needs the states any more.
+        Returns whether the process is closing, so that the states are no longer needed.
 
     """
 
@@ -46,11 +46,11 @@ class Standby:
         self._is_over = is_over
         self._states: dict[int, KeptState] = {}
         self._busy: set[int] = set()
-        """Partitions whose states are being worked on, and are not among the others."""
+        """Partitions whose states are being advanced; they are missing from the kept states meanwhile."""
         self._not_before: dict[int, float] = {}
         self._changed = Condition()
         self._due = 0.0
-        """When to look again; never while that is under way."""
+        """When to read again; infinity while a read is under way."""
 
     def __len__(self) -> int:
         """Count the states."""
@@ -62,12 +62,12 @@ class Standby:
         return self._clock.monotonic() >= self._due
 
     def begin(self) -> None:
-        """Expect `advance`, on any thread."""
+        """Announce a call of `advance`, which may follow on any thread."""
         self._due = inf
 
     def advance(self, partitions: Collection[int]) -> None:
-        """Bring the states of these partitions up to what is committed now; forget those of others."""
-        began = self._clock.monotonic()
+        """Bring the states of these partitions up to the last commit; drop the states of others."""
+        started = self._clock.monotonic()
         try:
             with self._changed:
                 self._states = {each: state for each, state in self._states.items() if each in partitions}
@@ -76,7 +76,7 @@ class Standby:
                 self._work_on(known)
             for partition in sorted({*partitions}.difference(known)):
                 now = self._clock.monotonic()
-                if self._is_over() or now - began > INTERVAL_SECONDS:
+                if self._is_over() or now - started > INTERVAL_SECONDS:
                     break
                 if now >= self._not_before.get(partition, now):
                     self._not_before[partition] = now + RETRY_SECONDS
@@ -87,7 +87,7 @@ class Standby:
             self._due = self._clock.monotonic() + INTERVAL_SECONDS
 
     def take(self, partitions: Collection[int]) -> dict[int, KeptState]:
-        """Remove and return the states of partitions, where there are any; wait for one that is worked on."""
+        """Remove and return the kept states of partitions; wait for a state that is being advanced."""
         with self._changed:
             self._changed.wait_for(lambda: self._busy.isdisjoint(partitions))
             return {each: self._states.pop(each) for each in partitions if each in self._states}
@@ -101,7 +101,7 @@ class Standby:
             for partition in partitions:
                 if self._is_over():
                     break
-                kept.pop(partition, None)  # whatever fails from here on may leave it half changed
+                kept.pop(partition, None)  # an error from here on may leave the state half changed
                 state = self._restored(ahead, partition)
                 self._release({} if state is None else {partition: state}, [partition])
         finally:

@@ -1,8 +1,8 @@
 """Stop when a signal requests it, in time even if the stream does not answer.
 
 A loop that waits for its stream is often inside a client that cannot be interrupted. So the loop runs on a
-thread of its own, and signals are handled on the main thread, which ends the process if the loop does not end
-in time. Whatever was under way then is undecided: the next start resolves it.
+separate thread, and the main thread handles signals: it exits the process if the loop does not end in time.
+The outcome of a transaction under way is then unknown; the next start resolves it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAVE_SECONDS: Final = 4.0
 """How long to wait for the stream's answer after a request to stop."""
 
 _LAST_WAIT_SECONDS: Final = 0.5
-"""How long to wait for an answer to a question that is sent later than that."""
+"""How long to wait for an answer to a request that is sent after the stop was requested."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class StopRequest:
-    """A request to stop by SIGTERM or Ctrl-C, also before there is a loop; a second Ctrl-C interrupts."""
+    """A stop requested by SIGTERM or Ctrl-C, also before the loop exists; a second Ctrl-C interrupts."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -51,7 +51,7 @@ class StopRequest:
             self._stop()
 
     def answer_with(self, stop: Callable[[], None]) -> None:
-        """Call a function when a stop is requested, or at once if one was."""
+        """Call a function when a stop is requested; at once if it already was."""
         self._stop = stop
         if self._numbers:
             stop()
@@ -63,16 +63,16 @@ class StopRequest:
 
     @property
     def is_interrupt(self) -> bool:
-        """Whether Ctrl-C came last."""
+        """Whether the last signal was Ctrl-C."""
         return self._numbers[-1:] == [signal.SIGINT]
 
     def run(self, loop: Callable[[], Result], asking_since: Callable[[], float | None]) -> Result:
-        """Run a loop; end the process if the loop is stuck after a request, or at once after a second one.
+        """Run a loop; exit the process if the loop is stuck after a stop request, or at a second request.
 
         Parameters
         ----------
         loop
-            What to run.
+            The function to run.
         asking_since
             Returns since when (monotonic seconds) the loop has waited for its stream; None if it does not.
 

@@ -1,9 +1,9 @@
 """A task: processes the records of its partitions, each batch within one transaction.
 
-Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
+Uncommitted work has no effect: on any error the task is closed and opened again from its last commit.
 
-A commit may continue while the next batch is processed. Nothing of it is published before it succeeds, and
-no other commit is begun before.
+A commit may continue while the next batch is processed. Its results are published when it succeeds, and only
+then does the next commit begin.
 """
 
 from __future__ import annotations
@@ -32,20 +32,18 @@ from service.stream.protocol import NO_LIMIT, Output, Record, RecordLimit, Topic
 _log = logging.getLogger(__name__)
 
 HAND_OVER_BYTES: Final = 16 << 20
-"""About half a second of packing and committing."""
+"""Largest snapshot at a hand-over: about half a second of packing and committing."""
 
 
 class TaskWriter:
-    """The writers of a task's partitions, as one; the health of the service says when the loop waits for it.
-
-    What they begin is committed in one transaction, or not at all.
+    """Combines the writers of a task's partitions: their commits share one transaction.
 
     Parameters
     ----------
     writers
-        By partition; the first one has the outputs.
+        The writer of each partition; the first one writes the outputs.
     health
-        Is told that the loop waits.
+        Is notified while the loop waits for the commit.
 
     """
 
@@ -86,42 +84,42 @@ class TaskWriter:
 
 
 class _Batch(NamedTuple):
-    """A batch that was processed, and is being committed."""
+    """A processed batch that is being committed."""
 
     sequence: int
     offsets: Mapping[TopicPartition, int]
     records: RecordBatch
     outputs: Sequence[Output]
     n_answers: int
-    """How many of them are predictions, outcomes and dead letters; the others are the service's own."""
-    began: float
-    """By the clock's `monotonic`."""
+    """How many outputs are predictions, outcomes and dead letters; the others are checkpoint records."""
+    started: float
+    """When processing started, in monotonic seconds."""
 
 
 class Task:
-    """Owns one partition, or all of them: their processor, and the writer that alone may write for them.
+    """Owns one partition, or all of them: their processor, and the only writer that may write for them.
 
     Parameters
     ----------
     context
-        The stream, the settings, where to report, and the time.
+        The shared parts of the loop.
     restored
         The state to continue from.
     writer
-        Made before the state was read, so that no other process can have committed since.
+        Opened before the state was read, so that no other process can have committed since.
     live
-        The model as published for the API and the page; None: nowhere.
-    letter_limit
+        Publishes the model for the API and the page; None: it is not published.
+    dead_letter_limit
         How large a dead letter may be.
     sources
-        Where schemas come from that a batch needs; None where records have none.
+        Sources of the schemas that batches need; None if records have no schema.
 
     Attributes
     ----------
     partition : int
-        Its number: that of its checkpoint log.
+        Its number, which is also the partition of its checkpoint log.
     snapshots : Snapshots
-        Those of the state.
+        Its snapshots.
 
     """
 
@@ -131,7 +129,7 @@ class Task:
         restored: Restored,
         writer: TaskWriter,
         live: LiveModel | None = None,
-        letter_limit: RecordLimit = NO_LIMIT,
+        dead_letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
     ) -> None:
         settings = context.settings
@@ -145,33 +143,33 @@ class Task:
         self._writer = writer
         self._live = live
         self._learning = live.learning if live else nullcontext()
-        self._letter_limit = letter_limit
+        self._dead_letter_limit = dead_letter_limit
         self._sources = sources
         self._under_way: tuple[_Batch | None, Published | None] | None = None
-        """What the commit under way has committed besides chunks of a snapshot."""
+        """The state and batch of the commit under way; None if it has only chunks of a snapshot."""
         self._is_clean, self.seconds = True, 0.0
         self.hand_over_bytes: float = HAND_OVER_BYTES
-        """The largest snapshot that is made when the task is handed over."""
+        """The largest snapshot that is made at a hand-over, in bytes."""
         self._commit_restored(restored)
 
     def _commit_restored(self, restored: Restored) -> None:
-        """Begin to commit what was restored, as far as what follows needs it; publish it then."""
+        """Begin to commit the parts of the restored state that later batches need; then publish it."""
         if restored.losses:
             self._continue_without(restored.losses)
         elif self.snapshots.is_empty or restored.settings_changed:
-            # What follows can be replayed under the settings it names only.
+            # Later batches can only be replayed under the settings that a snapshot names.
             self._begin_snapshot()
             return
         elif not restored.offsets_are_committed:
-            # Or no one could tell where the group is until its next batch.
+            # Without it, the group's position would be unknown until its next batch.
             self._begin((), self._state())
             return
         self._publish(self._state())
 
     def _continue_without(self, losses: Sequence[Loss]) -> None:
-        """Commit what recovery has made of the input that is left, so that it need not be made again.
+        """Commit the state that recovery made of the remaining input, so that it is not computed again.
 
-        It counts as a batch of its own: no older snapshot can pass for it.
+        It counts as a separate batch, so that no older snapshot can be mistaken for it.
         """
         self._sequence += 1
         self._commit_snapshot()
@@ -181,16 +179,16 @@ class Task:
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """Next offset to be processed, by topic and partition."""
+        """Next offset to process, by topic and partition."""
         return dict(self._offsets)
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that it owns."""
+        """The partitions that the task owns."""
         return self._writer.partitions
 
     def offsets_of(self, partition: int) -> dict[str, int]:
-        """Return the next offset to be processed of one of them, by topic."""
+        """Return the next offset to process of one partition, by topic."""
         return {topic: offset for (topic, each), offset in self._offsets.items() if each == partition}
 
     @property
@@ -201,23 +199,22 @@ class Task:
     # A batch: process, begin to commit, finish
 
     def process(self, records: RecordBatch) -> None:
-        """Process a batch, finish the commit of the batch before it, and begin to commit this one.
+        """Process a batch, finish the commit of the preceding batch, and begin to commit this one.
 
-        The transaction, which the tasks of a process share, holds of this one, in this order: predictions,
-        outcomes and dead letters; schemas that are new; the progress record; a snapshot, if one is due; the
-        consumer group's offsets.
+        The tasks of a process share a transaction. This task adds to it, in this order: predictions, outcomes
+        and dead letters; new schemas; the progress record; a snapshot, if one is due; the consumer group's
+        offsets.
 
         Raises
         ------
         RegistryUnavailable
-            A schema is needed: nothing has been done, and this task may continue with the same batch.
+            A schema is missing: nothing was processed, and this task may retry the same batch.
         TransportError
-            Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
-            must not continue.
+            The batch was not written, and maybe the preceding batch was not either; this task must be closed.
 
         """
         clock = self._context.clock
-        began = clock.monotonic()
+        started = clock.monotonic()
         try:
             schemas = self._find_schemas(records)
         except RegistryUnavailable:
@@ -231,7 +228,7 @@ class Task:
         self._offsets |= records.next_offsets()
         outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(self._progress(processing_time_ms), self._address))
-        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, began)
+        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, started)
         state = self._state()
         self.finish_commit()
         self._is_clean = False
@@ -241,17 +238,17 @@ class Task:
     def _predict_and_learn(
         self, records: Sequence[Record], processing_time_ms: int
     ) -> tuple[list[Output], bool]:
-        """Return what is to be written, and whether it has to be compressed."""
+        """Return the outputs of a batch, and whether they must be compressed."""
         clock = self._context.clock
-        began = clock.monotonic()
+        started = clock.monotonic()
         with self._learning:
             outputs, dead_letters = self._processor.process_batch(records, processing_time_ms)
-        self.seconds = clock.monotonic() - began
+        self.seconds = clock.monotonic() - started
         if records:
             self._context.metrics.process_duration.observe_all([self.seconds / len(records)], len(records))
         if not dead_letters:
             return outputs, False
-        return fit_all(outputs, self._context.settings.dead_letters_topic, self._letter_limit)
+        return fit_all(outputs, self._context.settings.dead_letters_topic, self._dead_letter_limit)
 
     def _progress(self, processing_time_ms: int) -> Progress:
         processor = self._processor
@@ -260,7 +257,7 @@ class Task:
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
-        """Return the schemas that the batch is the first to need; the processor knows them then."""
+        """Return the schemas that this batch needs first; add them to the processor."""
         if self._sources is None or (known := self._processor.schemas) is None:
             return {}
         found = self._sources.find(known, records)
@@ -280,20 +277,20 @@ class Task:
         self._under_way = batch, state
 
     def copy_state(self) -> None:
-        """Copy the present state for a snapshot, if one is due, while the commit of the last batch continues.
+        """Copy the present state for a snapshot, if one is due, during the commit of the last batch.
 
-        No answer waits for it. Raises `TransportError` where the stream does not answer.
+        No prediction waits for it. Raises `TransportError` if the stream does not answer.
         """
         if self.snapshots.may_begin():
             self.snapshots.begin(self._sequence, self.offsets, self._processor)
 
     def begin_chunks(self) -> None:
-        """Begin to commit chunks of the snapshot under way, without records. Raises as `finish_commit`."""
+        """Begin to commit chunks of the snapshot under way, without a batch. Raises as `finish_commit`."""
         self.finish_commit()
         self._begin(self.snapshots.next_chunks(), None)
 
     def _begin(self, outputs: Sequence[Output], state: Published | None) -> None:
-        """Begin to commit outputs without a batch, and then to publish a state, if one is given."""
+        """Begin to commit outputs without a batch; publish `state`, if given, once they are committed."""
         try:
             self._writer.begin(outputs, self.offsets)
         except BaseException:
@@ -302,12 +299,12 @@ class Task:
         self._under_way = None, state
 
     def finish_commit(self) -> None:
-        """Wait for the commit that is under way, if any, and publish what it has committed.
+        """Wait for the commit under way, if any, and publish its state.
 
         Raises
         ------
         TransportError
-            Nothing of it was written, as far as is known; this task must not continue.
+            The commit failed, or its outcome is unknown; this task must be closed.
 
         """
         if self._under_way is None:
@@ -325,7 +322,7 @@ class Task:
             self._publish(state)
             return
         self._publish(state, batch.records, batch.outputs)
-        self._log(batch, self._context.clock.monotonic() - batch.began)
+        self._log(batch, self._context.clock.monotonic() - batch.started)
 
     def _state(self) -> Published:
         return self._context.metrics.state_of(self.partition, self._processor)
@@ -333,7 +330,7 @@ class Task:
     def _publish(
         self, state: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
     ) -> None:
-        """Publish a state that was committed, with the records and outputs of its batch."""
+        """Publish a committed state, with the records and outputs of its batch."""
         self._context.metrics.publish(self.partition, state)
         if self._live:
             self._live.committed(state, records, outputs)
@@ -344,10 +341,10 @@ class Task:
             *(self.partition, batch.sequence, len(batch.records), batch.n_answers, 1000 * seconds),
         )
 
-    # Snapshots alone: at the beginning, of another model, at the end
+    # Snapshots without a batch: at the start, of a replaced model, at the end
 
     def _begin_snapshot(self, most_bytes: float = inf) -> int:
-        """Begin to commit a snapshot alone, if it is not too large; return how many bytes it has."""
+        """Begin to commit a snapshot without a batch, if it is not too large; return its size in bytes."""
         state = self._sequence, self.offsets, self._processor
         self.snapshots.begin(*state, at_once=True, most_bytes=most_bytes)
         chunks = self.snapshots.next_chunks()
@@ -361,24 +358,24 @@ class Task:
         return sum(len(each.value or b"") for each in chunks)
 
     def _commit_snapshot(self) -> None:
-        """Commit a snapshot; then delete what lies before the oldest one kept."""
+        """Commit a snapshot without a batch; then delete the log before the oldest kept snapshot."""
         self._begin_snapshot()
         self.finish_commit()
 
     def replace_model(self, dumped: bytes) -> None:
-        """Replace the model and commit that; offsets, pending labels and counts stay.
+        """Replace the model and commit that; offsets, pending events and counts stay.
 
-        It counts as a batch of its own: should its snapshot be damaged, no older one can pass for it.
+        It counts as a separate batch: if its snapshot is damaged, no older one can be mistaken for it.
 
         Parameters
         ----------
         dumped
-            What the `dump` of a learner of the same kind wrote.
+            The `dump` of a learner of the same kind.
 
         Raises
         ------
         DamagedError
-            It cannot be read.
+            The dump cannot be read.
         TransportError
             As `finish_commit`.
 
@@ -392,20 +389,19 @@ class Task:
         self._publish(self._state())
 
     def unfound(self) -> tuple[int, Collection[str]]:
-        """Return what settings name and no event had; see `Decoder.unfound`."""
+        """Return the fields that settings name and no event had; see `Decoder.unfound`."""
         return self._processor.decoder.unfound()
 
     def hand_over(self) -> int:
-        """Begin to leave a fresh snapshot behind, so that the next owner has nothing to replay.
+        """Begin to commit a snapshot for the next owner, which then has nothing to replay; return its bytes.
 
-        Returns how many bytes it has.
-
-        One of more than `hand_over_bytes` is left out: the next owner does not wait for it, but replays.
+        A snapshot of more than `hand_over_bytes` is skipped: the next owner replays instead of waiting for
+        it.
 
         Raises
         ------
         TransportError
-            There will be none.
+            The snapshot could not be committed.
 
         """
         self.finish_commit()
@@ -414,10 +410,10 @@ class Task:
         return self._begin_snapshot(self.hand_over_bytes)
 
     def close(self) -> None:
-        """Close the task; its partitions stay as of the last commit, which ends first. Idempotent."""
-        with suppress(TransportError):  # then they stay as of the one before
+        """Wait for the commit under way, then close the task. Idempotent."""
+        with suppress(TransportError):  # then the preceding commit is the last one
             self.finish_commit()
         self._writer.close()
         self._context.metrics.withdraw(self.partition)
-        # The observer leads back to the model: nothing would free it before the next full collection.
+        # The observer refers to the model: without this, only a full garbage collection would free the cycle.
         self._processor.observe = lambda _: None

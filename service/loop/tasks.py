@@ -1,13 +1,13 @@
 """The tasks of one process: opens, runs and closes them as partitions come and go.
 
-Each partition has a task of its own, or, where one model is shared, all of them have task 0. One that failed
-waits, longer each time, and is opened again from its last commit:
+Each partition has a task; with a shared model, all partitions have task 0. A task that failed waits, longer
+each time, and is opened again from its last commit:
 
     assigned ─→ waiting ─→ restored ─→  open   ─→ handed over
                   ↑            │ failed  │
                   └────────────┴─────────┘
 
-One that waits for a Schema Registry stays as it is.
+A task that waits for a Schema Registry stays open.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ from service.stream.protocol import NO_LIMIT, Consumer, RecordLimit
 _log = logging.getLogger(__name__)
 
 RETRYABLE: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
-"""Errors after which the same task can be tried again; every other one ends the loop."""
+"""Errors after which a task can be retried; every other error ends the loop."""
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
 
 
 _SHORT_AFTER: Final = 2
-"""A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
-the second time, dead letters are cut to 16 KiB, whatever it says."""
+"""A topic's size limit may have been lowered. At the first refused record the limit is read again; at the
+second, dead letters are cut to 16 KiB whatever the limit."""
 
 
 class Failures:
-    """Remembers what has failed of each task until a batch of it is committed.
+    """Remembers the failures of each task until it commits a batch.
 
     Parameters
     ----------
     random
-        Decides how long to wait.
+        Draws the waits.
 
     """
 
     def __init__(self, random: Random) -> None:
         self._to_repeat: set[int] = set()
-        """Partitions whose last batch failed and was not repeated since."""
+        """Partitions whose failed batch has not been repeated."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
-        """By partition: one that has just failed for the first time need not wait for what others did."""
+        """Waits by partition, so that a first failure does not wait for the failures of others."""
         self._refused: Counter[int] = Counter()
-        """By partition: how often its next batch was refused because a record in it is too large."""
+        """How often the next batch of a partition was refused because of a record that is too large."""
 
     def __bool__(self) -> bool:
         return bool(self._to_repeat)
@@ -83,12 +83,12 @@ class Failures:
         self._to_repeat.add(partition)
 
     def note_refused(self, partition: int) -> bool:
-        """Note that a record was too large; return whether the batch may be tried again."""
+        """Note that a record was too large; return whether the batch may be retried."""
         self._refused[partition] += 1
         return self._refused[partition] <= _SHORT_AFTER
 
     def cuts_dead_letters(self, partition: int) -> bool:
-        """Return whether dead letters are to be cut, as they may be what was refused."""
+        """Return whether to cut dead letters, as one of them may be the refused record."""
         return self._refused[partition] >= _SHORT_AFTER
 
     def next_seconds(self, partition: int) -> float:
@@ -96,29 +96,29 @@ class Failures:
         return self._backoffs[partition].next_seconds()
 
     def forget(self, partition: int) -> None:
-        """Forget the failures of a partition that has committed, or is not ours any more."""
+        """Forget the failures of a partition that has committed or was lost."""
         self.forget_batch(partition)
         self._refused.pop(partition, None)
         self._backoffs.pop(partition, None)
 
     def forget_batch(self, partition: int) -> None:
-        """Forget the batch that failed: recovery finds out where the partition continues."""
+        """Forget the failed batch of a partition: recovery determines where the partition continues."""
         self._to_repeat.discard(partition)
 
     def forget_batches(self) -> None:
-        """Forget the batches that failed: as nothing is left to process, they were committed nevertheless."""
+        """Forget all failed batches: no input is left, so they were committed after all."""
         self._to_repeat.clear()
 
 
 class Tasks:
-    """Opens, drives and closes the tasks; the assignee of the consumer.
+    """Opens, runs and closes the tasks; the consumer assigns partitions to it.
 
     Parameters
     ----------
     context
-        The stream, the settings, where to report, time and chance.
+        The shared parts of the loop.
     queues, availability
-        Where records of open tasks wait; who is notified of passing errors.
+        The queued records of open tasks; is notified of retryable errors.
 
     Attributes
     ----------
@@ -136,14 +136,14 @@ class Tasks:
         self._sources = Sources(settings, context.clock) if needs_schemas(settings) else None
         self.running: dict[int, Task] = {}
         self._assigned: dict[int, set[int]] = {}
-        """The partitions that are ours, by task."""
+        """The partitions assigned to this process, by task."""
         self._waiting: dict[int, float] = {}
-        """Tasks that get no records, and when (monotonic seconds) to try: not open, or without a schema."""
+        """When (monotonic seconds) to retry the tasks that get no records: not open, or without a schema."""
         self._openings: dict[int, Opening] = {}
-        """Those of them that are being restored, or are about to be."""
+        """The waiting tasks that are being restored, or are about to be."""
         self._failures = Failures(context.random)
         self._sent: set[int] = set()
-        """Tasks with a part in the transaction that is under way."""
+        """Tasks that take part in the transaction under way."""
         self._consumer: Consumer
         self._restorer: Restorer
         self._growth: Growth
@@ -165,7 +165,7 @@ class Tasks:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a task is being restored next to the loop."""
+        """Whether a task is being restored."""
         return bool(self._openings)
 
     @property
@@ -179,34 +179,34 @@ class Tasks:
         return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:
-        """Forget failures if nothing is left to process: commits that seemed to fail had been written."""
+        """Forget failures if no input is left: commits that seemed to fail were written."""
         if self._failures and not self._waiting:
             with suppress(TransportUnavailable):
                 if self._consumer.at_end():
                     self._failures.forget_batches()
 
     def expect_no_owner(self) -> None:
-        """Let each task be handed over with a snapshot of any size: no one waits for it."""
+        """Allow a snapshot of any size at hand-over, as no other process waits for the tasks."""
         for task in self.running.values():
             task.hand_over_bytes = inf
 
     def close(self) -> None:
-        """Wait for what is being restored, which no one needs any more."""
+        """Wait a little for restores under way."""
         self._restorer.close()
 
     # Processing and committing
 
     def process(self, number: int, records: RecordBatch) -> float:
-        """Process a batch, to be committed by `send`; on a passing error, close the task and open it later.
+        """Process a batch, which `send` commits; return the seconds that took.
 
-        Returns the seconds of processing, without the commit.
+        After a retryable error, the task is closed and opened later.
         """
         task = self.running[number]
         self._act(number, lambda task: task.process(records))
         return task.seconds
 
     def send(self, processed: Collection[int]) -> None:
-        """Begin to commit what was processed, and chunks of snapshots, in one transaction after the last."""
+        """Begin to commit the processed batches, and chunks of snapshots, in the next transaction."""
         idle = [
             each for each, task in self.running.items() if each not in processed and task.snapshots.has_chunks
         ]
@@ -222,7 +222,7 @@ class Tasks:
             self._act(number, Task.copy_state)
 
     def finish_commits(self) -> None:
-        """Wait for the commits that are under way; on a passing error, as `process`."""
+        """Wait for the commits under way; after a retryable error, as `process`."""
         for number in [each for each, task in self.running.items() if task.is_committing]:
             self._act(number, Task.finish_commit)
         self._sent.clear()
@@ -235,7 +235,7 @@ class Tasks:
             if not self._failures.note_refused(number):
                 raise
             self._fail(number, error)
-        except RegistryUnavailable as error:  # nothing of the batch was processed: it comes again later
+        except RegistryUnavailable as error:  # the batch was not processed: it will be polled again
             self._queues.forget(number)
             self._failures.note(number)
             self._postpone(number, error)
@@ -252,7 +252,7 @@ class Tasks:
         self._postpone(number, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
-        """Open a task again whose position is gone from its topic: recovery finds out what happened."""
+        """Reopen a task whose position is gone from its topic: recovery determines the loss."""
         number = self._number_of(error.partition)
         self._set_aside(number)
         self._failures.forget_batch(number)
@@ -261,9 +261,9 @@ class Tasks:
             self._postpone(number, error)
 
     def _set_aside(self, number: int) -> None:
-        """Forget the records that wait for a task, and show its model no longer.
+        """Drop the queued records of a task, and withdraw its model from the API and the page.
 
-        A commit that is under way ends before, so that what it has committed is shown.
+        A commit under way ends first, so that its state is published.
         """
         self._queues.forget(number)
         if (task := self.running.get(number)) is not None:
@@ -282,9 +282,9 @@ class Tasks:
     # Opening
 
     def open_waiting(self) -> None:
-        """Begin to open the tasks whose time has come; let those that were restored continue.
+        """Begin to open the tasks that are due; start those that were restored.
 
-        A task to which partitions were added is handed over to its successor in this process.
+        A task that gained partitions is handed over to its successor in this process.
         """
         now = self._clock.monotonic()
         for number in [n for n, task in self.running.items() if self._assigned[n] > task.partitions]:
@@ -307,7 +307,7 @@ class Tasks:
         self._keep_others()
 
     def _begun(self, number: int) -> Opening | None:
-        """Make the writer of a task, before its state is read; None on a passing error: later, then."""
+        """Open the writer of a task, before its state is read; None after a retryable error: retry later."""
         partitions = sorted(self._assigned[number])
         try:
             self._growth.reach(partitions[-1])
@@ -327,7 +327,7 @@ class Tasks:
         return opening
 
     def _report(self) -> None:
-        """Say what is being opened, and since when: no other process would notice if it did not end."""
+        """Report the tasks being opened, and since when: otherwise a hang would stay unnoticed."""
         first = min(self._openings.values(), key=lambda each: each.since, default=None)
         stall = None
         if first is not None:
@@ -336,14 +336,14 @@ class Tasks:
         self._context.health.beside = stall
 
     def _task(self, opening: Opening) -> Task:
-        """Make a task of what was restored. Raises `ServiceError` if it could not be."""
+        """Return the task of a finished opening. Raises `ServiceError` if it could not be restored."""
         context, live = self._context, None
         try:
             restored = opening.found.result()
             processor = restored.processor
             if context.live:
                 live = context.live.open(opening.number, processor, opening.writer.partitions)
-            task = Task(context, restored, opening.writer, live, opening.letter_limit, self._sources)
+            task = Task(context, restored, opening.writer, live, opening.dead_letter_limit, self._sources)
         except BaseException:
             opening.writer.close()
             raise
@@ -351,7 +351,7 @@ class Tasks:
         return task
 
     def _continue_task(self, number: int, task_of: Callable[[], Task]) -> None:
-        """Let the records of a task come; on a passing error, open it later."""
+        """Start a restored task and accept its records; after a retryable error, open it later."""
         task = None
         try:
             task = task_of()
@@ -371,14 +371,14 @@ class Tasks:
             self._waiting.pop(number, None)
 
     def _send_restored(self) -> None:
-        """Begin to commit, in one transaction, what tasks have to commit before their first batch."""
+        """Begin one transaction with the commits that tasks need before their first batch."""
         begun = {each for each, task in self.running.items() if task.is_committing} - self._sent
         if begun:
             self._sent |= begun
             self._consumer.send()
 
     def _keep_others(self) -> None:
-        """Keep the states of tasks that other members own, if `standby` says so, next to the loop."""
+        """Advance the kept states of other members' tasks on a thread, if `standby` is on."""
         if not self._openings and self._consumer.has_joined():
             n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
             self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())
@@ -386,11 +386,11 @@ class Tasks:
     # Partitions come and go
 
     def _number_of(self, partition: int) -> int:
-        """Return the task of a partition."""
+        """Return the number of a partition's task."""
         return 0 if self._context.settings.share_model else partition
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """Note partitions to be opened after this poll."""
+        """Note newly assigned partitions, which are opened after this poll."""
         self._context.metrics.rebalances.inc()
         now = self._clock.monotonic()
         for partition in partitions:
@@ -400,14 +400,14 @@ class Tasks:
                 self._waiting[number] = now
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
+        """Hand over revoked partitions, each with a new snapshot if the stream accepts it."""
         self._hand_over(self._leave(partitions))
 
     def _hand_over(self, tasks: Sequence[Task]) -> None:
-        """Close tasks, each with a fresh snapshot if it can have one.
+        """Close tasks, each with a new snapshot if possible.
 
-        Snapshots are committed together, but no more at once than a broker may take. After one failure there
-        is none: each would time out.
+        Snapshots are committed together, up to the size that a broker takes. After one failure no more are
+        made, as each would time out.
         """
         n_bytes, begun = 0, []
         for count, task in enumerate(tasks, start=1):
@@ -429,12 +429,12 @@ class Tasks:
             return 0
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Drop the tasks of partitions that were lost: another member owns them."""
+        """Drop the tasks of lost partitions, which another member owns."""
         for task in self._leave(partitions):
             task.close()
 
     def _leave(self, partitions: frozenset[int]) -> Sequence[Task]:
-        """Give partitions up; return the tasks of those that were open."""
+        """Give up partitions; return their open tasks."""
         self._context.metrics.rebalances.inc()
         tasks = []
         for number in dict.fromkeys(map(self._number_of, partitions)):

@@ -1,4 +1,4 @@
-"""The input topics of the loop: whether they grow, whether their ends are reached, who may append to them."""
+"""The input topics of the loop: new partitions, the end of the input, and when the API may append."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from service.stream.protocol import Consumer
 _log = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 3.0
-"""How often to ask how many partitions the events have; a member of the group learns of it within 5 s."""
+"""How often to ask for the events topic's number of partitions; the group learns it within 5 s."""
 
 _LOOK_SECONDS: Final = 1.0
-"""How often to look what the others have committed: on Kafka that takes a client of its own."""
+"""How often to read what other members have committed: on Kafka that needs a separate client."""
 
 
 class Growth:
-    """Adds partitions to the other topics when the events topic gets more.
+    """Adds partitions to the other topics when the events topic grows.
 
     Parameters
     ----------
     context
-        The stream, the names of its topics, which exist when this is made, and the time.
+        The shared parts of the loop; the topics must exist.
 
     Attributes
     ----------
     n_partitions : int
-        How many partitions each topic has, as far as is known.
+        The known number of partitions of each topic.
 
     """
 
@@ -56,7 +56,7 @@ class Growth:
         Raises
         ------
         ConfigurationError, AccessRefused
-            Another topic has fewer partitions, and may not be given more.
+            Another topic has fewer partitions, and the service must not add any.
         TopicMissing
             A topic was deleted.
 
@@ -68,9 +68,9 @@ class Growth:
             for topic in output_topics(self._settings):
                 self._stream.partition_count(topic)
         except TransportUnavailable:
-            return  # whoever reads or writes next will say so
+            return  # the next read or write reports it
         except TopicMissing as error:
-            if not self._is_missing:  # a cluster that is busy may not know of all topics everywhere
+            if not self._is_missing:  # on a busy cluster, a broker may not know a topic yet
                 self._is_missing = True
                 return
             raise TopicMissing(
@@ -80,7 +80,7 @@ class Growth:
         self._is_missing = False
 
     def reach(self, partition: int) -> None:
-        """Make sure that every topic has this partition. Raises as `look`, and `TransportUnavailable`."""
+        """Make sure that every topic has this partition. Raises as `check`, and `TransportUnavailable`."""
         if partition >= self.n_partitions:
             self._follow()
         if partition >= self.n_partitions:
@@ -104,17 +104,17 @@ class Growth:
 
 
 class EndOfInput:
-    """Detects the end of input, of this member's partitions and of all others.
+    """Detects the end of the input: of this member's partitions and of all others.
 
-    A member that left when its own are done would hand its partitions over to members in the middle of their
-    work; and the partitions of a member that was killed may have no owner yet.
+    A member that left once its own partitions are done would hand them over to members that are still
+    working; and the partitions of a killed member may not have a new owner yet.
 
     Parameters
     ----------
     context, consumer
-        The stream, what is read of it, the time, and this member of the group.
+        The shared parts of the loop; this member of the group.
     growth
-        Says how many partitions there are.
+        Has the number of partitions.
 
     """
 
@@ -128,7 +128,7 @@ class EndOfInput:
         self._look_at_others = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
-        """Return whether all is processed, `ours` being open here; False if the stream is unreachable."""
+        """Return whether all input is processed, `ours` being open here; False without an answer."""
         others = set(range(self._growth.n_partitions)).difference(ours)
         try:
             return self._consumer.at_end() and self._others_are_done(others)
@@ -150,17 +150,18 @@ class EndOfInput:
 
 
 class IntakeOpener:
-    """Makes intakes ready to append, on the thread of the loop.
+    """Prepares intakes, which append posted records to the input topics, on the thread of the loop.
 
-    An intake may append once no other process can, and all that others have appended is processed: its writer
-    is made first, then the topics' ends are read, then the loop continues to these ends as it would anyway.
+    An intake may append once no other process can and all records appended by others are processed. So its
+    writer is opened first, then the topics' ends are read, and then the loop processes the records up to
+    these ends.
 
     Parameters
     ----------
     context, consumer
-        The stream, its topics, and this process as a member of the group.
+        The shared parts of the loop; this member of the group.
     queues
-        Where records wait that were polled.
+        The queued records.
 
     """
 
@@ -171,7 +172,7 @@ class IntakeOpener:
         self._topics = input_topics(context.settings)
 
     def advance(self, intakes: Iterable[PartitionIntake]) -> None:
-        """Advance each intake by one step; called between two batches."""
+        """Advance each intake by one step. Called between two batches."""
         for intake in intakes:
             try:
                 if intake.wants_writer:
@@ -192,7 +193,7 @@ class IntakeOpener:
         intake.fence(writer, ends, limits)
 
     def _has_passed(self, intake: PartitionIntake) -> bool:
-        """Return whether everything before the ends is committed: nothing polled before them waits here."""
+        """Return whether every record before the ends is processed and committed."""
         assert intake.ends is not None
         partition = intake.partition
         positions = self._consumer.positions(partition)

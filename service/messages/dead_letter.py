@@ -133,14 +133,14 @@ def record_bytes(output: Output) -> int:
     )
 
 
-def fit(letter: Output, limit: RecordLimit) -> tuple[Output, bool]:
+def fit(output: Output, limit: RecordLimit) -> tuple[Output, bool]:
     """Return a dead letter as it fits its topic, and whether it has to be compressed for that."""
-    size = record_bytes(letter)
+    size = record_bytes(output)
     if size <= limit.n_bytes:
-        return letter, False
-    if limit.n_bytes < size <= limit.uncompressed_bytes and _compressed_bytes(letter) <= limit.n_bytes:
-        return letter, True
-    return _cut(letter, limit.n_bytes), False
+        return output, False
+    if limit.n_bytes < size <= limit.uncompressed_bytes and _compressed_bytes(output) <= limit.n_bytes:
+        return output, True
+    return _cut(output, limit.n_bytes), False
 
 
 def fit_all(outputs: Sequence[Output], topic: str, limit: RecordLimit) -> tuple[list[Output], bool]:
@@ -149,12 +149,12 @@ def fit_all(outputs: Sequence[Output], topic: str, limit: RecordLimit) -> tuple[
     return [output for output, _ in fitted], any(compress for _, compress in fitted)
 
 
-def _compressed_bytes(letter: Output) -> int:
+def _compressed_bytes(output: Output) -> int:
     """Estimate what a batch of this record alone takes, a little more than less."""
     packer = zlib.compressobj()
-    parts = (letter.key or b"", letter.value or b"", *(part for _, part in letter.headers))
+    parts = (output.key or b"", output.value or b"", *(part for _, part in output.headers))
     size = sum(len(packer.compress(part)) for part in parts) + len(packer.flush())
-    names = sum(len(name.encode()) for name, _ in letter.headers)
+    names = sum(len(name.encode()) for name, _ in output.headers)
     return int(size * _COMPRESSED_MARGIN) + names + _COMPRESSED_FRAME_BYTES
 
 
@@ -170,16 +170,16 @@ def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Header
     )
 
 
-def _cut(letter: Output, max_bytes: int) -> Output:
+def _cut(output: Output, max_bytes: int) -> Output:
     """Cut a dead letter: what says why and where from stays, then the key, the producer's headers, the value.
 
     A key and the headers that would take more than half of what is left make room for the value.
     """
-    own, origin = letter.headers[: -len(ORIGIN_HEADERS)], letter.headers[-len(ORIGIN_HEADERS) :]
+    own, origin = output.headers[: -len(ORIGIN_HEADERS)], output.headers[-len(ORIGIN_HEADERS) :]
     origin = _with_message_cut(origin, max_bytes // 8)
-    key, value = letter.key or b"", letter.value or b""
+    key, value = output.key or b"", output.value or b""
     marks = marks_of(key, value, own)
-    bare = letter._replace(key=b"", value=b"", headers=(*origin, *marks))
+    bare = output._replace(key=b"", value=b"", headers=(*origin, *marks))
     left = max_bytes - record_bytes(bare)
     key = key[: max(0, left // 2)]
     left -= len(key)
@@ -187,7 +187,7 @@ def _cut(letter: Output, max_bytes: int) -> Output:
     if (size := record_bytes(with_own) - record_bytes(bare)) <= left // 2:
         bare, left = with_own, left - size
     return bare._replace(
-        key=None if letter.key is None else key, value=None if letter.value is None else value[: max(0, left)]
+        key=None if output.key is None else key, value=None if output.value is None else value[: max(0, left)]
     )
 
 

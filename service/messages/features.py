@@ -352,13 +352,13 @@ class FeatureExtractor:
         return {bias: 1.0} | {f"{bias}×{name}": value for name, value in x.items()}
 
     def _hashed_of_tenant(self, x: X, tenant: str) -> X:
-        bias, before, behind, mask = tenant.encode(), f"{tenant}×".encode(), b"", self._mask
+        bias, before, after, mask = tenant.encode(), f"{tenant}×".encode(), b"", self._mask
         if self._key:
-            bias = behind = blake2b(bias, key=self._key, digest_size=8).digest()
+            bias = after = blake2b(bias, key=self._key, digest_size=8).digest()
             before = b""
         own: X = {mmh3.hash(bias, 0, False) & mask: 1.0}  # noqa: FBT003 - signed; by name takes twice the time
         for shared, value in x.items():
-            index = mmh3.hash(before + shared.to_bytes(4, "little") + behind, 0, False) & mask  # noqa: FBT003
+            index = mmh3.hash(before + shared.to_bytes(4, "little") + after, 0, False) & mask  # noqa: FBT003
             own[index] = own.get(index, 0.0) + value
         return own
 

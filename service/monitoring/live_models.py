@@ -260,7 +260,7 @@ class LiveModel:
         monotonic = SYSTEM_CLOCK.monotonic
         if monotonic() < self._summary.valid_until:
             return self._summary
-        began, published = monotonic(), self.published
+        started, published = monotonic(), self.published
         with self._locked_learner() as learner:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
@@ -269,7 +269,7 @@ class LiveModel:
             self._add_terms([*self.recent.contents()])
         weights = None if found is None else rank_weights(entries, found[1])
         n_examples = published.bound.n_examples if published and published.bound else 0
-        pause_seconds = (monotonic() - began) / _SHARE_FOR_SUMMARIES
+        pause_seconds = (monotonic() - started) / _SHARE_FOR_SUMMARIES
         self._summary = ModelSummary(weights, bound, n_examples, monotonic() + pause_seconds)
         return self._summary
 

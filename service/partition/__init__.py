@@ -1,1 +1,1 @@
-"""One partition's state machine: no I/O, no clock."""
+"""The state machine of a partition, without I/O and clock."""

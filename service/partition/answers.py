@@ -1,10 +1,10 @@
 """Write predictions and outcomes as records.
 
-Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
-into a prepared form instead of by way of a dictionary, which would take more than twice the time.
+Pydantic's encoder writes every value, so reading a score returns the same double. A prediction is inserted
+into a prepared form: building a dictionary first would take more than twice the time.
 
-An answer's own timestamp is the time of writing, which every topic takes and from which its retention
-counts; the time of the event is in the message.
+The record's timestamp is the time of writing, which every topic accepts and retention counts from; the event
+time is in the message.
 
 `answers.pxd` gives this module its C types.
 """
@@ -20,18 +20,18 @@ from service.partition.examples import Example, probability_of
 from service.stream.batches import OutputBatch
 
 Form = tuple[bytes, bytes]
-"""What answers share: what stands between the id and the numbers, and what stands last."""
+"""The parts that answers share: the text between the id and the numbers, and the text after them."""
 
 
 class Answers:
-    """Writes predictions and outcomes in the stream's own label vocabulary.
+    """Writes predictions and outcomes with the label values of the stream.
 
     Parameters
     ----------
     vocabulary
         The label values the stream may use.
     topic
-        Where the answers go.
+        The predictions topic.
 
     """
 
@@ -43,20 +43,20 @@ class Answers:
 
     @property
     def spelling(self) -> Spelling:
-        """How the two classes are written at present."""
+        """The label values that stand for the two classes at present."""
         return self._spelling
 
     def spell_as(self, spelling: Spelling) -> None:
-        """Write the two classes so from now on."""
+        """Set the label values of the two classes."""
         self._spelling = spelling
         self._forms: dict[TrueLabel | None, dict[TrueLabel, Form]] = {}
-        """By truth, then by prediction: a pair as the key would be made for each answer."""
+        """By truth, then by predicted class; a pair as key would be a new object for each answer."""
         self._outcome_forms: dict[TrueLabel, dict[TrueLabel, Form]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
-        """Record a label value that was seen: answers are spelled as the stream spells its labels."""
+        """Note a label value of the stream: answers spell classes as the stream's labels do."""
         if label is None or (isinstance(label, bool) and self._spelling is BOOLEANS):
-            return  # nothing new, as nearly always
+            return  # the usual case: a known spelling
         spelling = self._vocabulary.spelling(label, self._spelling)
         if spelling is not self._spelling:
             self.spell_as(spelling)
@@ -68,10 +68,9 @@ class Answers:
     def prediction(
         self, example: Example, updates: int, truth: TrueLabel | None, further: bytes = b""
     ) -> None:
-        """Write the `Prediction` of an example; `updates` are those the model had made when it predicted.
+        """Write the `Prediction` of an example; `updates` is the model's count of updates before it.
 
-        `further` are its fields that are not named here, as the declaration orders them: JSON, each after a
-        comma.
+        `further` are the remaining fields in the order of their declaration, as JSON, each after a comma.
         """
         forms = self._forms.get(truth)
         form = None if forms is None else forms.get(example.predicted)
@@ -86,7 +85,7 @@ class Answers:
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
     def outcome(self, example: Example, truth: TrueLabel, delay_seconds: float) -> None:
-        """Write the `Outcome` of an example; it has the key of its prediction."""
+        """Write the `Outcome` of an example, with the key of its prediction."""
         forms = self._outcome_forms.get(truth)
         form = None if forms is None else forms.get(example.predicted)
         if form is None:
@@ -101,9 +100,9 @@ class Answers:
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
     def _make_form(self, predicted: TrueLabel, truth: TrueLabel | None) -> Form:
-        """Write what predictions of one class with one truth (or none) share: before the score, and last.
+        """Return the text that predictions with this class and truth (or none) share.
 
-        There are at most classes · (classes + 1) forms; each is made when it is first needed.
+        There are at most classes · (classes + 1) forms, each made at first use.
         """
         rest = b"}"
         if truth is not None:
@@ -115,7 +114,7 @@ class Answers:
         return form
 
     def _make_outcome_form(self, truth: TrueLabel, predicted: TrueLabel) -> Form:
-        """Write what outcomes of one truth with one prediction share: before the delay, and last."""
+        """Return the text that outcomes with this truth and predicted class share."""
         known = to_json(
             {
                 "label": self._spell(truth),

@@ -10,7 +10,7 @@ cdef Py_ssize_t _LOOSE_FEATURES
 cdef long long _LOOSE_BYTES
 
 
-# What it refers to is plain and refers to nothing else: of a hundred thousand the garbage collector need see none.
+# Examples refer to plain values only, so the garbage collector can ignore them; there may be 100,000.
 @cython.final
 @cython.freelist(64)
 @cython.no_gc

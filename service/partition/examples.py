@@ -1,4 +1,4 @@
-"""Predicted events: those that wait for their labels, and those that a batch learned.
+"""Predicted events: pending ones, which wait for labels, and those that a batch learned.
 
 `examples.pxd` gives this module its C types.
 """
@@ -20,58 +20,58 @@ from service.partition.parts.part import Part
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
 _EXAMPLE_BYTES = 512
-"""Memory of an example besides its features: id, prediction, entries in tables."""
+"""Memory of an example without its features: id, prediction, entries in tables."""
 _FEATURE_BYTES = 128
-"""Memory of a feature in a dictionary, without its name."""
+"""Memory of a feature in a dictionary, without the feature's name."""
 _LOOSE_FEATURES = 256
 _LOOSE_BYTES = 4096
-"""Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
+"""Up to this many features remain a dictionary: packing and unpacking would take as long as learning."""
 
 _ROWS_OF_A_PIECE: Final = 200
-"""So that the GIL is held for half a millisecond at a time."""
+"""Rows packed at a time, so that the GIL is held for half a millisecond."""
 
 _FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "is_learned_early")
-"""Fields that a row has as far as they are needed."""
+"""Optional last fields of a row."""
 
 _pack: Final = msgpack.Packer().pack
 
 
 class Example:
-    """A predicted event: its features then, and the prediction.
+    """A predicted event: its features at that time, and the prediction.
 
     Parameters
     ----------
     event_id
-        The id of the event, under which the example is kept.
+        The id of the event, by which labels find the example.
     kept
-        The features, as a dictionary or `FeatureArray`; of a large event packed, which takes a tenth of the
-        memory.
+        The features, as a dictionary or `FeatureArray`; of a large event they are packed, which takes a tenth
+        of the memory.
     predicted, score, timestamp_ms
-        The prediction, and the time of the event.
+        The predicted class and its score, and the event time.
     message_bytes
-        Length of the event's message.
+        Length of the event's message in bytes.
 
     Attributes
     ----------
     truth : bool or str or None
-        The class its label denotes; None before that has come.
+        The class of its label; None before the label arrives.
     step : object
-        What learning it did to the weights, and before that what the learner said of it: plain values, which
-        only the learner understands.
+        The change of the weights when it was learned; before that, the learner's prediction context. Plain
+        values that only the learner interprets.
     keys : bytes
-        Its keys in windows that count labels, as `Windows.predicted` notes them.
+        Its keys in the windows that count labels, as `Windows.predicted` writes them.
     is_provisional : bool
-        Whether its truth is that of the time-out, and no label has said so.
+        Whether its truth was assumed at the timeout, without a label.
     decision : str or None
-        The name of the decision on it; None if there was none.
+        The name of the decision on it, if any.
     weight : float
-        How much its label counts in learning, that of its class left out.
+        The weight of its label in learning, without the weight of the class.
     due_ms : int
-        When it is learned without a label; -1 once it was, or its time was over.
+        Event time at which it is learned without a label; -1 once it was learned or timed out.
     is_learned_early : bool
-        Whether it was learned so.
+        Whether it was learned without a label before its timeout.
     size_bytes : int
-        Estimated size in memory, once it is kept.
+        Estimated size in memory, once it is pending.
 
     """
 
@@ -102,22 +102,22 @@ class Example:
 
     @property
     def x(self) -> X:
-        """The features, in the order in which they were predicted on."""
+        """The features, in the order of the prediction."""
         features: X = _as_dict(self.features())
         return features
 
     def features(self) -> X | FeatureArray:
-        """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""
+        """Return the features: the `FeatureArray` if there is one, else a dictionary."""
         if not isinstance(self.kept, bytes):
             return self.kept
         unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
         return unpacked
 
     def compact(self) -> int:
-        """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
+        """Pack the features of a large event; return the example's estimated size in memory, in bytes.
 
-        The estimate is a function of the content, the same on every machine. Names of features are part of
-        the message: its length counts twice, for the names that n-grams make of it.
+        The estimate depends on the content alone, so it is the same on every machine. The length of the
+        message counts twice: the names of features are part of it, and n-grams make more names.
         """
         kept = self.kept
         if not isinstance(kept, bytes):
@@ -128,7 +128,7 @@ class Example:
         return self.pack()
 
     def pack(self) -> int:
-        """Pack the features, as of an event that is hardly asked for again; return what `compact` does."""
+        """Pack the features of an event that is rarely needed again; return the size as `compact` does."""
         if not isinstance(self.kept, bytes):
             self.kept = _pack(self.x)
         self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
@@ -140,7 +140,7 @@ def _as_dict(features: Any) -> Any:  # noqa: ANN401 - or bytes, which stay
 
 
 def row_of(example: Example) -> tuple[Any, ...]:
-    """Return the id and the fields of a kept example; of the last six, those up to the last that it has."""
+    """Return the id and the fields of an example; trailing optional fields without a value are left out."""
     found = (
         example.event_id,
         example.kept,
@@ -164,7 +164,7 @@ def row_of(example: Example) -> tuple[Any, ...]:
 
 
 def example_of(row: Sequence[Any]) -> Example:
-    """Return the example of which `row_of` returned this row."""
+    """Return the example of a row from `row_of`."""
     event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, *further = row
     example = Example(event_id, kept, predicted, score, timestamp_ms, message_bytes)
     example.truth, example.step = truth, step
@@ -174,7 +174,7 @@ def example_of(row: Sequence[Any]) -> Example:
 
 
 def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
-    """Yield the pieces of the rows of examples as one MessagePack array: other threads get turns between."""
+    """Yield the rows of examples as pieces of one MessagePack array; other threads run between pieces."""
     packer = msgpack.Packer(default=_as_dict, unicode_errors="surrogatepass")
     yield packer.pack_array_header(len(rows))
     for start in range(0, len(rows), _ROWS_OF_A_PIECE):
@@ -192,14 +192,14 @@ def probability_of(predicted: TrueLabel, score: float) -> float:
 
 
 class Correction(NamedTuple):
-    """Another label of a labelled prediction, in place of the one that was learned."""
+    """A label that replaces the learned label of a prediction."""
 
     place: int
-    """How many labelled predictions of the batch came before it."""
+    """How many labelled predictions of the batch precede it."""
     predicted: TrueLabel
     score: float
     log_odds: float | None
-    """Of the predicted class; None where the learner's scores are none."""
+    """Log-odds of the predicted class; None if the learner's scores are not log-odds."""
     before: TrueLabel
     truth: TrueLabel
     example: Example
@@ -210,13 +210,13 @@ class LabelledPrediction(NamedTuple):
 
     example: Example
     truth: TrueLabel
-    """As it was learned; the example has what is known now."""
+    """The label as it was learned; `example.truth` may have been corrected since."""
     updates: int
-    """Those that the model had made once it had learned the truth."""
+    """The model's count of updates after it learned the truth."""
     label_delay_seconds: float | None
-    """Event time from the event to its label; None where they came together."""
+    """Event time from the event to its label; None if they arrived together."""
     has_log_odds: bool
-    """Whether the score is one of the log-odds."""
+    """Whether the score is a log-odds."""
 
     @property
     def event_id(self) -> str:
@@ -240,32 +240,31 @@ class LabelledPrediction(NamedTuple):
 
     @property
     def mistake(self) -> bool:
-        """Whether the label says that the prediction was wrong."""
+        """Whether the prediction was wrong, according to the label."""
         return self.predicted != self.truth
 
     @property
     def probability(self) -> float | None:
-        """Of the predicted class; None where the learner's scores are not log-odds."""
+        """Probability of the predicted class; None if the learner's scores are not log-odds."""
         return probability_of(self.predicted, self.score) if self.has_log_odds else None
 
 
 class LearnedExamples:
-    """The examples that a batch learned, in order: a sequence of labelled predictions, kept in columns.
+    """The examples that a batch learned, in order: a sequence of labelled predictions, stored in columns.
 
     Parameters
     ----------
     has_log_odds
-        Whether their scores are log-odds.
+        Whether the scores are log-odds.
     parts
-        Take the labels of the examples that are noted, and corrections.
+        Receive the label of each noted example, and each correction.
 
     Attributes
     ----------
     examples, truths, mistakes : list
-        The examples, the labels that they were learned with, and whether these say that the prediction was
-        wrong.
+        The examples, the labels that they were learned with, and whether each prediction was wrong.
     corrections : list of Correction
-        The labels that took the place of others, in order; they are not labelled predictions.
+        The labels that replaced others, in order; they are not labelled predictions.
 
     """
 
@@ -286,7 +285,7 @@ class LearnedExamples:
     @overload
     def __getitem__(self, place: slice) -> LearnedExamples: ...
     def __getitem__(self, place: int | slice) -> LabelledPrediction | LearnedExamples:
-        """Return a labelled prediction, or some of them."""
+        """Return a labelled prediction, or a slice."""
         if not isinstance(place, slice):
             truth, updates, delay = self.truths[place], self._updates[place], self._delays[place]
             return LabelledPrediction(self.examples[place], truth, updates, delay, self.has_log_odds)
@@ -307,9 +306,9 @@ class LearnedExamples:
         updates: int,
         label_delay_seconds: float = nan,
     ) -> None:
-        """Note an example's truth, the change that learning it made, and how its prediction turned out.
+        """Note an example's truth, the weight change of learning it, and whether its prediction was wrong.
 
-        The delay is NaN where label and event came together.
+        The delay is NaN if label and event arrived together.
         """
         example.step, example.truth = change, truth
         self.examples.append(example)
@@ -321,7 +320,7 @@ class LearnedExamples:
             part.learned(example, None, truth)
 
     def correct(self, example: Example, truth: TrueLabel, change: object) -> None:
-        """Note another truth of an example, and the change that learning it made."""
+        """Note a corrected truth of an example, and the weight change of learning it."""
         assert example.truth is not None
         predicted, score = example.predicted, example.score
         log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
@@ -352,7 +351,7 @@ class LearnedExamples:
         return found[:n]
 
     def margins(self) -> array[float]:
-        """Return y·a of each example of one of two classes: negative where the prediction was wrong."""
+        """Return y·score of each example of two classes: negative where the prediction was wrong."""
         found, n = array("d", bytes(8 * len(self.examples))), 0
         column: Any = memoryview(found)  # in C an array of doubles
         for place in range(len(self.examples)):
@@ -363,15 +362,15 @@ class LearnedExamples:
         return found[:n]
 
     def label_delays(self) -> array[float]:
-        """Return the delays of the labels that came later, in seconds."""
+        """Return the delays in seconds of labels that arrived after their event."""
         return array("d", [delay for delay in self._delays if delay is not None])
 
     def log_odds(self) -> list[float]:
-        """Return the log-odds of each predicted class; they are none unless `has_log_odds`."""
+        """Return the log-odds of each predicted class; meaningful only with `has_log_odds`."""
         return [log_odds_of(example.predicted, example.score) for example in self.examples]
 
     def cells(self) -> bytes | None:
-        """Return 2·truth + prediction of each; None where one of them is not one of two classes."""
+        """Return 2·truth + prediction of each example; None unless all are of two classes."""
         cells = bytearray()
         for place in range(len(self.examples)):
             example, truth = self.examples[place], self.truths[place]
@@ -382,9 +381,9 @@ class LearnedExamples:
         return bytes(cells)
 
     def since_last_update(self) -> list[LabelledPrediction]:
-        """Return those from the last update of the model on, of labels that came with their events.
+        """Return the predictions since the model's last update whose label arrived with the event.
 
-        Of a label that came later, the score is an older model's and says nothing of this one.
+        The score of an event whose label arrived later is from an older model.
         """
         found: list[LabelledPrediction] = []
         for place in range(len(self.examples) - 1, -1, -1):
@@ -399,10 +398,10 @@ Sequence.register(LearnedExamples)
 
 
 def count_numbers(scores: array[float]) -> list[tuple[int, int]]:
-    """Return the numbers of the scores' bins, in the order in which they come first, and the scores in each.
+    """Return the bin numbers of scores, in the order of first occurrence, and the count of scores in each.
 
-    A bin holds the doubles that have the same sign, exponent and first three bits of the mantissa. Its number
-    is these first bits; −0 counts as 0.
+    A bin holds the doubles with the same sign, exponent and first three bits of the mantissa. Its number
+    consists of these bits; −0 counts as 0.
 
     >>> count_numbers(array("d", [1.0, -2.0, 1.0625, 0.0]))
     [(8184, 2), (-8192, 1), (0, 1)]

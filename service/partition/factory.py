@@ -1,4 +1,4 @@
-"""Make streams, decoders, readers of inputs and processors as the settings describe them."""
+"""Make streams, decoders, readers of inputs and processors from the settings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from service.stream.protocol import Record, Transport
 
 
 def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transport:
-    """Open the stream at `url` with the settings for its kind; without `create`, only if it is there.
+    """Open the stream at `url` with the settings for its kind; without `create`, it must exist.
 
     Raises
     ------
     ConfigurationError, TransportError
-        The URL makes no sense; the stream cannot be opened.
+        The URL is invalid; the stream cannot be opened.
 
     """
     kafka = settings.kafka
@@ -51,17 +51,17 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
 
 
 def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_only: bool = False) -> Decoder:
-    """Make the decoder that the settings describe.
+    """Make the decoder of input messages.
 
     Parameters
     ----------
     settings
-        Describe it.
+        Decide the format, the fields and the labels.
     schemas
-        Those that records were written with. Without them, messages are read as JSON where they have schemas:
-        not from the stream, but from a file or from HTTP.
+        The schemas of the records. Without them, messages are read as JSON even if the topic has schemas: for
+        records from a file or from HTTP.
     asks_only
-        Whether events are only asked about: their labels and times are not read.
+        Whether events are only predicted on request: their labels and times are not read.
 
     """
     vocabulary, most = (
@@ -92,7 +92,7 @@ def _event_mapper(settings: Settings, vocabulary: Vocabulary, read: Reader, *, a
 
 
 def make_question_decoder(settings: Settings) -> Decoder:
-    """Make the decoder of events that are asked about: JSON as on their topic; the native schema for text."""
+    """Make the decoder of posted events: JSON with the topic's fields; for text, the native schema."""
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
     events = settings.events
     if not events.maps_fields and not (events.decimal or events.time_format):
@@ -101,9 +101,9 @@ def make_question_decoder(settings: Settings) -> Decoder:
 
 
 def for_file(settings: Settings) -> Settings:
-    """Return the settings for a file: its rows have no keys and headers; an id from there is the line's.
+    """Return the settings for a file: rows have no key or headers, so an id from there is the line number.
 
-    Where records have schemas, a file has the same fields in JSON.
+    If the topic's records have schemas, a file has the same fields in JSON.
     """
     changed = {"id": OFFSET} if is_of_record(settings.events.id) else {}
     changed |= AS_JSON if settings.events.format in KINDS else {}
@@ -113,7 +113,7 @@ def for_file(settings: Settings) -> Settings:
 
 
 def refuse_windows(settings: Settings) -> None:
-    """Raise `ConfigurationError` if there are windows by key: examples that are not stream have none."""
+    """Raise `ConfigurationError` if windows by key are configured: separate examples have no history."""
     if settings.events.windows:
         raise ConfigurationError(
             "events.windows: windows need a stream of earlier events",
@@ -122,7 +122,7 @@ def refuse_windows(settings: Settings) -> None:
 
 
 def check_times(settings: Settings) -> None:
-    """Raise `ConfigurationError` if there are windows by key and a file's records have no times."""
+    """Raise `ConfigurationError` if windows by key are configured and a file's records have no event time."""
     if settings.events.windows and not settings.events.timestamp:
         raise ConfigurationError(
             "events.windows: expected event times in the file", hint="name their field with events.timestamp"
@@ -130,12 +130,12 @@ def check_times(settings: Settings) -> None:
 
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
-    """Make the feature extractor that the settings describe.
+    """Make the feature extractor.
 
     Raises
     ------
     ConfigurationError
-        There are tenants, and the model makes its features itself.
+        Tenants are configured, and the model makes its own features.
 
     """
     if settings.model in OWN_FEATURES and settings.events.tenant:
@@ -171,11 +171,11 @@ def make_processor(
     Parameters
     ----------
     settings
-        Describe it.
+        Describe the processor.
     observe
         Called with the labelled predictions of each batch.
     decoder
-        Given where it counts what it reads; else made as the settings describe it.
+        The decoder, if the caller needs its counts; else made from the settings.
     uses_fast_path
         As of `Processor`.
 
@@ -226,7 +226,7 @@ class InputReader:
         self.decoder = make_decoder(settings, self._schemas)
 
     def prepare(self, records: Sequence[Record]) -> None:
-        """Find the schemas of records that are to be decoded.
+        """Fetch the schemas of records before they are decoded.
 
         Raises
         ------

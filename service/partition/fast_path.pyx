@@ -1,7 +1,7 @@
-"""The fast form of the engine: what `Processor` does, for records of the common case, in C types.
+"""The fast engine: does what `Processor` does, for records of the common case, in C types.
 
-The common case: the own schema, a linear learner of two classes, a new event or the label of one that is kept.
-What else comes is left to the processor, with nothing changed but event time, which it then finds advanced.
+The common case: the native schema, a linear learner of two classes, a new event or the label of a pending
+event. Other records are left to the processor; only the event time is advanced already.
 """
 
 cimport cython
@@ -35,11 +35,11 @@ cdef class FastPath:
     learner
         A `BinaryLearner` that has a rule.
     decoder, extractor
-        Of the own schema.
+        Of the native schema.
     labels
-        Does what is not common with labels.
+        Handles the uncommon cases of labels.
     predicting
-        The parts that take predictions; none needs the events.
+        The parts that take predictions; none of them needs the events.
 
     """
 
@@ -53,7 +53,7 @@ cdef class FastPath:
     cdef EventReader _reader
     cdef LabelJoin _join
     cdef Answers _answers
-    # Of the batch.
+    # State of the present batch.
     cdef RecordBatch _batch
     cdef LinearRule _rule
     cdef LearnedExamples _learned
@@ -69,7 +69,7 @@ cdef class FastPath:
         self._reader = EventReader()
 
     def begin(self, RecordBatch batch, LearnedExamples learned, long long earliest_ms, long long latest_ms):
-        """Begin a batch; event times may be from the earliest to the latest."""
+        """Begin a batch; event times must lie between the earliest and the latest."""
         self._batch, self._learned = batch, learned
         self._earliest_ms, self._latest_ms = earliest_ms, latest_ms
         self._rule, self._counts = self._learner.rule, self._labels.counts
@@ -81,12 +81,12 @@ cdef class FastPath:
         return self._n_predictions
 
     cpdef Py_ssize_t process_from(self, Py_ssize_t place) except -1:
-        """Process records from this one on; return the place of the first that is left to the processor."""
+        """Process records from `place` on; return the position of the first that is left to the processor."""
         while place < self._batch.n:
             try:
                 if not self._process(place):
                     break
-            except (LearnerError, UnknownLabelError):  # the processor comes to the same, and says why
+            except (LearnerError, UnknownLabelError):  # the processor fails in the same way and reports why
                 break
             place += 1
             if not place % TURN:
@@ -94,7 +94,7 @@ cdef class FastPath:
         return place
 
     cdef bint _process(self, Py_ssize_t place) except -1:
-        """Process a record; return whether that was done."""
+        """Process a record; return False if it is left to the processor."""
         cdef long long timestamp_ms = self._batch.entries[place].timestamp_ms
         cdef Py_ssize_t size = self._batch.size(place)
         cdef EventReader reader = self._reader
@@ -143,7 +143,7 @@ cdef class FastPath:
         return True
 
     cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms) except -1:
-        """Learn the label of an event that is kept, and write its outcome."""
+        """Learn the label of a pending event, and write its outcome."""
         cdef Example example = self._join.examples.get(event_id)
         cdef LinearRule rule = self._rule
         cdef Resolved resolved

@@ -1,7 +1,7 @@
-"""The form of a partition's state, as snapshots hold it: what the parts rely on when they restore theirs.
+"""The form of a partition's state in snapshots, which is checked before the parts restore their states.
 
-The model, the windows and the schemas check themselves. What is added here changes the format of snapshots:
-then `service.checkpoints.snapshot.LOG_VERSION` rises with the next release.
+The model, the windows and the schemas are checked where they are read. A change here changes the format of
+snapshots: then increase `service.checkpoints.snapshot.LOG_VERSION` for the next release.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perceptron_core.validation import NewerError
 from service.errors import pydantic_sentence
 
 Text = InstanceOf[str]
-"""Also one that no encoding has; a copy of it would be refused."""
+"""Any string, also one with lone surrogates, which Pydantic would reject when it copies."""
 Count = Annotated[int, Field(ge=0, le=1 << 53)]
 Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 TrueLabel = bool | Text
@@ -45,7 +45,7 @@ def _check_packed(kept: bytes) -> bytes:
 
 
 _CLOSED: Final = with_config(ConfigDict(extra="forbid"))
-"""A field that is not here is one of a newer release."""
+"""A field that is missing here was added by a newer release."""
 
 
 class ExampleForm(NamedTuple):

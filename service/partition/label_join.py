@@ -1,8 +1,8 @@
-"""The label join: it pairs labels with the examples of their events, by event id.
+"""The label join: pairs labels with pending events, by event id.
 
-Everything kept here is bounded: by event time (`timeout_seconds`), by number (`capacity`) and by size
-(`max_bytes`); the oldest leaves first. The clock is the largest event time seen and sizes are estimated from
-contents alone, so the same records always give the same joins.
+Its state is bounded by event time (`timeout_seconds`), number (`capacity`) and size (`max_bytes`); the oldest
+examples leave first. The clock is the largest event time seen, and sizes are estimated from contents alone,
+so the same records always give the same joins.
 
 `label_join.pxd` gives this module its C types.
 """
@@ -24,14 +24,14 @@ from service.partition.matched_delays import MatchedDelays
 from service.partition.parts.part import Part, PartMetric
 
 _PACKED_AT_ONCE: Final = 1000
-"""Examples: a millisecond or two."""
+"""Up to this many examples are packed at once: that takes a millisecond or two."""
 WAITING_LABELS: Final = "waiting_labels"
 _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
-"""What changes have besides a state."""
+"""Keys that changes have in addition to those of a state."""
 
 
 class EarlyLabel(NamedTuple):
-    """A label that came before its event."""
+    """A label that arrived before its event."""
 
     truth: TrueLabel
     timestamp_ms: int
@@ -39,40 +39,37 @@ class EarlyLabel(NamedTuple):
 
 
 class LabelJoin(Part):
-    """Keeps examples for the labels to come, and labels for the events to come.
+    """Keeps pending events for later labels, and early labels for later events.
 
     Parameters
     ----------
     timeout_seconds
-        Event time after which an example or an early label is let go.
+        Event time after which a pending event or an early label expires.
     capacity
-        Most examples kept, and most early labels, and most ids of unlabelled examples let go.
+        The largest number of pending events, of early labels, and of remembered ids of expired events.
     max_bytes
-        Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
+        Memory limit of the examples, as `Example.compact` estimates it; the newest stays whatever its size.
     truth_on_timeout
-        The class of an event whose label does not come in time: its example gets that as a provisional label
-        (`overdue`); None if it has none then.
+        The provisional label of an event whose label does not arrive in time (`overdue`); None: it gets none.
     is_matched
-        Whether such an example is learned before, as late as labels of other classes come.
+        Whether such an event is learned earlier, at an age at which labels of other classes arrive.
     correction_seconds
-        For how long after the timeout such an example is kept, so that a label that comes later can correct
-        it.
+        How long after the timeout such an event stays, so that a later label can correct it.
 
     Attributes
     ----------
     examples : dict
-        The kept examples by event id, oldest first; changed by the methods alone.
+        The examples by event id, oldest first; changed only by the methods.
     early : dict
-        The labels that wait for their events, by event id; likewise.
+        The early labels by event id; changed only by the methods.
     n_pending : int
-        Examples kept that have no label yet.
+        Examples without a label.
     n_displaced : int
-        Examples that gave way to newer ones while their label, or one in its place, could still come; the
-        caller takes them out.
+        Examples evicted while their label, or a correction, could still arrive; the caller resets it.
     size_bytes : int
-        Of all examples kept, together.
+        Estimated size of all examples.
     max_bytes : float
-        As given; infinite while batches are replayed that were learned without this limit.
+        As given; infinite during the replay of batches that were learned without this limit.
 
     """
 
@@ -99,21 +96,21 @@ class LabelJoin(Part):
         self._now_ms = 0
         self.examples: dict[str, Example] = {}
         self._in_order: deque[Example] = deque()
-        """The same, as a dictionary is slow to name its first key where many were deleted."""
+        """The examples in order: finding a dictionary's first key is slow after many deletions."""
         self._waiting: deque[Example] = deque()
-        """The last of them, from the first on whose time is not over; empty where none times out."""
+        """The examples that have not timed out, in order; empty without `truth_on_timeout`."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = self.n_evicted = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
-        """Ids of examples that changed since `changes` was called, some gone since; None: it never was."""
+        """Ids of examples changed since the last `changes`, some of them gone; None before the first call."""
         self._n_copied = self._n_dropped = 0
-        """Examples at that copy, and those dropped since, of these or later ones."""
+        """Number of examples at that copy, and how many were dropped since, of these or later ones."""
 
     @classmethod
     def of(cls, settings: Any) -> Self:  # noqa: ANN401 - see Part
-        """Make the join that the settings describe."""
+        """Make the join from the settings."""
         return cls(
             settings.label_timeout_seconds,
             settings.max_pending,
@@ -126,18 +123,18 @@ class LabelJoin(Part):
     @property
     def timeout_seconds(self) -> float:
         """Event time after which an example without a label is overdue."""
-        return self._timeout_ms / 1000.0  # of C's division by 1000 the remainder would be lost
+        return self._timeout_ms / 1000.0  # in C, division by the integer 1000 would drop the remainder
 
     def is_overdue(self, example: Example) -> bool:
-        """Return whether the time of an example for its label is over."""
+        """Return whether an example has timed out."""
         return example.timestamp_ms < self._now_ms - self._timeout_ms
 
     def overdue(self, timestamp_ms: int) -> Iterator[Example]:
-        """Yield the examples without a label whose time is over when event time advances to this.
+        """Yield the unlabelled examples that time out when event time advances to `timestamp_ms`.
 
-        The caller learns each before it asks for the next. They come in the order in which they were kept:
-        the first whose time is not over holds up those after it. So what waits is all that is known from the
-        examples alone, and `restore` need not be told.
+        The caller learns each before it asks for the next. They come in order of arrival: an example that has
+        not timed out holds up those after it. So the waiting examples follow from the examples alone, and a
+        state need not list them.
         """
         horizon = timestamp_ms - self._timeout_ms if timestamp_ms > self._now_ms else -math.inf
         while self._waiting:
@@ -149,12 +146,12 @@ class LabelJoin(Part):
             self._waiting.popleft()
 
     def due(self, timestamp_ms: int) -> Iterator[tuple[Example, float]]:
-        """Yield what `MatchedDelays.due` does when event time advances to this; see `overdue`."""
+        """Yield what `MatchedDelays.due` yields when event time advances to `timestamp_ms`; see `overdue`."""
         if self.delays is not None and timestamp_ms > self._now_ms:
             yield from self.delays.due(timestamp_ms, self.examples)
 
     def note_delay(self, example: Example, truth: TrueLabel, timestamp_ms: int) -> None:
-        """Note how late the first label of an example came, if it says another class than the time-out."""
+        """Note the delay of an example's first label, if its class is not that of the timeout."""
         if self.delays is None or truth == self.truth_on_timeout:
             return
         delay_ms = max(0, timestamp_ms - example.timestamp_ms)
@@ -162,7 +159,7 @@ class LabelJoin(Part):
             self._forget_copy()
 
     def advance(self, timestamp_ms: int) -> Sequence[str]:
-        """Advance event time; return the ids of the early labels dropped, whose event never came."""
+        """Advance event time; return the ids of expired early labels, whose events never arrived."""
         if timestamp_ms <= self._now_ms:
             return ()
         self._now_ms = timestamp_ms
@@ -178,7 +175,7 @@ class LabelJoin(Part):
         return orphans
 
     def keep(self, example: Example) -> None:
-        """Keep an example of an event that has none; the oldest gives way when there is no room."""
+        """Keep the example of a new event; evict the oldest if there is no room."""
         size_bytes, examples = example.compact(), self.examples
         while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self.n_evicted += self._drop_oldest_example()
@@ -192,39 +189,39 @@ class LabelJoin(Part):
         self.n_pending += example.truth is None
 
     def stop_waiting(self, example: Example) -> None:
-        """Note that the label of a kept example has come."""
+        """Note that the label of an example has arrived."""
         self.n_pending -= 1
         self.note_change(example)
 
     def note_change(self, example: Example) -> None:
-        """Note that the truth and the step of a kept example are others."""
+        """Note that the truth and the step of an example changed."""
         if self._changed is not None:
             if len(self._changed) >= self._capacity:
                 self._forget_copy()
             self._changed.append(example.event_id)
 
     def take_provisionally(self, example: Example) -> None:
-        """Note that a kept example has the label of its time-out; few are asked for again, so pack it."""
+        """Note that an example got its timeout's label; pack it, as it is rarely needed again."""
         before = example.size_bytes
         example.is_provisional = True
         self.size_bytes += example.pack() - before
 
     def forget_steps(self) -> None:
-        """Reset the step of every kept example, as if none had changed the model."""
+        """Reset the step of every example, as if none had changed the model."""
         if self._changed is not None:
             self._forget_copy()
         for example in self.examples.values():
             example.step = 0.0
 
     def _forget_copy(self) -> None:
-        """Let `changes` say that all that was copied has left, and what is kept is new."""
+        """Make the next `changes` report every copied example as gone and every present one as new."""
         self._changed, self._n_copied, self._n_dropped = [], 0, self._capacity
 
     def hold(self, event_id: str, label: EarlyLabel) -> tuple[str, str] | None:
-        """Take a label whose event is not kept: hold it until that comes, unless that was let go.
+        """Take a label without a pending event: hold it for the event, unless the event has expired.
 
-        Returns what became of a label by this, as counted, and its id: of this one, or of one that gave way
-        to it; None if it just waits.
+        Returns the outcome and the id of a label that ends here: this label, or an older one that it evicts;
+        None if it just waits.
         """
         if self.expired(event_id):
             return "late", event_id
@@ -239,11 +236,11 @@ class LabelJoin(Part):
         return None if dropped is None else ("orphan", dropped)
 
     def expired(self, event_id: str) -> bool:
-        """Return whether this event was let go without a label that came, as far as ids are remembered."""
+        """Return whether this event expired without a label, as far as ids are remembered."""
         return event_id in self._expired
 
     def state(self) -> PackedMapping:
-        """Copy everything kept; many examples are packed when the pieces are asked for."""
+        """Copy the state; many examples are packed lazily, when the pieces are read."""
         return pack_around(self._state(_packed([row_of(example) for example in self._in_order])))
 
     def changes(self) -> PackedMapping | None:
@@ -265,7 +262,7 @@ class LabelJoin(Part):
     def with_changes(
         cls, state: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
     ) -> Mapping[str, Any]:
-        """Return a state with what changed since: examples that left, others that changed, and new ones."""
+        """Return a state with later changes applied: removed, changed and new examples."""
         examples = state["examples"]
         for each in changes:
             changed = {row[0]: row for row in each["changed"]}
@@ -304,18 +301,18 @@ class LabelJoin(Part):
             self.delays.wait_for(self._in_order)
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many examples have no label yet."""
+        """Return the number of examples without a label."""
         return {"pending": self.n_pending}
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
-        """Return the same of a state, or of changes, which say it."""
+        """Return the counts of a state or of changes."""
         if "pending" in state:
             return {"pending": state["pending"]}
         return {"pending": sum(example_of(row).truth is None for row in state["examples"])}
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return how much waits."""
+        """Return the pending events and early labels."""
         waits = "Predictions that wait for their label."
         memory = "Estimated memory of the events kept for their labels and for corrections."
         return [
@@ -325,7 +322,7 @@ class LabelJoin(Part):
         ]
 
     def _drop_oldest_example(self) -> bool:
-        """Drop it; return whether no label of it had come."""
+        """Drop the oldest example; return whether it had no label."""
         if self._times_out and len(self._waiting) >= len(self.examples):
             self._waiting.popleft()
         example = self._in_order.popleft()

@@ -1,4 +1,4 @@
-"""What becomes of a label: its event is kept, still to come, or was let go."""
+"""Join labels with pending events, and update the model."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
 _AFTER_EARLY: Final = 2.0
-"""How often a label counts that takes the place of what was learned early: the model keeps both."""
-_ASTRAY: Final = ("late", "orphan")
+"""Weight of a label that corrects an event learned early, whose provisional label the model cannot undo."""
+_WITHOUT_EVENT: Final = ("late", "orphan")
 
 
 class LabelLearner:
-    """Joins labels with the events they belong to, learns them and writes their outcomes.
+    """Joins labels with their events, learns them and writes their outcomes.
 
     Parameters
     ----------
     join
-        Where the events are kept.
+        The pending events.
     answers
         Writes outcomes.
     counts
-        Counts labels by result of the join.
+        Counts labels by outcome of the join.
 
     Attributes
     ----------
     learner : Learner
-        What learns; set before the first batch.
+        The model; set before the first batch.
 
     """
 
@@ -48,21 +48,21 @@ class LabelLearner:
         self.answers = answers
         self._counters = counters
         self.takes_weights = True
-        """Whether the learner takes other weights than 1."""
+        """Whether the learner accepts weights other than 1."""
         self._learned = LearnedExamples()
 
     @property
     def counts(self) -> Counter[str]:
-        """Labels by result of the join."""
+        """Labels by outcome of the join."""
         return self._counters.labels
 
     def begin(self, learned: LearnedExamples, outputs: OutputBatch) -> None:
-        """Begin a batch: labelled predictions and outcomes go there."""
+        """Begin a batch: labelled predictions go to `learned`, outcomes to `outputs`."""
         self._learned = learned
         self.answers.begin(outputs, has_log_odds=learned.has_log_odds)
 
     def advance(self, timestamp_ms: int) -> None:
-        """Advance event time: learn what is due or overdue, let go what has waited too long."""
+        """Advance event time: learn examples that are due or overdue, and let others expire."""
         if self.join.truth_on_timeout is not None:
             self._learn_due(timestamp_ms, self.join.truth_on_timeout)
             self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
@@ -71,7 +71,7 @@ class LabelLearner:
             self._counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
 
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
-        """Join a label with its event: kept, still to come, let go, or labelled before."""
+        """Join a label with its event, which is pending, expected, expired or labelled already."""
         assert label.truth is not None
         self.answers.follow(label.label)
         example = self.join.examples.get(label.id)
@@ -79,7 +79,7 @@ class LabelLearner:
             if result := self.join.hold(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
                 outcome, event_id = result
                 self.counts[outcome] += 1
-                if outcome in _ASTRAY:
+                if outcome in _WITHOUT_EVENT:
                     self._counters.unmatched_ids.append(event_id)
             return
         if example.truth is not None:
@@ -91,7 +91,7 @@ class LabelLearner:
         self.answers.outcome(example, label.truth, delay_seconds)
 
     def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
-        """Find the label of an event that came before; what it says now may be news about that one."""
+        """Return the label of a repeated event; its message may bring the label or a correction."""
         if event.truth is not None:
             self.answers.follow(event.label)
             if known.truth is None:
@@ -101,7 +101,7 @@ class LabelLearner:
         return known.truth
 
     def first(self, event: Incoming, early: EarlyLabel | None) -> None:
-        """Note with what label a new event was learned: its own, or one that came before it."""
+        """Note the label that a new event was learned with: that of its message, or an early label."""
         if early is not None:
             del self.join.early[event.id]
         if event.truth is None:
@@ -112,10 +112,10 @@ class LabelLearner:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
     def _learn_due(self, timestamp_ms: int, truth: TrueLabel) -> None:
-        """Learn what an event without a label is, for all that are due when event time advances.
+        """Learn unlabelled events, as of the timeout's class, that are due when event time advances.
 
-        It may still get another label. With p, the probability of the other classes, and F, the share of
-        labels that come earlier, it counts (1 − p)/(1 − p·F): the probability that it gets none.
+        Each may still get a label. With p, the probability of the other classes, and F, the share of labels
+        that arrive earlier, it has the weight (1 − p)/(1 − p·F): the probability that no label arrives.
         """
         learner = self.learner
         for example, share in self.join.due(timestamp_ms):
@@ -128,11 +128,11 @@ class LabelLearner:
                 step = learner.learn(x, truth, memo, weight * example.weight)
                 example.step = memo or step  # a learner with prediction contexts cannot undo
                 example.is_learned_early = True
-            except _REFUSALS:  # it is learned at the time-out, if that can be
+            except _REFUSALS:  # learned at the timeout instead, if possible
                 continue
 
     def _learn_overdue(self, timestamp_ms: int, truth: TrueLabel) -> None:
-        """Learn what an event without a label is, for all whose time is over when event time advances."""
+        """Learn unlabelled events, as of the timeout's class, that time out when event time advances."""
         join = self.join
         for example in join.overdue(timestamp_ms):
             try:
@@ -141,7 +141,7 @@ class LabelLearner:
                     step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
                 self._note(example, truth, step)
                 self.counts["timed_out"] += 1
-            except _REFUSALS:  # no fault of the record that advances the time
+            except _REFUSALS:  # not the fault of the record that advances the time
                 self._learned.note(example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(example)
                 self.counts["rejected"] += 1
@@ -152,7 +152,7 @@ class LabelLearner:
     def _learn(
         self, example: Example, label: Incoming, timestamp_ms: int, delay_seconds: float = nan
     ) -> None:
-        """Learn the truth about an example that waited for it."""
+        """Learn the truth of a pending event."""
         weight, truth = own_weight(label.weight, example.weight), label.truth
         step, on_timeout = example.step, self.join.truth_on_timeout
         assert truth is not None
@@ -169,9 +169,10 @@ class LabelLearner:
         self.join.stop_waiting(example)
 
     def _reconsider(self, example: Example, label: Incoming, timestamp_ms: int) -> None:
-        """Take another label for a learned example: the same confirms or is a duplicate, another corrects.
+        """Take a further label of a learned example: the same class confirms or repeats, another corrects.
 
-        A model that cannot undo learns it as well as the class of the time-out, and takes no other back.
+        A model that cannot undo learns the label in addition to the timeout's class, and rejects other
+        corrections.
         """
         weight, before, truth = own_weight(label.weight, example.weight), example.truth, label.truth
         assert before is not None
@@ -195,11 +196,11 @@ class LabelLearner:
     def _learn_instead(
         self, example: Example, before: TrueLabel, truth: TrueLabel, w: float
     ) -> tuple[object] | None:
-        """Learn another class than before; return the step, None if the model cannot."""
+        """Learn another class in place of the learned one; return the step, None if the model cannot."""
         x, learner = example.x, self.learner
         memo = example.step if isinstance(example.step, bytes) else b""
         if learner.undo(x, example.step):
-            example.step = 0.0  # should it refuse to learn
+            example.step = 0.0  # in case the learner refuses
             return (learner.learn(x, truth, b"", w),)
         if example.truth is not None and not example.is_provisional and before != self.join.truth_on_timeout:
             return None
@@ -211,5 +212,5 @@ class LabelLearner:
 
 
 def own_weight(given: float | None, of_event: float) -> float:
-    """Return how much a label counts by itself: its weight takes the place of its event's."""
+    """Return the weight of a label: its own if given, else its event's."""
     return of_event if given is None else given

@@ -1,7 +1,7 @@
-"""Limits of a batch: of event times, and of a thread's turn.
+"""Limits of a batch: the bounds of event times, and how long a thread keeps the GIL.
 
-This module is never compiled: the interpreter gives way to a thread that waits for the GIL when a Python
-function begins.
+This module is never compiled: the interpreter yields to a thread that waits for the GIL when a Python
+function is called.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 from service.messages.rejection import Rejection, rejection_of_time
 
 leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("leave_for_others", default=None)
-"""Leaves the lock that this thread holds for a batch to those who wait for it, and takes it back."""
+"""Releases the lock that this thread holds during a batch to waiting threads, and acquires it again."""
 
 
 def yield_to_threads() -> None:
-    """Let a thread that waits for the GIL have it, and one that waits for the lock of this batch.
+    """Yield the GIL and the lock of this batch to threads that wait for them.
 
-    The interpreter sees to the first when a Python function begins, so this one is never compiled. Compiled
-    code calls nothing of the kind by itself: for a whole batch, no other thread would commit or answer.
+    The interpreter yields the GIL when a Python function is called, so this one is never compiled. Compiled
+    code does not yield: without this call, no other thread would commit or answer during a batch.
     """
     if (leave := leave_for_others.get()) is not None:
         leave()
@@ -31,12 +31,12 @@ _LATEST_MS: Final = 2**63 - 1
 
 
 class TimeBounds:
-    """From 1970 to some time ahead of the clock; no bound until `set_now` is called with a time.
+    """Bounds of event times: from 1970 to some time ahead of the clock; none before `set_now` gets a time.
 
     Parameters
     ----------
     max_ahead_seconds
-        How far an event's time may be ahead.
+        How far an event time may be ahead of the clock.
 
     """
 
@@ -45,17 +45,17 @@ class TimeBounds:
         self.set_now(None)
 
     def set_now(self, processing_time_ms: int | None) -> None:
-        """Set the time, in milliseconds since the epoch; None: no bound."""
+        """Set the clock's time, in milliseconds since the epoch; None: no bounds."""
         self.earliest_ms = 0 if processing_time_ms is not None else _EARLIEST_MS
         self.latest_ms = (
             processing_time_ms + self._max_ahead_ms if processing_time_ms is not None else _LATEST_MS
         )
 
     def check(self, timestamp_ms: int, place: str) -> None:
-        """Raise the `rejection` of a time that is out of bounds."""
+        """Raise `Rejection` for a time out of bounds."""
         if not self.earliest_ms <= timestamp_ms <= self.latest_ms:
             raise self.rejection(timestamp_ms, place)
 
     def rejection(self, timestamp_ms: int, place: str) -> Rejection:
-        """Return the refusal of a time that is out of bounds; `place` says where in the record it was."""
+        """Return the rejection of a time out of bounds; `place` is where the record has it."""
         return rejection_of_time(timestamp_ms, self.latest_ms - self._max_ahead_ms, place)

@@ -1,8 +1,8 @@
-"""When events are learned whose labels have not come: as late as the labels of others came.
+"""When to learn events without a label: after delays drawn from those of arrived labels.
 
-Where one class alone is ever labelled, and late, a fixed time-out changes the share of the classes among what
-has been learned. So an event without a label is learned as the time-out's class after a delay that is drawn
-from the delays of labels: at each age, as large a share of the one class has been learned as of the other.
+If only one class is ever labelled, and late, a fixed timeout distorts the share of the classes among the
+learned events. So an event without a label is learned as the timeout's class after a delay drawn from the
+delays of labels: at each age, the learned share of both classes is the same.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from service.partition.examples import Example
 
 _MOST_DELAYS: Final = 1000
 _SHARE_OF_AGE: Final = 0.1
-"""Of the age of the stream, which is added to a drawn delay: the longer there are data, the less hurry."""
+"""Fraction of the stream's age that is added to a drawn delay: a longer history allows a longer wait."""
 _SETTLED_MS: Final = -1
-"""In place of the time at which an example is due, once it was."""
+"""Replaces an example's due time once it was due."""
 
 
 class MatchedDelays:
-    """The delays of the latest labels, and the events that wait to be learned without one.
+    """The delays of the latest labels, and the events that wait to be learned without a label.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ class MatchedDelays:
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms
         self._delays: deque[int] = deque()
-        """In milliseconds, the oldest first."""
+        """The last delays in milliseconds, oldest first."""
         self._sorted: list[int] = []
         self._n_delays = 0
-        """Ever."""
+        """Number of delays noted since the start."""
         self._first_ms: int | None = None
         self._due: list[tuple[int, int, Example]] = []
-        """A heap; those that are due at the same time come in the order in which they were kept."""
+        """A heap of the waiting examples; those due at the same time come in order of arrival."""
         self._n_kept = 0
 
     def keep(self, example: Example, processing_time_ms: int) -> None:
-        """Draw when an example without a label is learned."""
+        """Draw when to learn an example without a label."""
         if self._first_ms is None:
             self._first_ms = example.timestamp_ms
         if example.truth is None:
@@ -55,9 +55,9 @@ class MatchedDelays:
             self._n_kept += 1
 
     def due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
-        """Yield the examples, of those kept, that are to be learned before event time advances to this.
+        """Yield the examples to learn before event time advances to `timestamp_ms`.
 
-        With each comes the share of labels that come earlier than that.
+        With each comes the share of labels that arrive earlier than at its age.
         """
         while self._due and self._due[0][0] < timestamp_ms:
             _, _, example = heappop(self._due)
@@ -65,13 +65,13 @@ class MatchedDelays:
                 share = self._share_within(example.due_ms - example.timestamp_ms)
                 example.due_ms = _SETTLED_MS
                 yield example, share
-        if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many have left before they were due
+        if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many left before they were due
             self.wait_for(kept.values())
 
     def note(self, delay_ms: int, kept: Iterable[Example], processing_time_ms: int) -> bool:
-        """Note the delay of a label; return whether the examples that wait were drawn again.
+        """Note the delay of a label; return whether the waiting examples got new due times.
 
-        They are whenever there are twice as many delays as the last time: the first are the shortest.
+        They do whenever the number of delays has doubled, because short delays are seen first.
         """
         if len(self._delays) == _MOST_DELAYS:
             oldest = self._delays.popleft()
@@ -88,7 +88,7 @@ class MatchedDelays:
         return True
 
     def wait_for(self, kept: Iterable[Example]) -> None:
-        """Let these examples wait, in the order in which they were kept, and no others."""
+        """Replace the waiting examples by these, in order of arrival."""
         self._due, self._n_kept = [], 0
         for example in kept:
             if example.truth is None and example.due_ms != _SETTLED_MS:
@@ -107,13 +107,13 @@ class MatchedDelays:
         self._sorted, self._first_ms = sorted(self._delays), state["first_ms"]
 
     def _share_within(self, age_ms: int) -> float:
-        """Return the share of labels that come within this delay; 1 while no delay is known."""
+        """Return the share of labels that arrive within this delay; 1 while no delay is known."""
         if not self._sorted:
             return 1.0
         return bisect_right(self._sorted, age_ms) / len(self._sorted)
 
     def _draw(self, example: Example, processing_time_ms: int) -> None:
-        """Set when an example is due: by a quantile of the delays, which its id alone decides."""
+        """Set an example's due time: a quantile of the delays that depends on its id alone."""
         delay_ms = self._timeout_ms
         if self._sorted and self._first_ms is not None:
             digest = blake2b(example.event_id.encode(errors="surrogatepass"), digest_size=8).digest()

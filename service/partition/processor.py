@@ -1,9 +1,10 @@
-"""One partition's state machine: records come in, in order; predictions, outcomes and dead letters go out.
+"""The state machine of a partition: takes records in order; returns predictions, outcomes and dead letters.
 
-No I/O and no clock: the state is a function of the records processed, and of the time given with each batch.
+It has no I/O and no clock: the state is a function of the processed records and of the time given with each
+batch.
 
-This is the reference: it says what becomes of a record of any schema, with any learner and any part. Where
-compiled code is there, `FastPath` does the same to the records of the common case.
+This is the reference engine, for records of any schema, any learner and any part. When compiled, `FastPath`
+does the same for records of the common case.
 """
 
 from __future__ import annotations
@@ -49,25 +50,25 @@ class Processed(NamedTuple):
 
 
 class Processor:
-    """Receives x, predicts, receives y, updates on a mistake: for one partition.
+    """Processes a partition: receives x, predicts, receives y, updates the model.
 
     Parameters
     ----------
     settings
-        Say where outputs go, and how far an event's time may be ahead of that of its batch.
+        Have the output topics, and how far an event time may be ahead of the batch's time.
     learner
         The model.
     decoder, extractor
-        How messages are read.
+        Read messages, and make features of them.
     parts
         The parts, as `make_parts` returns them.
     uses_fast_path
-        Whether records of the common case are left to compiled code; False for comparisons alone.
+        Whether compiled code processes records of the common case; False only in comparisons.
 
     Attributes
     ----------
     schemas : Schemas or None
-        Those that records were written with, which the decoder uses; None where they have none.
+        The schemas of the records, which the decoder uses; None if records have no schema.
     observe : Observer
         Called with the labelled predictions of each batch, in order, once it is processed.
 
@@ -115,7 +116,7 @@ class Processor:
 
     @learner.setter
     def learner(self, learner: Learner) -> None:
-        """Set it, and decide whether records of the common case are left to compiled code."""
+        """Set the model, and decide whether compiled code processes records of the common case."""
         self._learner = self._labels.learner = learner
         self.takes_weights = self._labels.takes_weights = learner.takes_weights
         for part in self.further:
@@ -128,9 +129,10 @@ class Processor:
             self._extract = fast_extraction(learner, self.decoder, self._extractor)
 
     def process_batch(self, records: Sequence[Record], processing_time_ms: int | None = None) -> Processed:
-        """Process the next records of the partition, strictly one after the other; return what to write.
+        """Process the next records of the partition, strictly one after the other; return the outputs.
 
-        Where one batch ends changes only `processing_time_ms`, which bounds event times; None: no bound.
+        How records are split into batches affects only `processing_time_ms`, which bounds event times; None:
+        no bound.
         """
         self._times.set_now(processing_time_ms)
         self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
@@ -156,11 +158,11 @@ class Processor:
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
-                letter = dead_letter(record, rejection, self._dead_letters_topic)
-                dead_letters.append((place, letter))
-                outputs.append(letter)
+                output = dead_letter(record, rejection, self._dead_letters_topic)
+                dead_letters.append((place, output))
+                outputs.append(output)
             place += 1
-            if not place % 64:  # tenths of a millisecond
+            if not place % 64:  # every few tenths of a millisecond
                 yield_to_threads()
         if fast_path is not None:
             self._n_predictions += fast_path.end()
@@ -168,7 +170,7 @@ class Processor:
         return Processed(outputs, dead_letters)
 
     def _observe(self, batch: RecordBatch, learned: LearnedExamples, outputs: OutputBatch) -> None:
-        """Count a batch that was processed, and let parts and observers look at what was learned."""
+        """Count a processed batch, and pass the learned examples to parts and observers."""
         self.counters.predictions += self._n_predictions
         self.counters.consume(batch.counts())
         if self.join.n_evicted:
@@ -182,7 +184,7 @@ class Processor:
 
     @property
     def engine(self) -> str:
-        """Which form processes the records of the common case: `fast`, or `reference` as all others."""
+        """Which engine processes records of the common case: `fast` or `reference`."""
         return "fast" if self._fast_path is not None else "reference"
 
     @property
@@ -192,51 +194,51 @@ class Processor:
 
     @property
     def spelling(self) -> Spelling:
-        """How answers write the two classes at present."""
+        """The label values that stand for the two classes in answers."""
         return self._answers.spelling
 
     def state(self) -> PackedMapping:
-        """Copy the whole state, to be packed when its pieces are asked for, on any thread."""
+        """Copy the whole state; it is packed lazily, on any thread."""
         return pack_around(self._state({part.name: part.state() for part in self.parts()}))
 
     def changes(self) -> PackedMapping | None:
-        """Copy what changed since the last call; None if a part does not know, as the first time."""
+        """Copy the changes since the last call; None if a part has not noted them, as in the first call."""
         changes = {part.name: part.changes() for part in self.parts()}
         return None if None in changes.values() else pack_around(self._state(changes))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._answers.spelling, "classes": self.classes}
-        first = dict.fromkeys([kind.name for kind in ALWAYS])  # keys keep their first place
+        first = dict.fromkeys([kind.name for kind in ALWAYS])  # each key keeps its first position
         return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
 
     def parts(self) -> tuple[Part, ...]:
-        """Return all that has state, in the order of a snapshot."""
+        """Return everything that has state, in the order of a snapshot."""
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
         optional = {"schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
         return model, self.join, self.counters, *kept, *self.further
 
     def counts(self) -> dict[str, int]:
-        """Count what the model has done, as it is committed with each batch and checked by recovery."""
+        """Return the counts that are committed with each batch and that recovery checks."""
         return {name: count for part in self.parts() for name, count in part.counts().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned: the next record has the same effect as it had there.
+        """Restore a state: the next record then has the same effect as before.
 
         Raises
         ------
         DamagedError
-            The model in it cannot be read.
+            The state cannot be read.
 
         """
         for part in self.parts():
             part.restore(state.get(part.name))
         self._check_examples()
-        if state["classes"] == self.classes:  # else the names are new ones: answer in them
+        if state["classes"] == self.classes:  # otherwise classes were renamed: answer with the new names
             self._answers.spell_as(state["spelling"])
 
     def _check_examples(self) -> None:
-        """Raise `DamagedError` unless the model can have predicted and learned the kept examples."""
+        """Raise `DamagedError` unless the model can have predicted and learned the examples."""
         kind = str if self.decoder.vocabulary.is_multiclass else bool
         for example in self.join.examples.values():
             classes = (example.predicted,) if example.truth is None else (example.predicted, example.truth)
@@ -245,10 +247,10 @@ class Processor:
                 raise DamagedError(f"join: the example {example.event_id!r:.50} is not of this model")
 
     def replace_model(self, dumped: bytes) -> None:
-        """Replace the model; pending examples and the counts stay.
+        """Replace the model; pending events and counts stay.
 
-        The steps that kept examples remember were made on the old model: there is nothing to undo on the
-        new one. Raises `DamagedError` if the model cannot be read.
+        The examples' steps belong to the old model: on the new one there is nothing to undo. Raises
+        `DamagedError` if the model cannot be read.
         """
         self._learner.load(dumped)
         self.join.forget_steps()
@@ -256,8 +258,8 @@ class Processor:
     def _process(self, record: Record) -> None:
         """Advance event time, decode the message of a record and process it.
 
-        What the message or the model makes impossible is raised before anything else is changed. Where
-        messages say their time, one that cannot be decoded advances nothing.
+        Errors of the message or the model are raised before anything else changes. If messages contain the
+        event time, a message that cannot be decoded does not advance it.
         """
         decoder, message, timestamp_ms = self.decoder, None, record.timestamp_ms
         if decoder.maps_time:
@@ -278,7 +280,7 @@ class Processor:
             self._receive_event(message, timestamp_ms)
 
     def x_of(self, event: Incoming, timestamp_ms: int) -> X:
-        """Return the features of an event as they are at this time; changes nothing."""
+        """Return the features of an event at this time, without changing any state."""
         if not self._featuring:
             return self._extract(event.features, event.text, event.tenant)
         found = self._extractor.as_numbers(event.features, self._feature_names)
@@ -287,7 +289,7 @@ class Processor:
         return self._extractor.extract(found, event.text, event.tenant)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
-        """Predict; then learn, if the truth is known and was not learned before."""
+        """Predict an event; then learn it, if its truth is known and was not learned before."""
         x = self.x_of(event, timestamp_ms)
         updates = self._learner.updates
         example = self.join.examples.get(event.id)
@@ -303,14 +305,14 @@ class Processor:
         self._answers.prediction(example, updates, truth, self._fields)
 
     def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - compiled, there are no keywords
-        """Give a predicted event to the parts; return the fields that its prediction has of them."""
+        """Pass a predicted event to the parts; return the fields that they add to its prediction."""
         fields = b""
         for part in self._predicting:
             fields += part.predicted(example, event, timestamp_ms, is_new)
         return fields
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> Example:
-        """Predict an event that has not come before, learn it if its truth is known, and keep it."""
+        """Predict a new event, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id)
         truth, weight = event.truth, own_weight(event.weight, 1.0)
         if truth is None and early is not None:
@@ -337,7 +339,7 @@ def fast_path(
     labels: LabelLearner,
     predicting: Sequence[Part],
 ) -> Any:  # noqa: ANN401 - compiled code has no types for Python
-    """Return what processes the records of the common case; None where nothing is common."""
+    """Return the engine of the common case; None if no record can be of the common case."""
     is_common = (
         type(decoder) is Decoder
         and decoder.has_native_schema
@@ -353,9 +355,9 @@ def fast_path(
 def fast_extraction(
     learner: Learner, decoder: Decoder, extractor: FeatureExtractor | RawFeatures
 ) -> Callable[..., X]:
-    """Return what makes x of an event: as arrays, where there are any and the learner takes them."""
+    """Return the function that makes x of an event: in arrays, if possible and the learner takes them."""
     if FastPath is None or not isinstance(extractor, FeatureExtractor):
         return extractor.extract
-    # Those of several classes read a dictionary as quickly, unless it has hundreds of numbers.
+    # Learners of several classes read a dictionary as quickly, unless it has hundreds of numbers.
     takes_values = learner.rule is not None or (decoder.vectors is not None and learner.takes_vectors)
     return extractor.extract_values if takes_values else extractor.extract

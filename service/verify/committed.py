@@ -175,8 +175,8 @@ class Committed:
         is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
         if is_again or snapshot.sequence < self._newest:
             self._say(Fault.DUPLICATE, place, f"duplicate snapshot after batch {snapshot.sequence}")
-        began, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
-        self.origin, self.start_ms = flat(began.get(START, {})), began.get(START_MS, 0)
+        origin, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
+        self.origin, self.start_ms = flat(origin.get(START, {})), origin.get(START_MS, 0)
         self._newest, self.config_fingerprint, self.n_changes = snapshot.sequence, settings, len(earlier)
         for each in (settings, *(each["settings"] for each in earlier)):
             self._named |= {each[name] for name in _TOPICS if name in each}

@@ -217,8 +217,8 @@ class Replay:
                 if not found <= counted <= found + known.n_ambiguous:
                     message = f"progress records count {counted} {name}, predictions and outcomes {found}"
                     self._stream.say(Fault.WRONG, step.place, message)
-            for doubt in known.data_warnings.kept if self._report.findings else ():
-                self._report.findings.add(doubt)
+            for warning in known.data_warnings.kept if self._report.findings else ():
+                self._report.findings.add(warning)
         if known.data_warnings:
             first = known.data_warnings.kept[0]
             labels = f"{len(known.data_warnings)} labels whose events may have expired before they arrived"

@@ -154,10 +154,10 @@ class Inputs:
             if "wait_seconds" in query.model_fields_set:
                 raise RequestValidationError([{"loc": ("query", "wait_seconds"), "msg": _NOT_AWAITED}])
             return await self._append_lines(request, self.reader.event, query)
-        began = monotonic()
+        started = monotonic()
         ticket, partition = await self._append(request, self.reader.event, query)
         assert ticket.answered is not None, "send a single event, or omit wait_seconds"
-        if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - began)):
+        if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - started)):
             answer = ticket.answered.result()
             if isinstance(answer, Rejection):
                 return _of_dead_letter(answer)

@@ -244,8 +244,8 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
         raise InputFileError(none, hint=_hint(settings))
     labels = None
     if inputs.labels is not None:  # more of them than events: they may come in another order
-        told = _rows(inputs, settings, _MOST_LABELS, are_labels=True)
-        labels = Labels(_objects(told, settings), settings.labels)
+        label_rows = _rows(inputs, settings, _MOST_LABELS, are_labels=True)
+        labels = Labels(_objects(label_rows, settings), settings.labels)
     proposal = propose(records, settings.events, topic=topic or "", labels=labels)
     if topic is not None and settings.events.format != "json":
         for setting in _FORMAT[:3]:

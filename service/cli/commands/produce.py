@@ -187,14 +187,14 @@ class _Run:
 
     def send_all(self, first: Source, sender: Sender) -> None:
         """Send all messages, or all before the first bad one; report the number, and how to continue."""
-        began, is_loop = int(time.time()), self._options.loop
+        started, is_loop = int(time.time()), self._options.loop
         try:
-            n_sent = self._send(first, sender, f"@{began}-1", self._options.skip)
+            n_sent = self._send(first, sender, f"@{started}-1", self._options.skip)
             if is_loop and not n_sent:
                 raise InputFileError(f"{first.name}: empty", hint="--loop needs at least one record")
             for number in itertools.count(2) if is_loop else ():
                 with self.open() as source:
-                    self._send(source, sender, f"@{began}-{number}")
+                    self._send(source, sender, f"@{started}-{number}")
             sender.flush()
         except ServiceError as error:
             if isinstance(error, InputFileError):

@@ -78,13 +78,13 @@ def _records(
     """Yield the records from `positions` on; with `follow`, also new records."""
     while True:
         ends = {partition: transport.bounds(topic, partition)[1] for partition in positions}
-        behind = [partition for partition, end in ends.items() if end > positions[partition]]
-        for partition in behind:
+        unread = [partition for partition, end in ends.items() if end > positions[partition]]
+        for partition in unread:
             yield from transport.read(topic, partition, positions[partition], ends[partition])
             positions[partition] = ends[partition]
         if not follow:
             return
-        if not behind:
+        if not unread:
             time.sleep(_PAUSE_SECONDS)
 
 
@@ -140,9 +140,9 @@ def list_(output: str, loaded: Loaded) -> None:
     """
     reasons: Counter[str] = Counter()
     with _stream(loaded) as transport:
-        for letter in Redelivery(transport, loaded.settings).outstanding():
-            reasons[letter.reason] += 1
-            echo_result(output, _as_json(letter), partial(_as_line, letter))
+        for dead_letter in Redelivery(transport, loaded.settings).outstanding():
+            reasons[dead_letter.reason] += 1
+            echo_result(output, _as_json(dead_letter), partial(_as_line, dead_letter))
     report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
 
 
@@ -173,11 +173,11 @@ def replay(loaded: Loaded) -> None:
             if decision.is_replayed:
                 replayed += 1
             else:
-                refused[decision.letter.reason] += 1
-                cut += decision.letter.is_truncated
+                refused[decision.dead_letter.reason] += 1
+                cut += decision.dead_letter.is_truncated
             topic, why = decision.output.topic, decision.why
             became = f"replayed to {topic}" if decision.is_replayed else f"rejected: {why}"
-            echo(one_line(f"{decision.letter.place}  {became}"))
+            echo(one_line(f"{decision.dead_letter.place}  {became}"))
     report("done", "green", f"{replayed} replayed, {refused.total()} still rejected{_by_reason(refused)}")
     if cut:
         raise ServiceError(
@@ -198,29 +198,30 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
         yield transport
 
 
-def _as_line(letter: DeadLetter) -> str:
-    source = f"{letter.source_topic}[{letter.source_partition}]@{letter.source_offset}"
+def _as_line(dead_letter: DeadLetter) -> str:
+    source = f"{dead_letter.source_topic}[{dead_letter.source_partition}]@{dead_letter.source_offset}"
+    size = len(dead_letter.record.value or b"")
     return "  ".join(
-        [letter.place, time_text(letter.event_time_ms)]
-        + [one_line(part) for part in (f"{letter.reason:<14}", source, letter.message)]
-        + ([f"(cut: {len(letter.record.value or b'')} of {letter.full_size} bytes)"] * letter.is_truncated)
+        [dead_letter.place, time_text(dead_letter.event_time_ms)]
+        + [one_line(part) for part in (f"{dead_letter.reason:<14}", source, dead_letter.message)]
+        + [f"(cut: {size} of {dead_letter.full_size} bytes)"] * dead_letter.is_truncated
     )
 
 
-def _as_json(letter: DeadLetter) -> dict[str, Any]:
-    record = letter.record
+def _as_json(dead_letter: DeadLetter) -> dict[str, Any]:
+    record = dead_letter.record
     return {
         "partition": record.partition,
         "offset": record.offset,
-        "time": time_text(letter.event_time_ms),
-        "reason": letter.reason,
-        "message": letter.message,
+        "time": time_text(dead_letter.event_time_ms),
+        "reason": dead_letter.reason,
+        "message": dead_letter.message,
         "source": {
-            "topic": letter.source_topic,
-            "partition": letter.source_partition,
-            "offset": letter.source_offset,
+            "topic": dead_letter.source_topic,
+            "partition": dead_letter.source_partition,
+            "offset": dead_letter.source_offset,
         },
-        **({"truncated": True, "size": letter.full_size} if letter.is_truncated else {}),
+        **({"truncated": True, "size": dead_letter.full_size} if dead_letter.is_truncated else {}),
         **bytes_field("key", record.key),
         **bytes_field("value", record.value),
     }

@@ -91,8 +91,8 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
         nonlocal batch
         records, batch = batch, []
         processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
-        for position, letter in process(records, processing_time_ms):
-            rejections.report(files.complaint(records[position], letter))
+        for position, dead_letter in process(records, processing_time_ms):
+            rejections.report(files.complaint(records[position], dead_letter))
 
     files.before_wait(flush)
     for record in files:
@@ -260,9 +260,9 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
             name_of = Vocabulary(settings.classes).name
             most_confident = ConfidentMistakes(wanted.errors, name_of, run.processor.learner)
             run.observers.append(most_confident.observe)
-        began = perf_counter()
+        started = perf_counter()
         process_in_batches(files, partial(_process, run, written, settings.predictions_topic))
-        run.seconds = perf_counter() - began  # the reading too
+        run.seconds = perf_counter() - started  # the reading too
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)

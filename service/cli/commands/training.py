@@ -170,9 +170,9 @@ def train_command(
     settings = loaded.settings
     learner = make_trainable(settings)
     found = load_examples(inputs, settings)
-    began = perf_counter()
+    started = perf_counter()
     training = train(settings, found, options)
-    seconds = perf_counter() - began
+    seconds = perf_counter() - started
     learner.model = training.model
     if save:
         write_model_file(save, learner, made_with(settings))
@@ -222,9 +222,9 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     file, loaded = load_model_file(model, loaded)
     settings = loaded.settings
     found = load_examples(inputs, settings)
-    began = perf_counter()
+    started = perf_counter()
     evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
-    summary = _test_summary(found, evaluation, perf_counter() - began)
+    summary = _test_summary(found, evaluation, perf_counter() - started)
     echo_result(output, summary, lambda: summary_text(summary))
     return report_data_warnings(
         data_warnings(found.rejected.total(), found.records, settings.classes, found.truths())

@@ -1,7 +1,4 @@
-"""Cumulative counts that belong to a model: they live and are restored with it, not with a process.
-
-With them go sums for closing lines, and reasons why the results of a run may mislead.
-"""
+"""Cumulative counts of a model, restored with it; their summaries; warnings about misleading results."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ from service.stream.records import TopicPartition
 
 _MOST_REFUSED_RATIO: Final = 0.05
 MOST_UNMATCHED_RATIO: Final = 0.05
-"""Of labels without an event."""
+"""Share of labels without an event from which on to warn."""
 _MOST_NAMED: Final = 3
 _FEWEST_JUDGED: Final = 100
-"""Labels from which on a model is compared with what needs no features."""
+"""Labels from which on a model is compared with baselines that need no features."""
 
 WINDOW: Final = 1000
-"""Labelled predictions in the rolling error."""
+"""Labelled predictions in the recent error."""
 
 _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW} labels."
 _CALIBRATION_ERROR: Final = (
@@ -38,12 +35,12 @@ _EVICTED: Final = "Events evicted before their labels could arrive."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
 MOST_UNMATCHED_IDS: Final = 3
-"""Ids of labels that found no event, kept as examples."""
+"""How many ids of unmatched labels to remember for warnings."""
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
 _unmatched_ids: Final = partial(deque[str], maxlen=MOST_UNMATCHED_IDS)
 _OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
-"""Counts in progress records, by the outcome of labels that they count."""
+"""Names of counts in progress records, and the label outcome that each counts."""
 _COUNTED: Final = (
     *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
     *("provisional", "revised", "evicted"),
@@ -57,11 +54,11 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "score_bins": ScoreBins.from_state,
 }
 LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "evicted")
-"""Kinds of labels that are told apart, and events that gave way before theirs could come."""
+"""Kinds of labels that summaries list, and events evicted before their labels could arrive."""
 
 
 class Totals(NamedTuple):
-    """The counts of a closing line."""
+    """The counts of a summary line."""
 
     events: int
     labelled: int
@@ -69,31 +66,31 @@ class Totals(NamedTuple):
     rejected: int
     skipped: int = 0
     provisional: int = 0
-    """Of the labelled ones, those whose label is that of the time-out."""
+    """Labelled predictions whose label is that of the timeout."""
     revised: int = 0
-    """By how much corrections have changed the mistakes."""
+    """The change of the number of mistakes by corrections."""
     evicted: int = 0
     """Events evicted before their labels could arrive."""
     corrected: int = 0
     late: int = 0
     orphaned: int = 0
     received: int = 0
-    """Labels that came apart from their events."""
+    """Labels that arrived separately from their events."""
 
     @classmethod
     def sum_of(cls, each: Iterable[Totals]) -> Totals:
-        """Add counts up."""
+        """Return the sum of counts."""
         return cls(*(sum(column) for column in zip(cls(0, 0, 0, 0), *each, strict=True)))
 
     def labels(self) -> dict[str, int]:
-        """Return how many labels there were by kind, those of no kind left out; nothing if all are real."""
+        """Return the number of labels of each kind that occurs; empty if all are real."""
         found = {name: count for name in LABELS if name != "real" and (count := getattr(self, name))}
         real = {"real": self.labelled - self.provisional} if self.provisional else {}
         return {name: (found | real)[name] for name in LABELS if name in found | real}
 
 
 def listed(labels: Mapping[str, int]) -> str:
-    """Return kinds of labels as a line has them, in brackets; empty if there is nothing to say.
+    """Format kinds of labels for a line, in parentheses; empty if there are none.
 
     >>> listed({"provisional": 9, "real": 1, "corrected": 1})
     ' (9 provisional, 1 real, 1 corrected)'
@@ -112,34 +109,34 @@ class Counters(Part):
     rejected: Counter[str] = field(default_factory=Counter)
     """Dead letters by reason."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """Records that a filter has left out, by topic."""
+    """Records skipped by a filter, by topic."""
     labels: Counter[str] = field(default_factory=Counter)
-    """Labels by result of the join: matched, confirmed, corrected, timed_out, late, orphan, duplicate,
+    """Labels by outcome of the join: matched, confirmed, corrected, timed_out, late, orphan, duplicate,
     rejected."""
     predictions: int = 0
     labelled: int = 0
-    """Predictions whose truth became known, or was assumed at the time-out."""
+    """Predictions whose truth became known, or was assumed at the timeout."""
     mistakes: int = 0
-    """Predictions that their first label said to be wrong: the prequential 0-1 loss, summed."""
+    """Predictions that were wrong by their first label: the sum of the prequential 0-1 loss."""
     provisional: int = 0
-    """Of the labelled ones, those whose truth is that of the time-out, and no label has said so."""
+    """Labelled predictions whose truth was assumed at the timeout, without a label."""
     revised: int = 0
-    """By how much corrections have changed the mistakes."""
+    """The change of the number of mistakes by corrections."""
     evicted: int = 0
     """Events evicted before their labels could arrive."""
     unmatched_ids: deque[str] = field(default_factory=_unmatched_ids)
-    """The newest ids of labels that found no event."""
+    """The newest ids of unmatched labels."""
     recent: deque[bool] = field(default_factory=_window)
-    """Whether each of the last `WINDOW` labels said that a prediction was a mistake."""
+    """For each of the last `WINDOW` labels, whether the prediction was a mistake."""
     calibration: Calibration = field(default_factory=Calibration)
-    """Of the labelled predictions that had a probability."""
+    """Calibration of the labelled predictions with a probability."""
     confusion: Confusion = field(default_factory=Confusion)
-    """Of the labelled predictions."""
+    """Confusion matrix of the labelled predictions."""
     score_bins: ScoreBins = field(default_factory=ScoreBins)
-    """Of the same, where there are two classes."""
+    """Scores of the labelled predictions, for two classes."""
 
     def copy(self) -> Counters:
-        """Return a copy that later counting leaves alone."""
+        """Return a deep copy."""
         copy: Counters = copied(self)
         return copy
 
@@ -149,7 +146,7 @@ class Counters(Part):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
-        """Return the counters that `state` described."""
+        """Return the counters of a state."""
         return cls(**{name: _READERS.get(name, int)(value) for name, value in state.items()})
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -159,12 +156,12 @@ class Counters(Part):
             setattr(self, each.name, getattr(found, each.name))
 
     def counts(self) -> Mapping[str, int]:
-        """Return the sums; those that most streams lack, once there are any."""
+        """Return the counts for progress records; rare ones only if they are not 0."""
         return self.counts_of({name: getattr(self, name) for name in _COUNTED})
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
-        """Return the sums of a state."""
+        """Return the counts of a state."""
         found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
         labels, revised = state["labels"], state["revised"]
         later = {
@@ -178,7 +175,7 @@ class Counters(Part):
         return found | {name: count for name, count in later.items() if count}
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
+        """Return the counts, error ratios and calibration as metrics."""
         errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
         calibration = self.calibration
         return [
@@ -203,13 +200,13 @@ class Counters(Part):
         ]
 
     def continue_from(self, counts: Mapping[str, int]) -> None:
-        """Count on from what was committed, where the records that led there are gone."""
+        """Set committed counts whose records are lost; counting continues from them."""
         self.predictions, self.labelled, self.mistakes = (
             counts[name] for name in ("predictions", "labelled", "mistakes")
         )
 
     def totals(self) -> Totals:
-        """Return the counts of a closing line."""
+        """Return the counts of a summary line."""
         labels = self.labels
         return Totals(
             self.predictions,
@@ -227,7 +224,7 @@ class Counters(Part):
         )
 
     def consume(self, counts: Mapping[TopicPartition, int]) -> None:
-        """Count records that were taken, by topic and partition."""
+        """Count consumed records, by topic and partition."""
         for (topic, _), count in counts.items():
             self.consumed[topic] += count
 
@@ -242,7 +239,7 @@ class Counters(Part):
         self._observe(learned[place:] if place else learned)
 
     def _correct(self, correction: Correction) -> None:
-        """Count a prediction by another truth than before; as a label, it is one more of the latest."""
+        """Move a prediction to its corrected truth; the label also counts among the recent labels."""
         is_mistake = correction.predicted != correction.truth
         self.revised += is_mistake - (correction.predicted != correction.before)
         self.recent.append(is_mistake)
@@ -257,17 +254,17 @@ class Counters(Part):
         self.score_bins.observe(learned)
 
     def score(self, mistakes: Sequence[bool]) -> None:
-        """Count predictions whose truth is now known: of each, whether it was a mistake."""
+        """Count labelled predictions by whether each was a mistake."""
         self.labelled += len(mistakes)
         self.mistakes += mistakes.count(True)
         self.recent.extend(mistakes)
 
     def known_mistakes(self) -> int:
-        """Mistakes by what is known now, corrections included."""
+        """Mistakes according to the final labels, corrections included."""
         return self.mistakes + self.revised
 
     def error_ratio(self) -> float:
-        """Prequential error since the beginning, by what is known now, 0-1; 0 before the first label."""
+        """Prequential error since the start according to the final labels, 0-1; 0 before the first label."""
         return self.known_mistakes() / self.labelled if self.labelled else 0.0
 
     def recent_error_ratio(self) -> float:
@@ -284,7 +281,7 @@ def _plain(counted: Any) -> Any:  # noqa: ANN401
 
 
 def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
-    """Name many refused records, and classes that no label was of; empty if there is nothing to name."""
+    """Return a warning of many rejected records, or of classes without a label; empty if there is none."""
     found = []
     if refused > _MOST_REFUSED_RATIO * records:
         found.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were rejected")
@@ -297,7 +294,7 @@ def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Co
 
 
 def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
-    """Name many labels that found no event, with the ids of some, and events that gave way to newer ones."""
+    """Return a warning of many unmatched labels, with some ids, and of evicted events; empty without any."""
     found, unmatched = [], totals.late + totals.orphaned
     if unmatched > MOST_UNMATCHED_RATIO * totals.received:
         ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
@@ -320,18 +317,16 @@ def concerns(
     decisions: Sequence[DecisionSettings] = (),
     last_label: int | None = None,
 ) -> list[tuple[str, str]]:
-    """Say that a model makes more mistakes than what needs no features, or decides on the wrong class.
-
-    With each goes what to do.
+    """Return warnings, each with a hint, that a model is worse than a baseline or decides on the wrong class.
 
     Parameters
     ----------
     cells, name_of
-        Labelled predictions by (truth, predicted), and how these are written.
+        Labelled predictions by (truth, predicted), and the function that names a class.
     model, decisions
-        The name of the model, and what is decided.
+        The name of the model, and the summary of its decisions.
     last_label
-        The mistakes of repeating the label before, if they are known.
+        The mistakes of the last-label baseline, if they are known.
 
     """
     truths = labels_of(cells)
@@ -354,7 +349,7 @@ def concerns(
 def _worse_than_nothing(
     mistakes: int, truths: Counter[Label], name_of: Callable[[Label], str], model: str, last_label: int | None
 ) -> tuple[str, str] | None:
-    """Say so of so many mistakes, and what to do; None if there are fewer."""
+    """Return the warning and hint if a baseline makes fewer mistakes; else None."""
     [(majority, most)], labelled = truths.most_common(1), truths.total()
     name = name_of(majority)
     least, what = labelled - most, f"always predicting {name!r}"

@@ -1,6 +1,6 @@
-"""Decisions: which events are acted on, at thresholds that are found in the labelled predictions before.
+"""Decisions: which events to act on, at thresholds that are found from earlier labelled predictions.
 
-Everything is a function of the predictions and labels in their order, and of event times. `decisions.pxd`
+The state is a function of the predictions and labels in their order, and of event times. `decisions.pxd`
 gives this module its C types.
 """
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from service.partition.examples import Example
 
 _EVERY: Final = 100
-"""Labels from one search for thresholds to the next."""
+"""Labels between two searches for thresholds."""
 UNDECIDED: Final = b',"decision":null'
 _LOG_2: Final = 0.6931471805599453
 _LEARNED: Final = COST
-"""The last goal whose threshold is found in bins."""
+"""The last of the goals whose threshold is found in bins."""
 FIXED, BUDGET = COST + 1, COST + 2
-"""Goals whose threshold is given: as such, and by the highest scores of each period."""
+"""Goals without a search in bins: a given threshold, and a budget of the highest scores of each period."""
 _LARGEST: Final = 1.7976931348623157e308
 _DRIFTED: Final = 5.0
-"""Log-likelihood ratio, of twice as many wrong decisions as a goal allows, that shows a drift."""
+"""Log-likelihood ratio that signals a drift: of twice as many wrong decisions as the goal allows."""
 _AFTER_DRIFT: Final = 0.1
 
 _DECISIONS = "Predictions with a decision, by decision."
@@ -48,38 +48,38 @@ _THRESHOLD = "Threshold of a decision; absent while too few labels are known."
 _COST = "Cost of decisions that labels showed to be wrong."
 
 DECISIONS: Final = "decisions"
-"""What a model file calls the rules that are kept with the model."""
+"""Key of the rules in a model file."""
 _OF_A_RULE: Final = ("name", "goal", "level", "truth", "threshold")
 
 
 class Rule:
-    """A decision: when it is taken, and what came of it.
+    """A decision: its threshold, and the counts of its results.
 
     Parameters
     ----------
     name
-        What predictions call it.
+        The name of the decision in predictions.
     goal, level
-        What its threshold is found for; with `FIXED`, the threshold.
+        The goal of its threshold, and its level; with `FIXED`, the level is the threshold.
     truth
-        The class that it is about.
+        The class that the decision is about.
     confidence
-        How sure it is that the threshold found keeps the level, 0.5-1.
+        The confidence that the threshold found meets the level, 0.5-1.
     rate
-        Of a `BUDGET`: decisions in a period at most, and its milliseconds.
+        With `BUDGET`: the largest number of decisions in a period, and the period in milliseconds.
 
     Attributes
     ----------
     threshold : float
-        The least score of the class; `NEVER` while none is known.
+        The lowest score of the class at which it is taken; `NEVER` while no threshold is known.
     written : bytes
-        Its fields of a prediction.
+        The fields that it adds to a prediction.
     n_decided, n_labelled, n_right : int
-        Events that it was taken on; those labelled since; of these, those of the class.
+        Events decided; of these, events labelled since; of these, events of the class.
     recent_labelled, recent_right : float
-        The same of labels, fading as the bins do.
+        The counts of labelled and right events, discounted as the bins are.
     spent : Budget | None
-        What is left of a `BUDGET`.
+        The state of a `BUDGET`.
 
     """
 
@@ -108,7 +108,7 @@ class Rule:
         self._if_wrong, self._if_right = log(twice / allowed), log((1.0 - twice) / (1.0 - allowed))
 
     def take(self, score: float, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
-        """Return whether its budget has a decision for this score; count it if it `takes`."""
+        """Return whether its budget has a decision left for this score; use it if `takes`."""
         spent = self.spent
         assert spent is not None
         if not takes:
@@ -118,9 +118,9 @@ class Rule:
         return spent.take(score)
 
     def drifts(self, is_of_class: bool, is_decided: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
-        """Take a label; return whether by now decisions are surely wrong more often than the goal allows.
+        """Take a label; return whether the decisions are significantly more often wrong than the goal allows.
 
-        It is a cumulative sum of log-likelihood ratios (Page, 1954).
+        The test is a cumulative sum of log-likelihood ratios (Page, 1954).
         """
         if self.goal == PRECISION and is_decided:
             is_wrong = not is_of_class
@@ -135,20 +135,20 @@ class Rule:
         return True
 
     def set_threshold(self, threshold: float, *, has_log_odds: bool) -> None:
-        """Set the threshold; that of a budget is the least one there may be."""
+        """Set the threshold; for a budget, its lower bound."""
         self.threshold, self._has_log_odds = threshold, has_log_odds
         self._show()
 
     def least(self) -> float:
-        """Return the least score that it is taken on now."""
+        """Return the lowest score at which the decision is taken now."""
         return self.threshold if self.spent is None else max(self.threshold, self.spent.threshold)
 
     def recent_precision(self) -> float | None:
-        """Return the share of labelled events that were of its class, older ones discounted."""
+        """Return the share of its labelled events that are of its class, older ones discounted."""
         return self.recent_right / self.recent_labelled if self.recent_labelled else None
 
     def _show(self) -> None:
-        """Write what users see of the threshold."""
+        """Update the threshold as users see it."""
         least = self.least()
         self.shown = None
         if -_LARGEST < least < NEVER:
@@ -160,18 +160,18 @@ class Rule:
         self.written = b"," + members[1 : len(members) - 1]
 
     def key(self) -> list[object]:
-        """Return what it is, as a state has it."""
+        """Return the parameters that identify the decision in a state."""
         rate = self.budget, self.period_ms
         return [self.name, self.goal, self.level, self.truth, self.confidence, *rate]
 
     def state(self) -> list[object]:
-        """Return what it is and what it has counted, as plain values."""
+        """Return the parameters and counts as plain values."""
         counts = self.n_decided, self.n_labelled, self.n_right, self.recent_labelled, self.recent_right
         spent = None if self.spent is None else self.spent.state()
         return [self.key(), self.threshold, *counts, self._evidence, spent]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore the counts of `state`; the threshold and the budget if it was the same decision."""
+        """Restore the counts of a state; also the threshold and budget, if the parameters are the same."""
         key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, evidence, spent = state
         self.recent_labelled, self.recent_right = rest
         if not 0 <= self.n_right <= self.n_labelled or not 0.0 <= self.recent_right <= self.recent_labelled:
@@ -190,18 +190,18 @@ class Decisions(Part):
     Parameters
     ----------
     rules
-        The decisions, the first that matches wins.
+        The decisions; the first that matches is taken.
     half_life
-        Labels in which the weight of one halves.
+        Number of labels after which the weight of a label has halved.
     costs
-        Of a false positive and of a false negative; 0: there are none.
+        Costs of a false positive and of a false negative; 0: no costs.
 
     Attributes
     ----------
     cost_added, cost_taken_back : float
-        Of the decisions that labels said to be wrong, and what corrections have changed about that.
+        The cost of the wrong decisions, and the cost that corrections took back.
     first_ms, latest_ms : int
-        Event times of the predictions.
+        First and last event time of the predictions.
 
     """
 
@@ -229,7 +229,7 @@ class Decisions(Part):
 
     @classmethod
     def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
-        """Make the decisions of the settings, None if there are none; costs alone call for `positive`."""
+        """Make the decisions of the settings; None without any. Costs without a decision make `positive`."""
         if not settings.decisions and not settings.costs.are_given:
             return None
         given = settings.decisions or (DecisionSettings(name="positive"),)
@@ -238,7 +238,7 @@ class Decisions(Part):
         return cls(rules, settings.decisions_half_life, costs)
 
     def start(self, *, has_log_odds: bool, is_calibrated: bool = False) -> None:
-        """Set the thresholds that are given, for a learner whose scores are log-odds or not."""
+        """Set the given thresholds, for a learner whose scores are log-odds or not."""
         self.has_log_odds = has_log_odds
         for bins in self._every:
             bins.is_calibrated = is_calibrated
@@ -247,7 +247,7 @@ class Decisions(Part):
             rule.set_threshold(rule.threshold if threshold is None else threshold, has_log_odds=has_log_odds)
 
     def _given(self, rule: Rule, bins: ClassBins) -> float | None:
-        """Return the threshold of a rule where it is given; None where it is found in bins."""
+        """Return the given threshold of a rule; None if it is found in bins."""
         by_cost = None
         if self.cost_positive and self.has_log_odds and bins.sign:
             by_cost = bins.sign * (log(self.cost_positive) - log(self.cost_negative))
@@ -258,14 +258,14 @@ class Decisions(Part):
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
-        """Decide on an event; the decision is kept with it."""
+        """Decide on an event; the example stores the decision."""
         made = example
         rule = self.decide(made.predicted, made.score, timestamp_ms)
         made.decision = None if rule is None else rule.name
         return UNDECIDED if rule is None else rule.written
 
     def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
-        """Count a label by what was predicted, and decided, then."""
+        """Count the label of an example, with its prediction and decision."""
         labelled = example
         if before is None:
             self.learn(labelled.predicted, labelled.score, truth, labelled.decision)
@@ -273,7 +273,7 @@ class Decisions(Part):
             self.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
 
     def decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> Rule | None:
-        """Return the decision on an event that was predicted; None if there is none."""
+        """Return the decision on a predicted event; None if there is none."""
         self.n_predictions += 1
         self.latest_ms = max(self.latest_ms, timestamp_ms)
         if self.n_predictions == 1 or timestamp_ms < self.first_ms:
@@ -285,7 +285,7 @@ class Decisions(Part):
         return rule
 
     def find(self, predicted: TrueLabel, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
-        """Return what `decide` would; nothing changes but, where it `takes`, the budget of what is found."""
+        """Return the decision on a prediction without counting it; use its budget if `takes`."""
         bins, own = None, 0.0
         for place in range(len(self.rules)):
             rule = self.rules[place]
@@ -298,7 +298,7 @@ class Decisions(Part):
         return None
 
     def learn(self, predicted: TrueLabel, score: float, truth: TrueLabel, decision: str | None) -> None:
-        """Count a label by what was predicted, and decided, then; look for thresholds when it is time."""
+        """Count a label with its prediction and decision; search for thresholds when that is due."""
         for bins in self._every:
             is_of_class = bins.is_own(truth)
             bins.add(bins.own_score(predicted, score), is_of_class)
@@ -325,7 +325,7 @@ class Decisions(Part):
                 rule.recent_right *= self._fading
 
     def _has_drifted(self, truth: TrueLabel, decision: str | None) -> bool:
-        """Let decisions take a label; discount the labels before of those that are wrong too often."""
+        """Test each decision for drift with a label; discount earlier labels of decisions that drifted."""
         found = False
         for place in range(len(self.rules)):
             rule = self.rules[place]
@@ -337,9 +337,9 @@ class Decisions(Part):
     def correct(
         self, predicted: TrueLabel, score: float, before: TrueLabel, truth: TrueLabel, decision: str | None
     ) -> None:
-        """Count another label than before: the event leaves the one side of its bin for the other.
+        """Count a corrected label: the event moves to the other side of its bin.
 
-        It has the weight of a new label; what it takes from a bin is at most what is left there.
+        It has the weight of a new label; at most the weight left in the bin is taken from it.
         """
         for bins in self._every:
             was, is_of_class = before == bins.truth, truth == bins.truth
@@ -360,7 +360,7 @@ class Decisions(Part):
             self.cost_taken_back += max(0.0, -change)
 
     def search(self) -> None:
-        """Look for the thresholds that are found in bins."""
+        """Search the thresholds that are found in bins."""
         for rule, bins in zip(self.rules, self._of_rules, strict=True):
             if rule.goal > _LEARNED or (rule.goal == COST and self.has_log_odds):
                 continue
@@ -372,7 +372,7 @@ class Decisions(Part):
                 rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
 
     def _cost(self, rule: Rule | None, truth: TrueLabel) -> float:
-        """Return the cost of a decision: one about the positive class acts on the event as one of it."""
+        """Return the cost of a decision: of acting on a negative event, or not acting on a positive one."""
         acts = rule is not None and rule.truth is True
         if acts == (truth is True):
             return 0.0
@@ -380,7 +380,7 @@ class Decisions(Part):
 
     @property
     def cost(self) -> float:
-        """Return what the decisions have cost, by what is known now."""
+        """Return the total cost of the decisions according to the final labels."""
         return self.cost_added - self.cost_taken_back
 
     def state(self) -> dict[str, Any]:
@@ -395,9 +395,9 @@ class Decisions(Part):
         }
 
     def restore(self, state: Any) -> None:  # noqa: ANN401 - see Part
-        """Restore what `state` returned, of other decisions what they have in common. Raises ValueError.
+        """Restore a state; of changed decisions, restore what they have in common. Raises `ValueError`.
 
-        None is from a snapshot that was made without decisions.
+        None is the state of a snapshot without decisions.
         """
         if state is None:
             return
@@ -420,7 +420,7 @@ class Decisions(Part):
         self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many predictions have a decision, and what decisions cost, in whole numbers."""
+        """Return the number of decided predictions, and the cost of decisions rounded to whole numbers."""
         return {"decided": self.n_decided, **({"cost": round(self.cost)} if self.cost_positive else {})}
 
     @classmethod
@@ -432,7 +432,7 @@ class Decisions(Part):
 
     @classmethod
     def undecided_of(cls, state: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return why decisions have no threshold, by name; of those in a partition's state that have none."""
+        """Return why each decision without a threshold has none, by name, from a partition's state."""
         found = state.get(cls.name, {"bins": (), "rules": (), "calibrated": False})
         by_class = {each[0]: ClassBins(each[0]) for each in found["bins"]}
         for each in found["bins"]:
@@ -445,16 +445,16 @@ class Decisions(Part):
 
     @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
-        """Return whether a partition of this state had no decisions at first: they were set later."""
+        """Return whether decisions were configured after the partition of this state had started."""
         if cls.name not in state:
             return False
         n_decided_on, *_ = state[cls.name]["counts"]
         return bool(n_decided_on != state["counters"]["predictions"])
 
     def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> dict[str, Any]:
-        """Return what came of the decisions since the beginning, and what they cost.
+        """Return the results and costs of the decisions since the start.
 
-        `cells` are the predictions by (truth, predicted): alongside it stands what these would have cost.
+        `cells` are the predictions by (truth, predicted); their costs are added for comparison.
         """
         found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in self.rules}}
         if self.cost_positive:
@@ -464,7 +464,7 @@ class Decisions(Part):
         return found
 
     def rows(self) -> list[tuple[TrueLabel, dict[str, float | None]]]:
-        """Return what deciding at each threshold would have come to, of recent labels, by class."""
+        """Return the metrics that each threshold would have had on recent labels, by class."""
         days = (self.latest_ms - self.first_ms) / 86_400_000.0
         per_day = self.n_predictions / days if days else None
         return [
@@ -483,7 +483,7 @@ class Decisions(Part):
         ]
 
     def came_of(self, rule: Rule) -> dict[str, Any]:
-        """Return what came of a decision since the beginning."""
+        """Return the results of a decision since the start."""
         bins, n_wrong = self.bins[rule.truth], rule.n_labelled - rule.n_right
         return {
             "decided": rule.n_decided,
@@ -497,14 +497,14 @@ class Decisions(Part):
         }
 
     def would_decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> dict[str, Any]:
-        """Return the fields of a prediction that the stream would write now; no budget is used."""
+        """Return the decision fields that the stream would write for a prediction; no budget is used."""
         rule = self.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
         if rule is None:
             return {"decision": None}
         return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return how often decisions were taken, how often rightly, at what thresholds, and their cost."""
+        """Return the counts, precision, thresholds and cost of the decisions as metrics."""
         rules = self.rules
         found = [
             PartMetric("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
@@ -535,7 +535,7 @@ def _log_odds(probability: float) -> float:
 
 
 def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
-    """Return the decisions among a partition's parts as a model file keeps them; nothing without any."""
+    """Return the decisions among a partition's parts for a model file; empty without any."""
     rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.rules]
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
     for rule, each in zip(rules, kept, strict=True):
@@ -544,12 +544,12 @@ def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
 
 
 def decisions_of(kept: Iterable[Mapping[str, Any]], *, has_log_odds: bool) -> Decisions:
-    """Make the decisions that `kept_rules` returned; a budget is never used up.
+    """Make decisions from `kept_rules`, with budgets that are never used up.
 
     Raises
     ------
     ValueError
-        They are none.
+        They cannot be read.
 
     """
     rules = []

@@ -1,7 +1,7 @@
-"""Drift: a partition whose share of wrong predictions has risen, and a signal of each such rise.
+"""Drift: detects that the error of a partition has risen, and writes a signal.
 
-A rise is found with few false alarms, in memory that grows by a logarithm. `drift.pxd` gives this module
-its C types.
+The detector has few false alarms, and its memory grows with the logarithm of the labels. `drift.pxd` gives
+this module its C types.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from service.partition.examples import LearnedExamples
 
 _ERROR: Final = "error"
-"""The signal of the share of mistakes."""
+"""Name of the signal of a risen error."""
 UNIT: Final = 32
-"""Labels in the smallest block: drift is looked for after each."""
+"""Labels in the smallest block; each new block is tested for drift."""
 _MOST: Final = 4
-"""Blocks of one size; of one more, the oldest two become one."""
+"""Blocks of one size, at most; with one more, the oldest two are merged."""
 
 
 class Rise(NamedTuple):
-    """A share of mistakes that has risen."""
+    """A risen share of mistakes."""
 
     before: float
     after: float
@@ -40,18 +40,18 @@ class Rise(NamedTuple):
 
 
 class Detector:
-    """Compares the newest labels with those before, cut at each place that it still knows.
+    """Compares the newest labels with earlier ones, at every cut between blocks.
 
-    Labels are kept as counts in blocks whose sizes double with age, as those of ADWIN (Bifet and Gavaldà
-    2007). A cut is believed if labels that could have come in any order would differ as much, to this side,
-    with a chance of at most UNIT / (cuts · labels_between_false_alarms): by Hoeffding's bound (1963, theorems
-    1 and 4) e^(-n·kl(q, p)) for n labels of which q were mistakes, of p of all. What lies before a cut is
-    then forgotten; a share that has fallen is not a drift.
+    Labels are counted in blocks whose sizes double with age, as in ADWIN (Bifet and Gavaldà 2007). A cut is
+    accepted if labels in random order would differ as much, in this direction, with a probability of at most
+    UNIT / (cuts · labels_between_false_alarms): by Hoeffding's bound (1963, theorems 1 and 4) e^(-n·kl(q, p))
+    for n labels on one side, where q is the share of mistakes among them and p the share among all labels.
+    Labels before an accepted cut are forgotten. Only a rise is a drift.
 
     Parameters
     ----------
     labels_between_false_alarms
-        Mean distance of alarms where nothing changes, at least.
+        Lower bound of the mean number of labels between alarms on an unchanging stream.
 
     """
 
@@ -62,7 +62,7 @@ class Detector:
         self._n = self._n_wrong = 0
 
     def observe(self, mistakes: Sequence[bool]) -> list[Rise]:
-        """Take the next labels, each a mistake or none; return the rises that they show."""
+        """Take the next labels as mistake or not; return the rises detected."""
         found = []
         place = 0
         while len(mistakes) - place >= UNIT - self._n:
@@ -77,7 +77,7 @@ class Detector:
         return found
 
     def _add(self, n_wrong: int) -> None:
-        """Add a block; join the oldest two of each size of which there are too many."""
+        """Add a block; merge the oldest two of each size that has too many."""
         sizes, wrong = self._sizes, self._mistakes
         sizes.append(UNIT)
         wrong.append(n_wrong)
@@ -89,7 +89,7 @@ class Detector:
             del sizes[last], wrong[last]
 
     def _cut(self) -> Rise | None:
-        """Forget what lies before the most confident cut; return it if the share has risen there."""
+        """Forget the labels before the most confident accepted cut; return it if the share rose there."""
         sizes, wrong = self._sizes, self._mistakes
         cuts = len(sizes) - 1
         total, total_wrong = float(sum(sizes)), float(sum(wrong))
@@ -132,22 +132,22 @@ class Detector:
 
 
 def _divergence(q: float, p: float) -> float:
-    """Return kl(q, p) of Bernoulli's distributions; p is neither 0 nor 1."""
+    """Return kl(q, p), the divergence of two Bernoulli distributions; p is neither 0 nor 1."""
     found = q * log(q / p) if q > 0.0 else 0.0
     return found + ((1.0 - q) * log((1.0 - q) / (1.0 - p)) if q < 1.0 else 0.0)
 
 
 class Drift(Part):
-    """Finds drifts of the error, and writes a signal of each.
+    """Detects drifts of the error, and writes a signal of each.
 
-    Labels count in the order in which they come, corrections among them.
+    Labels count in order of arrival, corrections included.
 
     Parameters
     ----------
     topic
-        Where signals go.
+        The topic of the signals.
     labels_between_false_alarms
-        As of `Detector`.
+        As in `Detector`.
 
     """
 
@@ -162,12 +162,12 @@ class Drift(Part):
 
     @classmethod
     def of(cls, settings: Any) -> Self | None:  # noqa: ANN401 - see Part
-        """Make the part that the settings describe; None if nothing comes of a drift."""
+        """Make the part from the settings; None if drift detection is off."""
         drift = settings.drift
         return cls(settings.signals_topic, drift.labels_between_false_alarms) if drift.is_on else None
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Look for drifts in the labelled predictions of a batch."""
+        """Detect drifts in the labelled predictions of a batch."""
         mistakes, seen, place = learned.mistakes, [], 0
         for each in learned.corrections:
             seen += [*mistakes[place : each.place], each.predicted != each.truth]
@@ -175,7 +175,7 @@ class Drift(Part):
         self._found = self._detector.observe(seen + mistakes[place:] if seen else mistakes)
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:
-        """Return a signal of each drift that the batch showed; its offsets are those after the batch."""
+        """Return a signal of each drift in the batch, with the offsets after the batch."""
         return [self._signal(rise, records) for rise in self._found]
 
     def _signal(self, rise: Rise, records: RecordBatch) -> Output:
@@ -195,22 +195,22 @@ class Drift(Part):
         return {"counts": dict(self.count), _ERROR: self._detector.state()}
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
-        """Restore what `state` returned; None from a snapshot that was made without drifts."""
+        """Restore a state; None is from a snapshot without this part."""
         super().restore(state["counts"] if state else {})
         if state:
             self._detector.restore(state[_ERROR])
 
     @classmethod
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
-        """Return the counts of a part with this state."""
+        """Return the counts of a state."""
         return super().counts_of(state["counts"])
 
     def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return how many drifts there were."""
+        """Return the number of drifts."""
         return self.counts()
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return the drifts."""
+        """Return the number of drifts as a metric."""
         return [
             PartMetric(name, text, {_ERROR: self.count[name]}, "signal")
             for name, text in self.counted.items()

@@ -1,6 +1,6 @@
-"""The parts that a partition has: its model, what waits for labels, counts, and those in `FURTHER`.
+"""The parts of a partition: the model, the label join, the counts, and those in `FURTHER`.
 
-A new part is added to `FURTHER`, and named nowhere else.
+Add a new part to `FURTHER`; no other place names it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from service.partition.parts.windows import Windows
 
 
 class Kept(Part):
-    """Whatever else has a state, as a part of this name."""
+    """Wraps another object with a state as a part."""
 
     def __init__(self, name: str, kept: Any) -> None:  # noqa: ANN401
         self.name = name  # type: ignore[misc] # of each
         self._kept = kept
 
     def state(self) -> Any:  # noqa: ANN401
-        """Return its state."""
+        """Return the object's state."""
         return self._kept.state()
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
-        """Restore what `state` returned."""
+        """Restore the object's state."""
         self._kept.restore(state)
 
 
@@ -46,17 +46,17 @@ class ModelPart(Part):
         self._uses_fast_path = uses_fast_path
 
     def state(self) -> Packed:
-        """Copy the model, to be packed later."""
+        """Copy the model; it is packed later."""
         return pack_bytes(self._learner.state())
 
     def changes(self) -> Packed | None:
-        """Copy what changed in the model, to be packed later."""
+        """Copy the changes of the model; they are packed later."""
         changes = self._learner.changes()
         return None if changes is None else pack_bytes(changes)
 
     @classmethod
     def with_changes(cls, state: bytes, changes: Sequence[bytes]) -> bytes:
-        """Return a state with what changed since. Raises `DamagedError` if they do not belong together."""
+        """Return a state with later changes applied. Raises `DamagedError` if they do not belong together."""
         return model_with_changes(state, changes)
 
     def restore(self, state: bytes) -> None:
@@ -64,19 +64,19 @@ class ModelPart(Part):
         self._learner.load(state)
 
     def counts(self) -> Mapping[str, int]:
-        """Return the updates."""
+        """Return the number of updates."""
         return {"updates": self._learner.updates}
 
     @classmethod
     def counts_of(cls, state: bytes) -> Mapping[str, int | None]:
-        """Return the updates; None for a River model, whose pickle is not to be opened for that."""
+        """Return the number of updates; None for a River model, whose pickle is not opened for that."""
         try:
             return {"updates": from_bytes(state).n_updates}
         except DamagedError:
             return {"updates": None}
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return the updates, and whether compiled code learns and answers."""
+        """Return the number of updates, and whether compiled code learns and answers, as metrics."""
         fast = "Whether compiled code processes the records of the common case (1), or none (0)."
         return [
             PartMetric("updates", "Updates of the model.", self._learner.updates),
@@ -87,26 +87,26 @@ class ModelPart(Part):
 ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, LabelJoin, Counters)
 """Parts that every processor has, in the order in which snapshots have them."""
 FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
-"""Parts that settings describe."""
+"""Parts that settings can turn on."""
 OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
-"""What else there may be in a state."""
+"""Further keys of a state."""
 
 
 def make_parts(settings: Any) -> tuple[Part, ...]:  # noqa: ANN401 - see Part.of
-    """Make the parts that the settings describe: all but the model, the label join and the counts first."""
+    """Make the parts of the settings, without the model; the label join and the counts come first."""
     kinds: tuple[type[Part], ...] = (LabelJoin, Counters, *FURTHER)
     made = (kind.of(settings) for kind in kinds)
     return tuple(part for part in made if part is not None)
 
 
 def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return what the parts with this state have counted, as progress records have it."""
+    """Return the counts of all parts of a state, as in progress records."""
     kinds = (kind for kind in (*ALWAYS, *FURTHER) if kind.name in state)
     return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
 
 
 def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return a state with what changed since: the first is whole, the others are `Processor.changes`.
+    """Return a state with changes applied: the first of `states` is whole, the others are changes.
 
     Raises `DamagedError` if they do not belong together.
     """
@@ -119,5 +119,5 @@ def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:
-    """Name the parts in a state that this release does not have."""
+    """List the parts of a state that this release does not have."""
     return sorted(state.keys() - OTHERS - {kind.name for kind in (*ALWAYS, *FURTHER)})

@@ -1,6 +1,6 @@
 """A part of a partition: a state that is a function of the partition's records alone.
 
-Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them.
+Snapshots, recovery, metrics, the page, `status` and `verify` handle all parts alike, without naming any.
 """
 
 from __future__ import annotations
@@ -16,102 +16,102 @@ from service.stream.batches import RecordBatch
 from service.stream.protocol import Output
 
 if TYPE_CHECKING:
-    from service.partition.examples import Example, LearnedExamples  # which know parts
+    from service.partition.examples import Example, LearnedExamples  # which import this module
 
 
 class PartMetric(NamedTuple):
-    """The present value of a metric of one partition."""
+    """The present value of a partition's metric."""
 
     metric: str
-    """Its name without `perceptron_` and `_total`; its unit comes last."""
+    """The metric's name without `perceptron_` and `_total`; it ends with the unit."""
     documentation: str
     value: float | Mapping[str, float | None] | Mapping[tuple[str, str], int] | None
-    """Values by `by` where that is given; None: there is none yet."""
+    """The value, or with `by` the values by label; None: there is none yet."""
     by: str | tuple[str, ...] = ""
-    """The label by which values differ, or labels, besides the partition."""
+    """The metric's label or labels besides the partition."""
     is_gauge: bool = False
 
 
 class Part:
-    """A part of a partition; as it stands, one that counts. `part.pxd` gives this module its C types.
+    """A part of a partition; this base class has counts. `part.pxd` gives this module its C types.
 
-    A part is asked only for what it defines of `features`, `predicted`, `learned` and `observe`: this is
-    decided once, when the partition is opened.
+    Of `features`, `predicted`, `learned` and `observe`, only methods that a subclass overrides are called;
+    this is decided when the partition is opened.
     """
 
     name: ClassVar[str] = ""
-    """What snapshots call its state."""
+    """The key of its state in snapshots."""
     counted: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """What `count` counts, by name: the documentation of its metric."""
+    """The names in `count`, each with the documentation of its metric."""
     feature_names: frozenset[str] = frozenset()
-    """The features that it makes."""
+    """The names of the features that it adds."""
     needs_events: ClassVar[bool] = True
-    """Whether `predicted` needs the event; compiled code, which makes none, then leaves events to Python."""
+    """Whether `predicted` needs the event; then the fast path, which makes none, leaves events to Python."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
 
     @classmethod
     def of(cls, settings: Any) -> Self | None:  # noqa: ANN401, ARG003 - the settings do I/O, which no part does
-        """Make the part that the settings describe; None if they turn it off."""
+        """Make the part from the settings; None if it is off."""
         return cls()
 
     def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
-        """Begin with a learner, whose scores are log-odds or not, of calibrated probabilities or not."""
+        """Start with a learner: whether its scores are log-odds, and of calibrated probabilities."""
 
     def features(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
-        """Add `feature_names` to the features of an event; change nothing else."""
+        """Add the features of `feature_names` to those of an event, without changing the part."""
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - compiled, there are no keywords
-        """Take an event that was predicted; return the fields that the prediction has of it.
+        """Take a predicted event; return the fields that this part adds to the prediction.
 
-        `is_new` unless the event came before: what the example is given is then lost. The event is None only
-        where no part `needs_events`.
+        `is_new` is False for a repeated event, whose example is discarded. The event is None only if no part
+        `needs_events`.
         """
         return b""
 
     def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
-        """Take the label of an example; `before` is the one that it corrects."""
+        """Take the label of an example; `before` is the label that it corrects, if any."""
 
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:  # noqa: ARG002
-        """Return what to write behind the answers of the batch that was observed: of these records."""
+        """Return further outputs of the observed batch, which are written after its answers."""
         return ()
 
     def state(self) -> Any:  # noqa: ANN401 - each part knows its own
-        """Copy the whole state, in plain values; some may be packed, or to be packed when asked for."""
+        """Copy the whole state in plain values; parts of it may be packed, now or lazily."""
         return dict(self.count)
 
     def changes(self) -> Any:  # noqa: ANN401
-        """Copy what changed since the last call, for `with_changes`: all, if the part is small.
+        """Copy the changes since the last call, for `with_changes`; a small part copies its whole state.
 
-        None where it is not known, as the first time: from then on, changes are noted.
+        None if the changes are unknown, as in the first call; from then on, they are noted.
         """
         return self.state()
 
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401, ARG003
-        """Return a state with what changed since, the oldest change first."""
+        """Return a state with changes applied, the oldest first."""
         *_, newest = changes
         return newest
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
-        """Restore what `state` returned; None from a snapshot that was made without this part."""
+        """Restore a state; None is from a snapshot without this part."""
         self.count = Counter(state)
 
     def counts(self) -> Mapping[str, int]:
-        """Return what progress records, `status` and the page say of it; recovery must come to the same."""
+        """Return its counts for progress records, `status` and the page; recovery must reach the same."""
         return {name: self.count[name] for name in self.counted}
 
     @classmethod
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
-        """Return the counts of a part with this state; None for one that the state does not tell."""
+        """Return the counts of a state; None for a count that the state does not have."""
         return {name: state.get(name, 0) for name in cls.counted}
 
     def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return what the summary of a run says of it; `cells` are the predictions by (truth, predicted)."""
+        """Return its entries in a run's summary; `cells` are the predictions by (truth, predicted)."""
         return {}
 
     def metrics(self) -> Sequence[PartMetric]:

@@ -1,12 +1,13 @@
-"""How well labelled predictions do: calibration error, log loss, area under ROC, and the confusion matrix.
+"""Quality of labelled predictions: calibration error, log loss, area under ROC, and the confusion matrix.
 
-Of several classes, only the probability of the predicted class is evaluated.
-Scores have no bounds, so their bins grow with them: a bin holds the doubles that have the same sign, exponent
-and first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
+With several classes, only the probability of the predicted class is evaluated.
 
-From the matrix follow precision, recall and the like of each class, and the error of the majority baseline,
-which always predicts the most frequent class: it needs no features, and a model that makes as many mistakes
-as it has learned nothing from them.
+Scores are unbounded, so bins widen with them: a bin holds the doubles with the same sign, exponent and first
+three bits of the mantissa, and is at most an eighth as wide as its scores.
+
+The matrix gives precision, recall and similar metrics of each class, and the error of the majority baseline,
+which always predicts the most frequent class. A model that makes as many mistakes as this baseline has
+learned nothing from the features.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from service.partition.examples import Correction, LearnedExamples, count_number
 from service.partition.parts.thresholds import BITS_LEFT_OUT
 
 BINS: Final = 15
-"""Of equal width, over probabilities from 0 to 1."""
+"""Number of bins of equal width for probabilities from 0 to 1."""
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
-"""The first of the numbers of negative scores, which as bits rise with the score's size."""
+"""Lowest bin number of negative scores, whose numbers rise with the absolute value."""
 
 MOST_CLASSES: Final = 32
-"""Classes that are told apart; the others are one."""
+"""Number of classes that are distinguished; all further classes count as one."""
 OTHERS: Final = "(others)"
-"""The name of the classes beyond them."""
+"""Name of the further classes."""
 
 Label = TypeVar("Label", bound=Hashable)
 
 
 def copied(sums: Any) -> Any:  # noqa: ANN401
-    """Return a copy of a data class of counts, sums and others like it, which later counting leaves alone."""
+    """Return a deep copy of a data class of counts, sums and nested data classes."""
     if not is_dataclass(sums):
         return sums.copy() if hasattr(sums, "copy") else sums
     made: Any = type(sums)
@@ -48,11 +49,11 @@ class Bin(NamedTuple):
     """The predictions whose probability lies in one interval."""
 
     low: float
-    """Where the interval begins; it is 1/`BINS` wide."""
+    """Lower end of the interval, which is 1/`BINS` wide."""
     predictions: int
     mean_probability: float
     accuracy: float
-    """Share of right predictions, 0-1."""
+    """Share of correct predictions, 0-1."""
 
 
 @dataclass(slots=True)
@@ -77,11 +78,11 @@ class Calibration:
     counts: list[int] = field(default_factory=lambda: [0] * BINS)
     """Predictions by bin."""
     correct: list[int] = field(default_factory=lambda: [0] * BINS)
-    """Right ones by bin."""
+    """Correct predictions by bin."""
     probabilities: list[float] = field(default_factory=lambda: [0.0] * BINS)
-    """Their probabilities, summed, by bin."""
+    """Sum of the probabilities by bin."""
     loss: float = 0.0
-    """Their logistic losses, summed."""
+    """Sum of the logistic losses."""
 
     def state(self) -> dict[str, Any]:
         """Return all sums as plain values."""
@@ -89,7 +90,7 @@ class Calibration:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Calibration:
-        """Return the calibration that `state` described."""
+        """Return the calibration of a state."""
         return cls(list(state["counts"]), list(state["correct"]), list(state["probabilities"]), state["loss"])
 
     def observe(self, learned: LearnedExamples) -> None:
@@ -100,7 +101,7 @@ class Calibration:
             self.add(log_odds, correct=not mistake)
 
     def take_back(self, correction: Correction) -> None:
-        """Record that a prediction which was recorded was right and is not, or the reverse."""
+        """Record that a correction made a recorded prediction wrong, or right."""
         log_odds, is_right = correction.log_odds, correction.predicted == correction.truth
         was_right = correction.predicted == correction.before
         if log_odds is None or is_right == was_right:
@@ -121,7 +122,7 @@ class Calibration:
 
     @property
     def count(self) -> int:
-        """How many predictions there were."""
+        """Number of predictions."""
         return sum(self.counts)
 
     def bins(self) -> list[Bin]:
@@ -133,15 +134,15 @@ class Calibration:
         ]
 
     def expected_calibration_error(self) -> float | None:
-        """Return the mean distance of the bins' accuracy from their mean probability, 0-1.
+        """Return the mean distance between a bin's accuracy and mean probability, 0-1.
 
-        Each bin counts with its share of the predictions. None before the first.
+        Bins are weighted by their share of the predictions. None before the first prediction.
         """
         gaps = sum(each.predictions * abs(each.accuracy - each.mean_probability) for each in self.bins())
         return gaps / self.count if self.count else None
 
     def log_loss(self) -> float | None:
-        """Return the mean logistic loss, −ln of the probability of what happened; None before the first."""
+        """Return the mean logistic loss, −ln of the probability of the truth; None before the first."""
         return self.loss / self.count if self.count else None
 
 
@@ -154,17 +155,17 @@ class Pairs(NamedTuple):
     """Pairs of a positive and a negative example, scored by one model."""
 
     ordered: float
-    """Those whose positive example has the higher score; ties count half."""
+    """Pairs whose positive example has the higher score; ties count half."""
     total: int
 
     def auc(self) -> float | None:
-        """Return the share in order; None where there are no pairs."""
+        """Return the share of pairs in order; None without pairs."""
         return self.ordered / self.total if self.total else None
 
 
 @dataclass(slots=True)
 class ScoreBins:
-    """Labelled scores of two classes, in bins: bounded memory, however many there were.
+    """Labelled scores of two classes, in bins of bounded memory.
 
     References
     ----------
@@ -187,7 +188,7 @@ class ScoreBins:
 
     @property
     def count(self) -> int:
-        """How many predictions there were."""
+        """Number of predictions."""
         return self.positives.total() + self.negatives.total()
 
     def state(self) -> dict[str, Any]:
@@ -196,16 +197,16 @@ class ScoreBins:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ScoreBins:
-        """Return the counts that `state` described."""
+        """Return the counts of a state."""
         return cls(*(Counter(dict(state[name])) for name in ("positives", "negatives")))
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Record labelled predictions of two classes; a score among several classes has no sign."""
+        """Record labelled predictions of two classes; scores of several classes have no sign."""
         _add(self.positives, learned.scores_of(True))  # noqa: FBT003 - a class
         _add(self.negatives, learned.scores_of(False))  # noqa: FBT003
 
     def correct(self, correction: Correction) -> None:
-        """Record that a score is one of the other class."""
+        """Move a score to the other class."""
         if isinstance(correction.truth, bool):
             ((number, _),) = count_numbers(array("d", [correction.score]))
             of = {True: self.positives, False: self.negatives}
@@ -233,7 +234,7 @@ def _add(counts: Counter[int], scores: array[float]) -> None:
 
 
 def least_score(number: int) -> float:
-    """Return the bound below which no score of a bin lies.
+    """Return the lower bound of a bin.
 
     >>> least_score(8184), least_score(-8192)
     (1.0, -2.25)
@@ -243,13 +244,13 @@ def least_score(number: int) -> float:
 
 
 def _rank(number: int) -> int:
-    """Return the place of a bin: it rises with the scores."""
+    """Return the position of a bin in the order of scores."""
     return number if number >= 0 else _SMALLEST_NEGATIVE - number - 1
 
 
 @dataclass(slots=True)
 class Confusion:
-    """Labelled predictions by their truth and by what was predicted.
+    """Labelled predictions by truth and predicted class.
 
     Examples
     --------
@@ -269,12 +270,12 @@ class Confusion:
 
     @property
     def count(self) -> int:
-        """How many predictions there were."""
+        """Number of predictions."""
         return self.truths.total()
 
     @property
     def baseline_mistakes(self) -> int:
-        """How many of them are not of the majority class: what always predicting it would have missed."""
+        """Predictions whose truth is not the majority class: the mistakes of the majority baseline."""
         return self.count - max(self.truths.values(), default=0)
 
     def state(self) -> dict[str, Any]:
@@ -284,7 +285,7 @@ class Confusion:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Confusion:
-        """Return the counts that `state` described."""
+        """Return the counts of a state."""
         confusion = cls()
         for truth, predicted, count in state["cells"]:
             confusion.cells[truth, predicted] = count
@@ -310,7 +311,7 @@ class Confusion:
         self.truths.update(truth for truth, _ in pairs)
 
     def correct(self, correction: Correction) -> None:
-        """Record that a prediction has another truth."""
+        """Record a corrected truth."""
         predicted, before, truth = correction.predicted, correction.before, correction.truth
         self.cells[before, predicted] -= 1
         self.cells[truth, predicted] += 1
@@ -320,7 +321,7 @@ class Confusion:
 
 
 class ClassMetrics(NamedTuple):
-    """Figures of one class against all others, 0-1; None where they divide by nothing.
+    """Metrics of one class against all others, 0-1; None where the denominator is 0.
 
     References
     ----------
@@ -332,18 +333,18 @@ class ClassMetrics(NamedTuple):
     labelled: int
     """Examples of the class."""
     precision: float | None
-    """Of the predictions of the class, those that are right."""
+    """Share of correct predictions among the predictions of the class."""
     recall: float | None
-    """Of its examples, those that were predicted so."""
+    """Share of the class's examples that were predicted as the class."""
     f1: float | None
-    """The harmonic mean of the two."""
+    """Harmonic mean of precision and recall."""
     specificity: float | None
-    """Of the examples of other classes, those that were not predicted so."""
+    """Share of the other classes' examples that were not predicted as the class."""
     matthews_correlation: float | None
 
 
 def class_metrics(cells: Mapping[tuple[Label, Label], int]) -> dict[Label, ClassMetrics]:
-    """Return the figures of each class, in the order of the classes, from predictions by (truth, predicted).
+    """Return the metrics of each class, in the order of classes, from predictions by (truth, predicted).
 
     >>> found = class_metrics({("ham", "ham"): 8, ("ham", "spam"): 1, ("spam", "spam"): 1})["spam"]
     >>> found.precision, found.recall, found.specificity, found.matthews_correlation
@@ -382,10 +383,10 @@ def _metrics_of(hits: int, positives: int, predicted: int, total: int) -> ClassM
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """Return a share; None of nothing."""
+    """Return part / whole; None if whole is 0."""
     return part / whole if whole else None
 
 
 def first_classes(pairs: Iterable[tuple[Label, Label]]) -> list[Label]:
-    """Return the classes that are told apart: the first that cells had, which does not change later."""
+    """Return the distinguished classes: the first to occur, so that the choice never changes."""
     return [*dict.fromkeys(label for pair in pairs for label in pair)][:MOST_CLASSES]

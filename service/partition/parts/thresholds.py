@@ -1,8 +1,8 @@
-"""Thresholds, found in labelled scores of one class against the others, in bins whose weights fade.
+"""Find thresholds from labelled scores of one class against the others, in bins with decaying weights.
 
-Bins are those of `ScoreBins`: each is an eighth as wide as the scores in it, at most. A threshold keeps its
-goal by the one-sided confidence bound of a share, by Clopper and Pearson. Where scores are log-odds of
-calibrated probabilities, these are the prior of a precision, and the bound is a quantile of its posterior.
+Bins are those of `ScoreBins`: each is at most an eighth as wide as its scores. A threshold meets its goal if
+the one-sided Clopper-Pearson confidence bound of the share does. If scores are log-odds of calibrated
+probabilities, these are the prior of a precision, and the bound is a quantile of the posterior.
 `thresholds.pxd` gives this module its C types.
 """
 
@@ -19,48 +19,48 @@ from perceptron_core.elementary import exp, log, logistic
 from service.messages.labels import TrueLabel
 
 BITS_LEFT_OUT: Final = 49
-"""Of the 52 of the mantissa of a score, in the number of its bin."""
+"""How many of the 52 bits of a score's mantissa its bin number leaves out."""
 
 PRECISION, FALSE_POSITIVES, RECALL, COST = range(4)
-"""What a threshold is found for."""
+"""Goals of a threshold."""
 
 NEVER: Final = inf
-"""The threshold that nothing reaches."""
+"""The threshold that no score reaches."""
 _LOWEST: Final = -inf
 _ROOM: Final = 64
-"""Bins that are entered before there must be room for more."""
+"""Initial capacity, in bins."""
 _PARTS: Final = 16.0
 _FAINTEST: Final = 0.01
-"""Of the weight of an example, below which a bin is dropped."""
+"""A bin with less than this weight (an example has 1) is dropped."""
 _FIRST: Final = struct.Struct("<q")
 _DOUBLE: Final = struct.Struct("<d")
 _PRIOR: Final = 50.0
-"""Labels that calibrated probabilities count as much as."""
+"""Weight of the prior from calibrated probabilities, in labels."""
 _MOST_SURE: Final = 0.999
-"""The mean probability that such a prior has at most."""
+"""Largest mean probability of that prior."""
 _HALVINGS: Final = 40
 _HALF_LOG_2PI: Final = 0.9189385332046727
 _LARGE: Final = 10.0
 _STEPS: Final = 1000
 _PRECISION: Final = 1e-12
 _ORIGIN_MS: Final = 3 * 86_400_000
-"""What makes weeks begin on Monday: time begins with a Thursday."""
+"""Offset that makes weeks begin on Monday, as the Unix epoch began on a Thursday."""
 _CANDIDATES: Final = 100
-"""After so many the threshold is looked for again, if it is not before."""
+"""Candidates after which the threshold is searched again at the latest."""
 _TIMES: Final = 256
-"""How often in a period it is looked for at least."""
+"""Least number of searches in a period."""
 _LEAST_FADING: Final = 1e-9
 
 
 class Row(NamedTuple):
-    """What deciding at a threshold would have come to."""
+    """The metrics of deciding at a threshold."""
 
     threshold: float
     precision: float
     recall: float | None
-    """None where none is of the class."""
+    """None if no event is of the class."""
     false_positive_rate: float | None
-    """None where all are."""
+    """None if all events are of the class."""
     decided_ratio: float
     """Share of events, 0-1."""
 
@@ -76,7 +76,7 @@ class ClassBins:
     Attributes
     ----------
     n_of_class, n_others : int
-        Labels, without forgetting.
+        Numbers of labels of the class and of others, without decay.
     is_calibrated : bool
         Whether scores are log-odds of calibrated probabilities.
 
@@ -90,17 +90,17 @@ class ClassBins:
         self._fill([])
 
     def own_score(self, predicted: TrueLabel, score: float) -> float:
-        """Return the score of this class; of several, that of one not predicted is lower than any."""
+        """Return the score of this class; among several classes, −∞ if another was predicted."""
         if self.sign:
             return self.sign * score
         return score if predicted == self.truth else _LOWEST
 
     def is_own(self, truth: TrueLabel) -> bool:
-        """Return whether this is the class."""
+        """Return whether a truth is this class."""
         return truth is self.truth if self.sign else truth == self.truth
 
     def add(self, score: float, is_of_class: bool, weight: float = 1.0) -> None:  # noqa: FBT001 - compiled, there are no keywords
-        """Count a labelled score; take as much as there is back with a negative weight."""
+        """Count a labelled score; a negative weight takes back at most the weight of the bin."""
         place = self._place(score)
         if place < 0 or score >= self._highs[place]:
             if weight < 0.0:
@@ -112,7 +112,7 @@ class ClassBins:
             self._others[place] = max(0.0, self._others[place] + weight)
 
     def fade(self, factor: float) -> None:
-        """Multiply all weights; drop bins of next to none."""
+        """Multiply all weights by a factor; drop bins of negligible weight."""
         n_faint = 0
         for k in range(self.n):
             self._of_class[k] *= factor
@@ -129,10 +129,10 @@ class ClassBins:
         cost_positive: float = 0.0,
         cost_negative: float = 0.0,
     ) -> float:
-        """Return the threshold that meets a goal, `NEVER` if none is known to.
+        """Return the threshold that meets a goal; `NEVER` if no threshold is known to.
 
-        Of precision and the rate of false positives it is the lowest whose bound keeps to the level, of
-        recall the highest; of costs, the one with the least.
+        For precision and the false-positive rate, it is the lowest threshold whose bound meets the level; for
+        recall, the highest; for costs, the threshold of least cost.
         """
         of_class, others = self._add_up()
         if goal == COST:
@@ -148,9 +148,10 @@ class ClassBins:
         return NEVER
 
     def best(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
-        """Return the best bound that any threshold has, and how many more labels the first one needs.
+        """Return the best bound of any threshold, and how many more labels the first threshold needs.
 
-        Labels are those of all classes, as they come; None if no threshold is good enough by what is known.
+        Labels are of all classes, in their present proportion; None if no threshold is good enough at present
+        rates.
         """
         of_class, others = self._add_up()
         share = 1.0 - level if goal == FALSE_POSITIVES else level
@@ -166,9 +167,9 @@ class ClassBins:
         return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
 
     def _weigh(self, goal: int, k: int, of_class: float, others: float) -> None:
-        """Write the labels for and against a bin's threshold, and what is added to them before.
+        """Set the labels for and against a bin's threshold, and the prior added to them.
 
-        Nothing and 1 make the bound of Clopper and Pearson.
+        A prior of 0 and 1 gives the Clopper-Pearson bound.
         """
         self._right, n = self._above[k], self._above[k] + self._above_others[k]
         self._prior, self._prior_wrong = 0.0, 1.0
@@ -182,12 +183,12 @@ class ClassBins:
         self._wrong = n - self._right
 
     def _keeps(self, times: float, share: float, confidence: float) -> bool:
-        """Return whether so many times the labels of `_weigh` keep a share."""
+        """Return whether `times` the labels of `_weigh` meet a share."""
         a, b = self._right * times + self._prior, self._wrong * times + self._prior_wrong
         return surely_above(a, b, share, confidence)
 
     def _times_more(self, share: float, confidence: float) -> float | None:
-        """Return how many times the labels of `_weigh` must come again; None if a thousand do not do."""
+        """Return how many times the labels of `_weigh` are needed; None if more than a thousand times."""
         low, high = 1.0, float(_STEPS)
         if not self._keeps(high, share, confidence):
             return None
@@ -200,9 +201,9 @@ class ClassBins:
         return high - 1.0
 
     def lowest_of(self, weight: float) -> float:
-        """Return the least score from which on the class has no more than this weight.
+        """Return the lowest score at or above which the class has at most this weight.
 
-        The scores of a bin are taken to lie evenly in it, in sixteen parts.
+        The scores of a bin are assumed to be evenly distributed over sixteenths of it.
         """
         left = weight
         for k in range(self.n - 1, -1, -1):
@@ -214,7 +215,7 @@ class ClassBins:
         return _LOWEST
 
     def rows(self) -> list[Row]:
-        """Return what each threshold would have come to, the lowest first."""
+        """Return the metrics of each threshold, the lowest first."""
         of_class, others = self._add_up()
         found = []
         for k in range(self.n):
@@ -234,7 +235,7 @@ class ClassBins:
         return [self.truth, self.n_of_class, self.n_others, [list(row[:3]) for row in self._rows()]]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore what `state` returned. Raises ValueError if its bins cannot be."""
+        """Restore a state. Raises `ValueError` if its bins are impossible."""
         _, self.n_of_class, self.n_others, rows = state
         ranks = [_rank(row[0]) for row in rows]
         are_ordered = all(low < high for low, high in pairwise(ranks))
@@ -244,7 +245,7 @@ class ClassBins:
         self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
 
     def _add_up(self) -> tuple[float, float]:
-        """Add up the weights from each bin on; return those of all."""
+        """Compute the cumulative weights from each bin upwards; return the totals."""
         above = above_others = expected = 0.0
         for k in range(self.n - 1, -1, -1):
             above += self._of_class[k]
@@ -265,7 +266,7 @@ class ClassBins:
         return found
 
     def _place(self, score: float) -> int:
-        """Return the last bin that begins at this score or below; -1 if there is none."""
+        """Return the position of the last bin that begins at or below a score; -1 if there is none."""
         first, last = 0, self.n
         while first < last:
             middle = (first + last) // 2
@@ -276,7 +277,7 @@ class ClassBins:
         return first - 1
 
     def _enter(self, score: float) -> int:
-        """Make a bin for a score; return its place."""
+        """Make a bin for a score; return its position."""
         low, place = _lowest(_rank(score)), self._place(score) + 1
         if self.n == len(self._lows):
             self._fill(self._rows())
@@ -301,25 +302,25 @@ class ClassBins:
 
 
 class Budget:
-    """So many decisions in a period of event time at most, spent on the highest scores of it.
+    """A limited number of decisions in a period of event time, spent on the highest scores.
 
-    A candidate is decided if no more candidates with its score or a higher one are to be expected in the
-    rest of the period than decisions are left. They are counted in bins of scores, whose weights fade with
-    event time.
+    A candidate is decided if the expected number of candidates with its score or a higher one in the rest of
+    the period is at most the number of decisions left. Candidates are counted in bins of scores, whose
+    weights decay with event time.
 
     Parameters
     ----------
     most
-        Decisions in a period.
+        Largest number of decisions in a period.
     period_ms
-        Its length. Days begin at midnight (UTC), weeks on Monday.
+        Length of the period. Days begin at midnight (UTC), weeks on Monday.
 
     Attributes
     ----------
     n_used : int
         Decisions in the present period.
     threshold : float
-        The least score that is decided.
+        The lowest score that is decided.
 
     """
 
@@ -335,7 +336,7 @@ class Budget:
         return (timestamp_ms + _ORIGIN_MS) // self.period_ms
 
     def n_left(self, timestamp_ms: int) -> int:
-        """Return how many decisions are left for an event of this time."""
+        """Return the number of decisions left at this event time."""
         is_new = self._period_of(timestamp_ms) > self._period_of(self._latest_ms)
         return self.most if is_new else self.most - self.n_used
 
@@ -344,13 +345,13 @@ class Budget:
         return self.n_used >= self.most
 
     def would_take(self, score: float, timestamp_ms: int) -> bool:
-        """Return whether a candidate would be decided now; nothing changes."""
+        """Return whether a candidate would be decided now, without counting it."""
         left = self.n_left(timestamp_ms)
         is_due = self._is_due(left, timestamp_ms)
         return left > 0 and score >= (self._find(left, timestamp_ms) if is_due else self.threshold)
 
     def advance(self, timestamp_ms: int) -> bool:
-        """Begin with a candidate of this time; return whether the threshold has been looked for."""
+        """Advance to a candidate's event time; return whether the threshold was searched."""
         if self._n_since_search == 0 and not self._bins.n:
             self._first_ms = self._latest_ms = self._searched_ms = timestamp_ms
         left = self.n_left(timestamp_ms)
@@ -372,13 +373,13 @@ class Budget:
         return takes
 
     def _is_due(self, left: int, timestamp_ms: int) -> bool:
-        """Return whether the threshold is to be looked for: in a new period, after a decision, or in time."""
+        """Return whether to search the threshold: in a new period, after a decision, or after some time."""
         is_new = left != self.most - self.n_used
         is_old = timestamp_ms - self._searched_ms > self.period_ms // _TIMES
         return is_new or is_old or self._n_since_search >= _CANDIDATES
 
     def _find(self, left: int, timestamp_ms: int) -> float:
-        """Return the least score from which on no more candidates are to be expected than can be decided."""
+        """Return the lowest score at or above which at most `left` candidates are expected."""
         latest_ms, period = max(self._latest_ms, timestamp_ms), float(self.period_ms)
         end_ms = (self._period_of(latest_ms) + 1) * self.period_ms - _ORIGIN_MS
         remaining = float(end_ms - latest_ms) / period
@@ -386,7 +387,7 @@ class Budget:
         return self._bins.lowest_of(left * known / (remaining * max(self._fading(latest_ms), _LEAST_FADING)))
 
     def _fading(self, latest_ms: int) -> float:
-        """Return what candidates that were counted at the last search count now."""
+        """Return the present weight of candidates counted at the last search."""
         return exp(-float(latest_ms - self._searched_ms) / self.period_ms)
 
     def state(self) -> list[object]:
@@ -395,7 +396,7 @@ class Budget:
         return [self.n_used, self.threshold, times, self._n_since_search, self._bins.state()]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore what `state` returned. Raises ValueError if it is of no budget of this size."""
+        """Restore a state. Raises `ValueError` if it is impossible for this budget."""
         n_used, threshold, times, n_since_search, bins = state
         if not 0 <= n_used <= self.most or not 0 <= n_since_search <= _CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
             raise ValueError("decisions: impossible budget")
@@ -405,7 +406,7 @@ class Budget:
 
 
 def why_undecided(key: Sequence[Any], threshold: float, bins: ClassBins) -> str | None:
-    """Return why a decision has no threshold: the best bound there is, and the labels that are missing."""
+    """Return why a decision has no threshold: the best bound, and the number of missing labels."""
     _, goal, level, _, confidence, *_ = key
     if threshold < NEVER or goal > COST:
         return None
@@ -422,19 +423,19 @@ def why_undecided(key: Sequence[Any], threshold: float, bins: ClassBins) -> str 
 
 
 def _rounded(n: float) -> int:
-    """Round a number of labels to two digits: more are not known of it."""
+    """Round a number of labels to its two significant digits."""
     return int(float(f"{max(n, 1.0):.1e}"))
 
 
 def _rank(score: float) -> int:
-    """Return the place of a score's bin among all bins there may be: it rises with the score."""
+    """Return the rank of a score's bin among all possible bins."""
     (bits,) = _FIRST.unpack(_DOUBLE.pack(score + 0.0))
     number: int = bits >> BITS_LEFT_OUT
     return number if number >= 0 else -(1 << 63 - BITS_LEFT_OUT) - number - 1
 
 
 def _lowest(rank: int) -> float:
-    """Return the lowest score in a bin."""
+    """Return the lowest score of the bin with this rank."""
     if rank >= 0:
         bits = rank << BITS_LEFT_OUT
     else:
@@ -444,10 +445,10 @@ def _lowest(rank: int) -> float:
 
 
 def surely_above(a: float, b: float, share: float, confidence: float) -> bool:
-    """Return whether a share of the beta distribution (a, b) is above another one with this confidence.
+    """Return whether a beta(a, b) variable exceeds `share` with at least this confidence.
 
-    With a = k and b = n - k + 1 this is the bound of Clopper and Pearson: k or more of n would come with a
-    chance of 1 - `confidence` at most, were the share no larger.
+    With a = k and b = n - k + 1 this is the Clopper-Pearson bound: if the share were not larger, k or more of
+    n would occur with a probability of at most 1 - `confidence`.
 
     >>> surely_above(59, 1, 0.95, 0.95), surely_above(58, 1, 0.95, 0.95), surely_above(980, 21, 0.975, 0.95)
     (True, False, False)
@@ -460,13 +461,13 @@ def surely_above(a: float, b: float, share: float, confidence: float) -> bool:
     """
     excess, slack = a - share * (a + b), confidence - 0.5
     if excess <= 0.0 or excess * excess < slack * slack * share * (1.0 - share) * (a + b):
-        return False  # nearer to the mean than any bound is
+        return False  # closer to the mean than any bound
     head = a * log(share) + b * log(1.0 - share) + log_gamma(a + b) - log_gamma(a) - log_gamma(b)
     return exp(head) * _fraction(a, b, share) <= (1.0 - confidence) * a
 
 
 def bound_of(a: float, b: float, confidence: float) -> float:
-    """Return the largest share that the beta distribution (a, b) is above with this confidence.
+    """Return the largest share that a beta(a, b) variable exceeds with this confidence.
 
     >>> bound_of(59, 1, 0.95)
     0.9504...
@@ -482,7 +483,7 @@ def bound_of(a: float, b: float, confidence: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Compute a·B(a, b)·I_x(a, b)/(xᵃ·(1 − x)ᵇ), a continued fraction, by Lentz' method.
+    """Compute a·B(a, b)·I_x(a, b)/(xᵃ·(1 − x)ᵇ), a continued fraction, by Lentz's method.
 
     It converges fast for x below the mean a/(a + b) (DLMF 8.17.22).
     """

@@ -1,12 +1,12 @@
-"""Cells of windows, what the events of a key in a sixteenth of a span were like, and what several come to.
+"""Cells of windows: aggregates of a key's events in a sixteenth of a span, and sums of several cells.
 
-Cells of a key and span form a list, the newest first; those that are free form another one.
+The cells of a key and span form a linked list, the newest first; free cells form another list.
 `window_cells.pxd` gives this module its C types.
 
 References
 ----------
 Chan, T. F., Golub, G. H. and LeVeque, R. J. (1979). Updating formulae and a pairwise algorithm for computing
-sample variances. Stanford, STAN-CS-79-773. How the squares of cells are put together.
+sample variances. Stanford, STAN-CS-79-773. Combines the sums of squares of cells.
 
 Flajolet, P., Fusy, É., Gandouet, O. and Meunier, F. (2007). HyperLogLog: the analysis of a near-optimal
 cardinality estimation algorithm. AofA. With 64 registers, the standard error is 1.04/√64 = 13 %.
@@ -29,12 +29,12 @@ _REGISTERS = 64
 _REGISTER_BITS = 6
 _MOST_RANK = 59
 _REST = (1 << 58) - 1
-"""The bits of a hash that do not say which register it counts in."""
+"""The bits of a hash that do not select its register."""
 _MOST_COUNT = (1 << 32) - 1
 
 _EVENTS, _COUNT, _SUM, _MEAN, _LEAST, _MOST, _STD, _DISTINCT, _RATE = range(9)
 EVENTS: Final = _EVENTS
-"""The kind of the number of events."""
+"""Kind of the number of events."""
 KINDS: Final[Mapping[str, int]] = {
     "count": _COUNT,
     "sum": _SUM,
@@ -45,42 +45,42 @@ KINDS: Final[Mapping[str, int]] = {
     "distinct": _DISTINCT,
     "rate": _RATE,
 }
-"""Of aggregates by name."""
+"""Kinds of aggregates by name."""
 
 _FACTOR = 0.709 * _REGISTERS * _REGISTERS
 _LINEAR_UP_TO = 2.5 * _REGISTERS
 _NAN = nan
 _POWERS = array("d", [2.0**-rank for rank in range(_MOST_RANK + 1)])
 _LINEAR = array("d", [0.0] + [_REGISTERS * log(_REGISTERS / zeros) for zeros in range(1, _REGISTERS + 1)])
-"""By the number of registers that are 0: the estimate by linear counting."""
+"""The estimates of linear counting, by the number of empty registers."""
 
 
 class Cells:
-    """The cells of all keys and spans of a window.
+    """The cells of all keys and spans of a window, in columns.
 
     Parameters
     ----------
     n_numbers, n_hashes
         How many numbers and hashes of values each event has.
     has_labels, has_squares, has_least, has_most
-        What is kept alongside the events, and the sum of each number.
+        Which further aggregates to keep, besides the number of events and the sum of each number.
 
     Attributes
     ----------
     n : int
-        Cells that were ever taken at once.
+        Largest number of cells in use at once.
     number : array of int
-        By cell: which of its span it is.
+        Number of each cell in its span.
     next : array of int
-        The next older cell of a list; -1 after the last.
+        The next older cell in the list of each cell; -1 after the last.
     counts : array of int
-        Events; labels and positive ones; how often each number was there.
+        Per cell: events; labels and positive labels; how often each number was present.
     doubles : array of float
-        Of each number: its sum; the sum of squares around its mean; the least; the most.
+        Per cell and number: the sum; the sum of squared deviations from the mean; the minimum; the maximum.
     registers : array of int
-        Of each hash: of those that a register has, how many zeros one ends in at most, and 1.
+        Per cell and hashed value: for each register, 1 + the largest number of trailing zeros of its hashes.
     changed : array of int
-        By cell: 1 if it is another since `forget_changes`, or new.
+        1 for each cell that is new or changed since `forget_changes`.
 
     """
 
@@ -98,9 +98,9 @@ class Cells:
         self.has_labels, self.has_squares = has_labels, has_squares
         self.has_least, self.has_most = has_least, has_most
         self.width = 1 + has_squares + has_least + has_most
-        """Doubles of a number."""
+        """Number of doubles for each number."""
         self.first_number = 1 + 2 * has_labels
-        """Among the counts."""
+        """Position of the first number's count."""
         self.n_counts = self.first_number + n_numbers
         self.n_doubles = self.width * n_numbers
         self.n_registers = _REGISTERS * n_hashes
@@ -115,11 +115,11 @@ class Cells:
 
     @property
     def size_bytes(self) -> int:
-        """Memory taken."""
+        """Memory in bytes."""
         return len(self.next) * (13 + 4 * self.n_counts + 8 * self.n_doubles + self.n_registers)
 
     def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
-        """Return everything, as plain values; of columns, with `rows`, the cells there alone."""
+        """Return the state as plain values; with `rows`, only these cells of the columns."""
         n = self.n
         return {
             "free": self._free,
@@ -131,7 +131,7 @@ class Cells:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises `DamagedError`."""
+        """Restore a state. Raises `DamagedError`."""
         number, following = numbers_of("q", state["numbers"]), numbers_of("i", state["next"])
         counts, doubles = numbers_of("I", state["counts"]), numbers_of("d", state["doubles"])
         registers, free, n = numbers_of("B", state["registers"]), state["free"], len(following)
@@ -147,7 +147,7 @@ class Cells:
         self.changed = array("B", bytes(n))
 
     def check_lists(self, heads: Iterable[int]) -> None:
-        """Raise `DamagedError` unless each cell is in one list at most, once: then each list has an end."""
+        """Raise `DamagedError` unless each cell occurs at most once in all lists, so that every list ends."""
         seen = bytearray(self.n)
         for cells in (heads, self.next, (self._free,)):
             for cell in cells:
@@ -157,7 +157,7 @@ class Cells:
                     seen[cell] = 1
 
     def take(self, number: int) -> int:
-        """Return a cell in which nothing is counted."""
+        """Return an empty cell."""
         cell = self._free
         if cell >= 0:
             self._free = self.next[cell]
@@ -177,7 +177,7 @@ class Cells:
         return cell
 
     def drop_from(self, cell: int) -> None:
-        """Free a cell and those after it; -1: none."""
+        """Free a cell and all after it; -1: none."""
         while cell >= 0:
             following = self.next[cell]
             self.link(cell, self._free)
@@ -185,7 +185,7 @@ class Cells:
             cell = following
 
     def link(self, cell: int, following: int) -> None:
-        """Let a cell be followed by another one; -1: by none."""
+        """Set the cell that follows a cell; -1: none."""
         self.next[cell] = following
         self.changed[cell] = 1
 
@@ -210,9 +210,9 @@ class Cells:
                 self._count_hash(cell * self.n_registers + column * _REGISTERS, digest)
 
     def count_label(self, cell: int, before: int, truth: int) -> None:
-        """Count a label, 1 or 0; `before` is the one that it corrects, -1 if there is none.
+        """Count a label, 1 or 0; `before` is the label that it corrects, -1 if there is none.
 
-        One that corrects another may be of an event whose key had left: then that one was not counted.
+        The corrected label was not counted if the event's key had left.
         """
         self.changed[cell] = 1
         counts, place = self.counts, cell * self.n_counts + 1
@@ -226,7 +226,7 @@ class Cells:
             counts[place + 1] -= 1
 
     def _count_number(self, place: int, n: int, value: float) -> None:
-        """Count a number, of which there are n with it."""
+        """Count a number, which is the n-th."""
         doubles = self.doubles
         total = doubles[place]
         doubles[place] = total + value
@@ -234,7 +234,7 @@ class Cells:
             place += 1
             if n > 1:
                 gained = (value - total / (n - 1)) * (value - (total + value) / n)
-                if gained > 0.0:  # or else it was rounded away
+                if gained > 0.0:  # otherwise rounded away
                     doubles[place] += gained
         if self.has_least:
             place += 1
@@ -264,12 +264,12 @@ class Cells:
 
 
 class Totals:
-    """Puts cells together.
+    """Adds up cells.
 
     Parameters
     ----------
     cells
-        All that there are.
+        The cells of the window.
 
     """
 
@@ -278,11 +278,11 @@ class Totals:
         self._events = self._labelled = self._positives = 0
         self._counts = array("q", [0] * cells.n_numbers)
         self._numbers = array("d", [0.0] * 5 * cells.n_numbers)
-        """Of each number: its sum, mean and sum of squares around that, the least, the most."""
+        """For each number: sum, mean, sum of squared deviations, minimum, maximum."""
         self._registers = array("B", bytes(cells.n_registers))
 
     def begin(self) -> None:
-        """Begin with no cell."""
+        """Start an empty total."""
         self._events = self._labelled = self._positives = 0
         for column in range(self._cells.n_numbers):
             self._counts[column] = 0
@@ -290,7 +290,7 @@ class Totals:
             self._registers[place] = 0
 
     def add(self, cell: int) -> None:
-        """Add a cell, which is older than those before."""
+        """Add a cell, which must be older than those added before."""
         cells = self._cells
         at = cell * cells.n_counts
         self._events += cells.counts[at]
@@ -307,7 +307,7 @@ class Totals:
             _raise_to(self._registers, cells.registers, cell * cells.n_registers, cells.n_registers)
 
     def value(self, kind: int, column: int) -> float:  # noqa: PLR0911 - a formula each
-        """Return what the cells come to, of a number or a hash in this place; NaN if there is nothing."""
+        """Return an aggregate of the added cells, of the number or hash at `column`; NaN without values."""
         if kind == _EVENTS:
             return float(self._events)
         if kind == _DISTINCT:
@@ -328,7 +328,7 @@ class Totals:
         return self._numbers[at + 3 if kind == _LEAST else at + 4]
 
     def _add_number(self, column: int, n: int, place: int) -> None:
-        """Add a number that a cell has n times."""
+        """Add a number of a cell, which has it n times."""
         cells, numbers, before, at = self._cells, self._numbers, self._counts[column], 5 * column
         total = cells.doubles[place]
         mean = total / n
@@ -353,7 +353,7 @@ class Totals:
                 numbers[at + 4] = cells.doubles[place]
 
     def _distinct(self, place: int) -> float:
-        """Return about how many different values there were."""
+        """Return the estimated number of distinct values."""
         inverse, zeros = 0.0, 0
         for register in range(place, place + _REGISTERS):
             rank = self._registers[register]
@@ -364,9 +364,10 @@ class Totals:
 
 
 def _raise_to(registers: Any, others: Any, place: int, n: int) -> None:  # noqa: ANN401 - memory views
-    """Raise registers to n others that begin at a place, where these are more.
+    """Set each of n registers to the maximum of itself and another register, from `place` on.
 
-    A function of its own, as what it is given in C is then known not to change: several are compared at once.
+    It is a separate function so that the C compiler knows that its arguments do not change, and vectorizes
+    it.
     """
     for k in range(n):
         registers[k] = max(registers[k], others[place + k])

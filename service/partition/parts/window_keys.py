@@ -1,8 +1,8 @@
-"""Keys of windows by their hashes, in the order in which each was last touched; and columns of numbers.
+"""Keys of windows by hash, in the order of their last use; and columns of numbers.
 
-A hash table with linear probing (Knuth, 6.4, algorithms L and R) says in which row a key is, and a list
-through the rows which key has been silent for longest. Columns are arrays that grow, their little-endian
-bytes, and those of the rows that changed. `window_keys.pxd` gives this module its C types.
+A hash table with linear probing (Knuth, 6.4, algorithms L and R) finds the row of a key; a linked list orders
+the rows by last use. Columns are arrays that grow; a state has their little-endian bytes, or only those of
+changed rows. `window_keys.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 
 def grown(code: str, numbers: Any, n: int) -> array[Any]:  # noqa: ANN401 - compiled, a memory view
-    """Return an array with the same numbers, and zeros up to so many."""
+    """Return an array with the same numbers, padded with zeros to length n."""
     found = array(code)
     found.frombytes(memoryview(numbers).tobytes())
     found.frombytes(bytes((n - len(found)) * found.itemsize))
@@ -26,7 +26,7 @@ def grown(code: str, numbers: Any, n: int) -> array[Any]:  # noqa: ANN401 - comp
 
 
 def written(numbers: Any, n: int, rows: Any = None, width: int = 1) -> bytes:  # noqa: ANN401
-    """Return the bytes of the first n rows of `width` numbers; with `rows`, of those alone."""
+    """Return the bytes of the first n rows of `width` numbers; with `rows`, only of these rows."""
     found = memoryview(numbers)
     if rows is None:
         found = found[: n * width]
@@ -44,19 +44,19 @@ def written(numbers: Any, n: int, rows: Any = None, width: int = 1) -> bytes:  #
 
 
 def changes_of(kept: Any, n: int) -> dict[str, Any]:  # noqa: ANN401 - a KeyTable, Cells or a Window
-    """Return what its state has of the rows, n in all, that changed since `forget_changes`."""
+    """Return the state of the rows, among the first n, that changed since `forget_changes`."""
     rows = array("i", bytes(4 * n))
     rows = rows[: _list_marked(kept.changed, n, rows) if n else 0]
     return {"n": n, "rows": written(rows, len(rows)), **kept.state(rows)}
 
 
 def forget_changes(kept: Any) -> None:  # noqa: ANN401
-    """Mark no row of it as changed."""
+    """Mark all rows as unchanged."""
     memoryview(kept.changed)[:] = bytes(len(kept.changed))
 
 
 def with_changes(state: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a state with what `changes_of` returned later.
+    """Return a state with the result of `changes_of` applied.
 
     Raises `DamagedError`, and `LookupError`, `TypeError` or `ValueError`, if they do not belong together.
     """
@@ -74,7 +74,7 @@ def with_changes(state: Mapping[str, Any], changes: Mapping[str, Any]) -> Mappin
 
 
 def _replaced(column: bytes, n: int, rows: Sequence[int], new: bytes) -> bytes:
-    """Return a column that comes to have n rows, of which some are new."""
+    """Return a column of n rows, some of them replaced."""
     size = len(new) // len(rows) if rows else 0
     if size * len(rows) != len(new) or (rows and len(column) > size * n):
         raise DamagedError("windows: changes of different lengths")
@@ -85,7 +85,7 @@ def _replaced(column: bytes, n: int, rows: Sequence[int], new: bytes) -> bytes:
 
 
 def _list_marked(marks: Any, n: int, rows: Any) -> int:  # noqa: ANN401
-    """List which of the first n rows are marked; return how many these are."""
+    """Write the marked rows among the first n to `rows`; return their number."""
     count = 0
     for row in range(n):
         if marks[row]:
@@ -102,7 +102,7 @@ def _copy(given: Any, rows: Any, size: int, found: Any) -> None:  # noqa: ANN401
 
 
 def numbers_of(code: str, data: bytes) -> array[Any]:
-    """Return the numbers that `written` wrote. Raises `DamagedError`."""
+    """Return the numbers of bytes from `written`. Raises `DamagedError`."""
     found = array(code)
     try:
         found.frombytes(data)
@@ -114,21 +114,21 @@ def numbers_of(code: str, data: bytes) -> array[Any]:
 
 
 class KeyTable:
-    """Gives each key a row; of too many, the one that was touched longest ago leaves.
+    """Assigns a row to each key; when full, it evicts the least recently used key.
 
     Parameters
     ----------
     capacity
-        Most keys.
+        Largest number of keys.
 
     Attributes
     ----------
     n : int
-        How many there are: they have the rows below.
+        Number of keys, which have the rows 0 to n - 1.
     n_left : int
-        How many have left.
+        Number of evicted keys.
     changed : array of int
-        By row: 1 if it is another since `forget_changes`, or new.
+        1 for each row that is new or changed since `forget_changes`.
 
     """
 
@@ -138,13 +138,13 @@ class KeyTable:
         self.n_left = 0
         self._hashes = array("q")
         self._older = array("i")
-        """By row: the row that was touched just before; -1 for the oldest."""
+        """For each row, the row used just before it; -1 for the oldest."""
         self._newer = array("i")
         self.changed = array("B")
         self._oldest = self._newest = -1
         self._mask = 0
         self._slots = array("i", [0])
-        """By hash: 1 + row; 0 where there is none. At most half of them are taken."""
+        """The hash table: 1 + row, or 0 for an empty slot. At most half the slots are taken."""
 
     def find(self, key: int) -> int:
         """Return the row of a key; -1 if there is none."""
@@ -157,7 +157,7 @@ class KeyTable:
         return -1
 
     def add(self, key: int) -> int:
-        """Add a key that is not there, as the newest; return its row: of a new one, or one that leaves."""
+        """Add a new key as the newest; return its row, which may be that of an evicted key."""
         if self.n < self._capacity:
             row = self.n
             self._make_room(row + 1)
@@ -180,17 +180,17 @@ class KeyTable:
 
     @property
     def size_bytes(self) -> int:
-        """Memory taken."""
+        """Memory in bytes."""
         return len(self._hashes) * 17 + len(self._slots) * 4
 
     def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
-        """Return everything, as plain values; of columns, with `rows`, those alone."""
+        """Return the state as plain values; with `rows`, only these rows of the columns."""
         kept = {"hashes": self._hashes, "older": self._older, "newer": self._newer}
         columns = {name: written(column, self.n, rows) for name, column in kept.items()}
         return {**columns, "oldest": self._oldest, "newest": self._newest, "left": self.n_left}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned. Raises `DamagedError`."""
+        """Restore a state. Raises `DamagedError`."""
         hashes, older, newer = (
             numbers_of(code, state[name]) for code, name in (("q", "hashes"), ("i", "older"), ("i", "newer"))
         )
@@ -210,7 +210,7 @@ class KeyTable:
         self._make_slots(n)
 
     def _make_room(self, n: int) -> None:
-        """Make room for so many keys."""
+        """Make room for n keys."""
         room = len(self._hashes)
         if n > room:
             room = min(max(room + room // 4, _FIRST_ROWS), self._capacity)
@@ -220,7 +220,7 @@ class KeyTable:
             self._make_slots(room)
 
     def _make_slots(self, room: int) -> None:
-        """Make a table for so many keys, and enter those there are."""
+        """Make a hash table for `room` keys, and enter the present keys."""
         n_slots = 1
         while n_slots < 2 * room:
             n_slots *= 2
@@ -236,7 +236,7 @@ class KeyTable:
         self._slots[at] = row + 1
 
     def _leave(self, row: int) -> None:
-        """Take a row out of the table; those that it kept from their home move up."""
+        """Remove a row from the hash table; entries that it displaced move up."""
         mask, slots, hashes = self._mask, self._slots, self._hashes
         hole = hashes[row] & mask
         while slots[hole] != row + 1:
@@ -251,7 +251,7 @@ class KeyTable:
         slots[hole] = 0
 
     def _link(self, row: int) -> None:
-        """Put a row after the newest."""
+        """Append a row to the list as the newest."""
         self._older[row], self._newer[row] = self._newest, -1
         self.changed[row] = 1
         if self._newest >= 0:

@@ -1,9 +1,8 @@
-"""Windows by key: features of what earlier events of each key were like, over spans of event time.
+"""Windows by key: features that aggregate the earlier events of each key over spans of event time.
 
-A span is cut into 16 cells, which lie where its sixteenths do since 1970: an event at time t falls in cell
-⌊16·t/span⌋. A value at time t is made of the cells from that of t − span to that of t, so it covers the last
-span and at most a sixteenth more. Cells without events take no memory. `windows.pxd` gives this module its C
-types.
+A span is divided into 16 cells, aligned to the Unix epoch: an event at time t falls in cell ⌊16·t/span⌋. A
+value at time t aggregates the cells from that of t − span to that of t, so it covers the last span and at
+most a sixteenth more. Cells without events take no memory. `windows.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ _LARGEST = float(MAX_MAGNITUDE)
 
 
 class Output(NamedTuple):
-    """A feature of each span."""
+    """An aggregate, which is a feature for each span."""
 
     kind: int
-    """As of `Totals.value`."""
+    """Kind of the aggregate, as in `Totals.value`."""
     column: int
-    """Of the numbers or the hashes that `take` gets."""
+    """Position among the numbers or hashes that `take` gets."""
     names: Sequence[str]
-    """By span."""
+    """Name of the feature of each span."""
 
 
 def put_all(
     windows: list[Window], found: dict[str, Any], windowed: tuple[WindowInput, ...], timestamp_ms: int
 ) -> None:
-    """Add the features of an event by `Window.put`, for each window in which it has a key."""
+    """Add the features of an event with `Window.put`, for each window for which it has a key."""
     for n in range(len(windows)):
         window, inputs = windows[n], windowed[n]
         if inputs[0]:
@@ -62,7 +61,7 @@ def put_all(
 
 
 def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp_ms: int) -> bool:
-    """Count an event by `Window.take`, likewise; return whether it came too late anywhere."""
+    """Count an event with `Window.take`, likewise; return whether it was too late for any window."""
     is_late = False
     for n in range(len(windows)):
         window, inputs = windows[n], windowed[n]
@@ -72,27 +71,27 @@ def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp
 
 
 class Window:
-    """Counts the events of each key.
+    """Aggregates the events of each key.
 
     Parameters
     ----------
     spans_ms
-        Lengths of the spans.
+        Lengths of the spans, in milliseconds.
     n_numbers, n_hashes
         How many numbers and hashes of values each event has.
     outputs
-        What is made of them.
+        The aggregates.
     since
-        The name of the feature that has the seconds since the last event; empty: none.
+        Name of the feature with the seconds since the last event; empty: none.
     max_keys
-        Most keys.
+        Largest number of keys.
 
     Attributes
     ----------
     keys : KeyTable
-        The keys, the longest silent first.
+        The keys, the least recently used first.
     changed : array of int
-        By row of a key: 1 if its time or a list of cells is another since `forget_changes`, or new.
+        1 for each key's row whose time or list of cells changed since `forget_changes`.
 
     """
 
@@ -128,13 +127,13 @@ class Window:
         )
         self._totals = Totals(self._cells)
         self._newest_ms = array("q")
-        """By row: the time of the newest event."""
+        """For each row, the time of the newest event."""
         self._heads = array("i")
-        """By row and span: the newest cell; -1 if there is none."""
+        """For each row and span, the newest cell; -1 if there is none."""
         self.changed = array("B")
 
     def put(self, found: dict[str, Any], key: int, timestamp_ms: int) -> None:
-        """Add the features of an event at this time, which is not counted itself; changes nothing."""
+        """Add the features of an event at this time, from earlier events, without counting it."""
         row, totals = self.keys.find(key), self._totals
         for span in range(self._n_spans):
             totals.begin()
@@ -143,7 +142,7 @@ class Window:
             for output in range(self._n_outputs):
                 value = totals.value(self._kinds[output], self._columns[output])
                 name = self._names[span * self._n_outputs + output]
-                if -_LARGEST <= value <= _LARGEST:  # NaN is not
+                if -_LARGEST <= value <= _LARGEST:  # False for NaN
                     found[name] = value
                 else:
                     found.pop(name, None)
@@ -154,18 +153,18 @@ class Window:
                 found.pop(self._since, None)
 
     def take(self, key: int, timestamp_ms: int, numbers: list[float], hashes: list[int]) -> bool:
-        """Count an event; return whether it came too late for the cells of a span.
+        """Count an event; return whether it was too late for the cells of a span.
 
         Parameters
         ----------
         key
             A hash of the key.
         timestamp_ms
-            Its time.
+            Event time.
         numbers
-            NaN where there is none.
+            Numbers to aggregate; NaN for a missing one.
         hashes
-            Of values; 0 where there is none.
+            Hashes of values to count; 0 for a missing one.
 
         """
         row = self.keys.find(key)
@@ -186,7 +185,7 @@ class Window:
         return is_late
 
     def learn(self, key: int, timestamp_ms: int, before: int, truth: int) -> None:
-        """Count the label of an event at this time, as far as its cells exist; as `Cells.count_label`."""
+        """Count the label of an event at this time in the cells that still exist; see `Cells.count_label`."""
         row, cells = self.keys.find(key), self._cells
         if row < 0 or not cells.has_labels:
             return
@@ -200,12 +199,12 @@ class Window:
 
     @property
     def size_bytes(self) -> int:
-        """Memory taken."""
+        """Memory in bytes."""
         rows = len(self._newest_ms) * (9 + 4 * self._n_spans)
         return self.keys.size_bytes + rows + self._cells.size_bytes
 
     def state(self, rows: Any = None) -> dict[str, Any]:  # noqa: ANN401 - an array, or None
-        """Return everything, as plain values; with `rows`, of those, and what changed in keys and cells."""
+        """Return the state as plain values; with `rows`, these rows, and the changes of keys and cells."""
         n, keys, cells = self.keys.n, self.keys, self._cells
         newest, heads = written(self._newest_ms, n, rows), written(self._heads, n, rows, self._n_spans)
         if rows is None:
@@ -215,16 +214,16 @@ class Window:
         return {**kept, "newest_ms": newest, "heads": heads}
 
     def changes(self) -> dict[str, Any]:
-        """Return what changed since `forget_changes`, for `with_changes`."""
+        """Return the changes since `forget_changes`, for `with_changes`."""
         return changes_of(self, self.keys.n)
 
     def forget_changes(self) -> None:
-        """Note from now on what changes."""
+        """Start to note changes from the present state on."""
         for kept in (self, self.keys, self._cells):
             forget_changes(kept)
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Restore what `state` returned; None: nothing was counted. Raises `DamagedError`."""
+        """Restore a state; None: no events. Raises `DamagedError`."""
         self._clear()
         if state is None:
             return
@@ -240,7 +239,7 @@ class Window:
         self._newest_ms, self._heads, self.changed = newest, heads, array("B", bytes(n))
 
     def _number(self, timestamp_ms: int, span: int) -> int:
-        """Return which cell of a span has a time."""
+        """Return the number of the cell of a span that contains a time."""
         if not -_LATEST_MS <= timestamp_ms <= _LATEST_MS:
             timestamp_ms = _LATEST_MS if timestamp_ms > 0 else -_LATEST_MS
         sixteenths, length = timestamp_ms * _CELLS, self._spans_ms[span]
@@ -249,7 +248,7 @@ class Window:
         return -((length - 1 - sixteenths) // length)
 
     def _add_up(self, place: int, number: int) -> None:
-        """Put the cells of a list together that a value at a time in this cell is made of."""
+        """Add up the cells of a list that a value at a time in cell `number` aggregates."""
         cells = self._cells
         cell = self._heads[place]
         while cell >= 0 and cells.number[cell] > number:
@@ -263,7 +262,7 @@ class Window:
         n = self.keys.n
         row = self.keys.add(key)
         first = row * self._n_spans
-        if self.keys.n == n:  # it was that of another key
+        if self.keys.n == n:  # the row of an evicted key
             for place in range(first, first + self._n_spans):
                 self._cells.drop_from(self._heads[place])
         elif n == len(self._newest_ms):
@@ -277,7 +276,7 @@ class Window:
         return row
 
     def _cell(self, place: int, number: int, least: int) -> int:
-        """Return the cell of a number in a list; make it, if it is not there."""
+        """Return the cell with this number in a list; make it if necessary."""
         cells, previous, cell = self._cells, -1, self._heads[place]
         while cell >= 0 and cells.number[cell] > number:
             previous, cell = cell, cells.next[cell]
@@ -288,7 +287,7 @@ class Window:
         if previous >= 0:
             cells.link(previous, made)
             return made
-        self._heads[place] = previous = made  # the newest of all: others may be too old now
+        self._heads[place] = previous = made  # the newest: older ones may have left the span
         while cell >= 0 and cells.number[cell] >= least:
             previous, cell = cell, cells.next[cell]
         cells.link(previous, -1)
@@ -297,12 +296,12 @@ class Window:
 
 
 class Windows(Part):
-    """The windows that the settings describe.
+    """The configured windows by key.
 
     Parameters
     ----------
     settings
-        Of each window.
+        The settings of each window.
 
     """
 
@@ -330,12 +329,12 @@ class Windows(Part):
         return cls(settings.events.windows) if settings.events.windows else None
 
     def features(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
-        """Add their features to those of an event; changes nothing else."""
+        """Add the windows' features to those of an event, without counting it."""
         if event.windowed is not None:
             put_all(self._windows, found, event.windowed, timestamp_ms)
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - see Part
-        """Count an event that is new; its keys in the windows that count labels are kept with it."""
+        """Count a new event; the example stores its keys in the windows that count labels."""
         windowed = event.windowed if event is not None else None
         if windowed is not None and is_new:
             if take_all(self._windows, windowed, timestamp_ms):
@@ -345,20 +344,20 @@ class Windows(Part):
         return b""
 
     def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
-        """Count the label of an event at its time; `before` is the one that it corrects."""
+        """Count the label of an event at the event's time; `before` is the label that it corrects."""
         if len(example.keys) != self._key_bytes.size:
-            return  # it has none
+            return  # the event has no keys
         for key, (_, window) in zip(self._key_bytes.unpack(example.keys), self._learners, strict=True):
             if key:
                 window.learn(key, example.timestamp_ms, -1 if before is None else int(before), int(truth))
 
     def state(self) -> PackedLater:
-        """Copy the whole state, to be packed later."""
+        """Copy the whole state; it is packed later."""
         state = {"counts": dict(self.count), "windows": [window.state() for window in self._windows]}
         return PackedLater(sum(window.size_bytes for window in self._windows), lambda: [pack(state)])
 
     def changes(self) -> Packed | None:
-        """Pack what changed in the windows since."""
+        """Pack the changes of the windows since the last call."""
         found = None
         if self._notes_changes:
             changes = [each.changes() for each in self._windows]
@@ -370,14 +369,14 @@ class Windows(Part):
 
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return a state with what changed since. Raises as `columns.with_changes`."""
+        """Return a state with changes applied. Raises as `window_keys.with_changes`."""
         for each in changes:
             pairs = zip(state["windows"], each["windows"], strict=True)
             state = {**each, "windows": [with_changes(*pair) for pair in pairs]}
         return state
 
     def restore(self, state: Any) -> None:  # noqa: ANN401
-        """Restore what `state` returned; None from a snapshot that was made without windows."""
+        """Restore a state; None is from a snapshot without windows."""
         super().restore(state["counts"] if state else {})
         kept = state["windows"] if state else [None] * len(self._windows)
         for window, each in zip(self._windows, kept, strict=True):
@@ -390,13 +389,13 @@ class Windows(Part):
 
     @classmethod
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
-        """Return the counts of windows with this state."""
+        """Return the counts of a state."""
         n_left = sum(window["keys"]["left"] for window in state["windows"])
         late = state["counts"].get("window_events_late", 0)
         return {"window_keys_dropped": n_left, "window_events_late": late}
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return the counts, how many keys there are, and what memory they take."""
+        """Return the counts, the number of keys and their memory as metrics."""
         counts = self.counts()
         keys = sum(window.keys.n for window in self._windows)
         size_bytes = sum(window.size_bytes for window in self._windows)
@@ -408,7 +407,7 @@ class Windows(Part):
 
 
 def make_window(settings: WindowSettings) -> Window:
-    """Make a window as the settings describe it; its columns are those of the settings."""
+    """Make a window from its settings; numbers and hashes are in the order of the settings."""
     numbers, hashed = settings.numbers(), settings.hashed()
     outputs, since = [], ""
     for what, aggregates in settings.of.items():

@@ -161,7 +161,7 @@ class ConfluentConsumer(KafkaMember):
         """The next offset to be delivered, once a record or the end of the partition has shown it."""
         self._ends: dict[TopicPartition, int] = {}
         """The ends of partitions whose last record was fetched; markers may lie between."""
-        self._trouble: ServiceError | None = None
+        self._error: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
         """By partition, of those whose position has no record: librdkafka says so once."""
         self._heartbeat_seconds = heartbeat_interval_ms(self._options.session_timeout_seconds) / 1000
@@ -184,7 +184,7 @@ class ConfluentConsumer(KafkaMember):
                 "session.timeout.ms": session_ms,
                 "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
                 "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
-                "error_cb": self._note_trouble,
+                "error_cb": self._note_error,
                 # To continue elsewhere would lose or repeat records without a word.
                 "auto.offset.reset": "error",
                 **static,
@@ -256,12 +256,12 @@ class ConfluentConsumer(KafkaMember):
             if partition in self._membership.begun:
                 self._gone[partition] = out_of_range(topic, partition, offset or 0)
         elif error.code() != PARTITION_EOF:
-            self._note_trouble(error, f"{topic}[{partition}]" if topic else self._cluster.name)
+            self._note_error(error, f"{topic}[{partition}]" if topic else self._cluster.name)
         elif partition in self._membership.begun:
             self._ends[str(topic), partition] = offset or 0
 
-    def _note_trouble(self, error: KafkaError, where: str = "") -> None:
-        self._trouble = translate(error, where or self._cluster.name)
+    def _note_error(self, error: KafkaError, where: str = "") -> None:
+        self._error = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
         """Raise if the stream is unreachable: librdkafka says only when it went, not whether it came back.
@@ -270,15 +270,15 @@ class ConfluentConsumer(KafkaMember):
         """
         if self._gone:
             raise self._gone.popitem()[1]
-        trouble, self._trouble = self._trouble, None
-        if isinstance(trouble, TransportUnavailable):
+        failure, self._error = self._error, None
+        if isinstance(failure, TransportUnavailable):
             try:
                 self._open_client.list_topics(self._topics[0], timeout=AWAY_AFTER_SECONDS)
             except FOREIGN as error:
-                self._trouble = trouble
+                self._error = failure
                 raise away(self._cluster.name) from as_exception(error)
-        elif trouble is not None and not isinstance(trouble, (OwnershipLost, TransactionFailed)):
-            raise trouble
+        elif failure is not None and not isinstance(failure, (OwnershipLost, TransactionFailed)):
+            raise failure
 
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return the fetched records, which from now on count as delivered."""

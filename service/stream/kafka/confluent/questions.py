@@ -86,7 +86,7 @@ class _Asking(threading.local):
 
     def __init__(self) -> None:
         self.client: AdminClient | None = None
-        self.trouble: list[KafkaError] = []
+        self.errors: list[KafkaError] = []
 
 
 class Questions:
@@ -148,7 +148,7 @@ class Questions:
 
     def _silence(self) -> TransportUnavailable:
         """Make the error for a cluster that gave no answer; say what the client has met, if anything."""
-        met = [each for each in self._asking.trouble if each.code() != _ALL_DOWN]
+        met = [each for each in self._asking.errors if each.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
             return unresolved(self.name)
         return away(f"{self.name} ({met[-1].str()})" if met else self.name)
@@ -164,9 +164,9 @@ class Questions:
             raise RuntimeError("the transport is closed")
         self.serve()
         asking = self._asking
-        if asking.client is None or asking.trouble:
-            asking.client = self.client(AdminClient, {"error_cb": asking.trouble.append})
-            asking.trouble.clear()
+        if asking.client is None or asking.errors:
+            asking.client = self.client(AdminClient, {"error_cb": asking.errors.append})
+            asking.errors.clear()
         return asking.client
 
     def ask(
@@ -198,35 +198,35 @@ class Questions:
             How long to wait for the answers.
 
         """
-        began = monotonic()
+        started = monotonic()
         patience_seconds = _BREAK_SECONDS
         while True:
-            doubt = monotonic() + patience_seconds
+            grace_end = monotonic() + patience_seconds
             with translated(self.name):
                 answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
             try:
                 return {
-                    subject: self._await(future, began + timeout_seconds, doubt, where.format(subject))
+                    subject: self._await(future, started + timeout_seconds, grace_end, where.format(subject))
                     for subject, future in answers.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
                 self._asking.client = None
-                if monotonic() - began >= min(timeout_seconds, _patience_seconds(error)):
+                if monotonic() - started >= min(timeout_seconds, _patience_seconds(error)):
                     raise
             patience_seconds *= 2
             sleep(_AGAIN_SECONDS)
 
-    def _await(self, future: Future[Answer], deadline: float, doubt: float, where: str) -> Answer:
+    def _await(self, future: Future[Answer], deadline: float, grace_end: float, where: str) -> Answer:
         """Wait for an answer until the deadline, or until no broker is there to give it.
 
-        After `doubt`, a broken connection is reason enough to give up: it may be that of the answer.
+        After `grace_end`, a broken connection is reason enough to give up: it may be that of the answer.
         """
         while not wait([future], _LOOK_SECONDS).done:
             self._heed(patient=False)
             now = monotonic()
             if now > deadline:
                 raise away(where)
-            if now > doubt and self._asking.trouble:
+            if now > grace_end and self._asking.errors:
                 raise away(where) from KafkaException(KafkaError(_BROKEN))
         with translated(where):
             return future.result()
@@ -234,7 +234,7 @@ class Questions:
     def _heed(self, *, patient: bool) -> None:
         """Raise what the client for questions has met, if no answer will come after it."""
         self.serve()
-        for error in self._asking.trouble:
+        for error in self._asking.errors:
             if meaning_of(error) is AccessRefused:
                 raise translate(error, self.name)
             if patient and _is_about_tls(error):

@@ -260,7 +260,7 @@ def test_answer_of_a_dead_broker_is_abandoned_for_another_one(cluster, monkeypat
         clients.append(admin)
         if len(clients) > 1:
             return answered(admin, subjects)
-        cluster._asking.trouble.append(KafkaError(KafkaError._TRANSPORT))
+        cluster._asking.errors.append(KafkaError(KafkaError._TRANSPORT))
         return {"events": Future()}
 
     assert cluster.ask(question, ["events"], "{}", timeout_seconds=60) == {"events": 7}
