@@ -1,1 +1,1 @@
-"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
+"""Streams that share one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""

@@ -1,7 +1,7 @@
-"""Records that were read and records to be written, in bulk.
+"""Batches of records that were read, and of outputs to write.
 
-Where there is a compiler, `batches.pyx` stands in for this module: keys and values lie in blocks of memory
-that batches share, and a `Record` or an `Output` is made only when one is asked for.
+When compiled, `batches.pyx` replaces this module: keys and values lie in blocks of memory that batches share,
+and a `Record` or `Output` is made only on access.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _event_time: Final = attrgetter("timestamp_ms")
 
 
 class MessageBatch(list[_M]):
-    """Records or outputs, in their order.
+    """Records or outputs in order.
 
     Parameters
     ----------
     messages
-        The first of them.
+        The initial contents.
 
     """
 
@@ -43,19 +43,19 @@ class MessageBatch(list[_M]):
     def __getitem__(self, place: slice) -> Self: ...
 
     def __getitem__(self, place: SupportsIndex | slice) -> _M | Self:
-        """Return a record or an output, or a part of the batch."""
+        """Return a record or an output, or a slice of the batch."""
         if isinstance(place, slice):
             return type(self)(super().__getitem__(place))
         return super().__getitem__(place)
 
 
 class RecordBatch(MessageBatch[Record]):
-    """Records of one or more topics, in the order in which they are to be processed.
+    """Records of one or more topics, in the order of processing.
 
     Parameters
     ----------
     records
-        The first of them.
+        The initial contents.
 
     """
 
@@ -68,11 +68,11 @@ class RecordBatch(MessageBatch[Record]):
         value: bytes | None,
         headers: Headers,
     ) -> None:
-        """Add a record of a place; compiled, faster than `append`."""
+        """Add a record of a topic partition; faster than `append` when compiled."""
         self.append(Record(*at, offset, timestamp_ms, key, value, headers))
 
     def size_bytes(self, start: int = 0, end: int | None = None) -> int:
-        """Return what a part of the batch counts for: keys, values and `RECORD_BYTES` of each record."""
+        """Return the size of a slice: the keys, the values, and `RECORD_BYTES` for each record."""
         return sum([_size_bytes(record) for record in self[start:end]])
 
     def value(self, place: int) -> bytes | None:
@@ -100,7 +100,7 @@ class RecordBatch(MessageBatch[Record]):
         return {record[:2]: record.offset + 1 for record in self}
 
     def last_places(self) -> dict[TopicPartition, int]:
-        """Return the place in the batch of the last record of each topic and partition."""
+        """Return the position in the batch of the last record of each topic and partition."""
         return {record[:2]: place for place, record in enumerate(self)}
 
     def runs(self) -> list[tuple[str, RecordBatch]]:
@@ -108,7 +108,7 @@ class RecordBatch(MessageBatch[Record]):
         return [(topic, RecordBatch(run)) for topic, run in groupby(self, _topic)]
 
     def n_within(self, max_records: int, max_bytes: int) -> int:
-        """Count the first records that fit: `max_records` at most, which count for `max_bytes` at most."""
+        """Count the first records that fit into `max_records` and `max_bytes`."""
         for count, record in enumerate(self[:max_records]):
             max_bytes -= _size_bytes(record)
             if max_bytes < 0:
@@ -117,29 +117,29 @@ class RecordBatch(MessageBatch[Record]):
 
 
 class OutputBatch(MessageBatch[Output]):
-    """Records to be written, in their order.
+    """Records to write, in order.
 
     Parameters
     ----------
     outputs
-        The first of them.
+        The initial contents.
 
     """
 
     def fields(self, place: int) -> Output:
-        """Return the fields of an output; compiled, faster than to make the output."""
+        """Return the fields of an output; faster than making the output when compiled."""
         return self[place]
 
     def add(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
-        """Add an output whose partition and time the writer chooses; compiled, faster than `append`."""
+        """Add an output whose partition and time the writer chooses; faster than `append` when compiled."""
         self.append(Output(topic, key, value, headers))
 
 
 def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
     """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first.
 
-    Any first records of the result, split by topic and merged again, have the same order: so recovery learns
-    a batch in the order in which it was learned first.
+    Any prefix of the result, split by topic and merged again, has the same order: so recovery replays a batch
+    in its original order.
     """
     return RecordBatch(merge(*batches, key=_event_time))
 

@@ -1,4 +1,4 @@
-"""Records and outputs in bulk: the compiled form of `batches.py`, which says what it means."""
+"""Batches of records and outputs: the compiled form of `batches.py`, which documents it."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -14,7 +14,7 @@ cdef Py_ssize_t RECORD_BYTES = _RECORD_BYTES
 
 
 cdef class MessageBatch:
-    """Records or outputs, in their order."""
+    """Records or outputs in order."""
 
     def __cinit__(self):
         self.topics, self._headers, self._blocks, self._shared = [], [], [], {}
@@ -69,7 +69,7 @@ cdef class MessageBatch:
         return 0
 
     cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1:
-        """Add messages of a batch whose memory is shared already."""
+        """Add messages of a batch whose memory this batch already shares."""
         cdef Py_ssize_t k
         cdef Entry* entry
         cdef int topic = -1, place = -1
@@ -173,10 +173,10 @@ cdef class MessageBatch:
 
 
 cdef class RecordBatch(MessageBatch):
-    """Records of one or more topics, in the order in which they are to be processed."""
+    """Records of one or more topics, in the order of processing."""
 
     def size_bytes(self, Py_ssize_t start=0, end=None):
-        """Return what a part of the batch counts for."""
+        """Return the size of a slice."""
         cdef Py_ssize_t k, found = 0
         part = range(*slice(start, end).indices(self.n))
         for k in range(<Py_ssize_t>part.start, <Py_ssize_t>part.stop):
@@ -218,12 +218,12 @@ cdef class RecordBatch(MessageBatch):
         self.add(record[:2], *record[2:])
 
     cpdef add(self, tuple at, long long offset, long long timestamp_ms, key, value, tuple headers):
-        """Add a record of a place."""
+        """Add a record of a topic partition."""
         cdef Entry* entry = self.put(at[0], key, value, headers)
         entry.partition, entry.offset, entry.timestamp_ms = at[1], offset, timestamp_ms
 
     cdef bint ends_run(self, Py_ssize_t k) noexcept:
-        """Return whether the record after one is of another topic or partition, or there is none."""
+        """Return whether a record is the last of a run of the same topic and partition."""
         return (
             k + 1 == self.n
             or self.entries[k].topic != self.entries[k + 1].topic
@@ -246,7 +246,7 @@ cdef class RecordBatch(MessageBatch):
         return {each: self.entries[<Py_ssize_t>place].offset + 1 for each, place in self.last_places().items()}
 
     def last_places(self):
-        """Return the place in the batch of the last record of each topic and partition."""
+        """Return the position in the batch of the last record of each topic and partition."""
         cdef Py_ssize_t k
         found = {}
         for k in range(self.n):
@@ -266,7 +266,7 @@ cdef class RecordBatch(MessageBatch):
         return found
 
     def n_within(self, Py_ssize_t max_records, long long max_bytes):
-        """Count the first records that fit: `max_records` at most, which count for `max_bytes` at most."""
+        """Count the first records that fit into `max_records` and `max_bytes`."""
         cdef Py_ssize_t k
         for k in range(min(self.n, max_records)):
             max_bytes -= RECORD_BYTES + self.entries[k].key_size + self.entries[k].value_size
@@ -276,7 +276,7 @@ cdef class RecordBatch(MessageBatch):
 
 
 cdef class OutputBatch(MessageBatch):
-    """Records to be written, in their order."""
+    """Records to write, in order."""
 
     cdef object message(self, Py_ssize_t place):
         """Make the output at an index, which must be in range."""
@@ -308,7 +308,7 @@ cdef class OutputBatch(MessageBatch):
 
 
 def in_step(batches):
-    """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first."""
+    """Merge batches by event time; each keeps its order, and at equal times earlier batches come first."""
     cdef list sources = [each for each in batches if len(each)]
     cdef RecordBatch merged = RecordBatch(), source, first
     cdef list places = [0] * len(sources)
@@ -325,7 +325,7 @@ def in_step(batches):
             source, at = sources[k], places[k]
             if best < 0 or source.entries[at].timestamp_ms < best_time:
                 best, best_time = k, source.entries[at].timestamp_ms
-        # From there on all that comes before the first of every other batch.
+        # From there on, all records that precede the first record of every other batch.
         first, at = sources[best], places[best]
         end = at + 1
         while end < first.n:
@@ -354,7 +354,7 @@ cdef object bytes_at(const unsigned char* data, Py_ssize_t size):
 
 
 cdef inline int _check_bytes(part) except -1:
-    """Refuse what is neither bytes nor None. (A variable of Cython's type `bytes` takes no subclass.)"""
+    """Raise `TypeError` unless a value is bytes or None. (Cython's `bytes` would reject subclasses.)"""
     if part is not None and not PyBytes_Check(part):
         raise TypeError(f"a message is of bytes, not of {type(part).__name__}")
     return 0

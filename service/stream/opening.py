@@ -1,4 +1,4 @@
-"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
+"""Open a stream by its URL: `memory://`, `sqlite:///…`, `kafka://…`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_transport"]
 
-# A client is imported when its kind of stream is opened: the import of an unused one would only take time.
+# A client is imported when its kind of stream is opened: importing an unused one would take time.
 
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
 _HIGHEST_PORT = 65535
@@ -36,15 +36,15 @@ def open_transport(
     ----------
     url
         `kafka://host:9092[,host2:9092]`; `sqlite:///relative.db` or `sqlite:////absolute/path.db`
-        (`~` is the home directory; directories are created); `memory://` for a stream of one's own
-        or `memory://name` for one shared within the process.
+        (`~` is the home directory; directories are created); `memory://` for a separate stream, or
+        `memory://name` for a stream shared within the process.
     kafka
-        Of `kafka://`: the attributes of `ClientOptions`, and `client_options`, those of the client itself for
-        all that it opens: security, mostly.
+        For `kafka://`: the attributes of `ClientOptions`, and `client_options`, which the client package gets
+        for everything it opens: mostly security.
     kafka_client
-        The package that `kafka://` is spoken with.
+        The client package for `kafka://`.
     create
-        Whether a `sqlite://` file that is not there is created: False for commands that only read.
+        Whether to create a missing `sqlite://` file: False for commands that only read.
 
     Raises
     ------

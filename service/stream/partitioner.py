@@ -1,6 +1,6 @@
-"""The partition of a key, as Apache Kafka's default partitioner chooses it.
+"""The partition of a key, as chosen by Apache Kafka's default partitioner.
 
-Where there is a compiler, `partitioner.pxd` gives C types.
+`partitioner.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _M: Final = 0x5BD1E995
 def partition_for_key(key: bytes | None, partitions: int) -> int:
     """Choose a partition as Apache Kafka's default partitioner does: murmur2 of the key.
 
-    So a stream moved from SQLite to Kafka keeps each key in the same partition. A record without
-    a key goes to partition 0.
+    So a stream moved from SQLite to Kafka keeps each key in its partition. A record without a key goes to
+    partition 0.
     """
     if key is None:
         return 0
@@ -23,14 +23,14 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
 
 
 def partition_of_key(key: bytes, length: int, partitions: int) -> int:
-    """Do as `partition_for_key`, of a key that is nowhere but in memory where there is a compiler."""
+    """Choose a partition as `partition_for_key`; when compiled, `key` is a pointer."""
     return (_murmur2(key, length) & 0x7FFFFFFF) % partitions
 
 
 def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
-    """Choose an open partition: the one that the event id as key is sent to if it is open, else the first.
+    """Choose an open partition: that of the event id as key if it is open, else the first open one.
 
-    `partitions` is how many there are in all; 0 while that is not known.
+    `partitions` is the number of all partitions; 0 if it is unknown.
     """
     its_own = partition_for_key(event_id.encode(), partitions) if event_id is not None and partitions else -1
     return its_own if its_own in at_work else min(at_work)

@@ -1,4 +1,4 @@
-"""The protocol of a stream, which SQLite and Kafka meet: read records, commit outputs and offsets as one.
+"""The protocol of streams, which SQLite and Kafka implement: read, and commit outputs with offsets.
 
 Vocabulary: a *topic* has *partitions*; a *record* sits at an *offset*. Members of a consumer *group* share
 the partitions of the group's leading topic; the same partition of every further input topic goes with it
@@ -35,33 +35,33 @@ __all__ = [
 ]
 
 KafkaClient = Literal["kafka-python", "confluent"]
-"""The packages that an Apache Kafka cluster can be reached with."""
+"""The client packages for Apache Kafka."""
 
 
 class Assignee(Protocol):
     """The receiver of a consumer's rebalances; `Consumer.poll` calls it."""
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """Take these partitions, which are assigned now. No record of them arrives before `Consumer.start`.
+        """Take newly assigned partitions. No record of them arrives before `Consumer.start`.
 
         Called on the thread that polls.
         """
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand these partitions over when this returns; until then a last commit is possible.
+        """Hand over revoked partitions; a last commit is possible until this returns.
 
-        May be called on a client's own thread, while the polling thread waits in `poll` or `close`.
+        May be called on a thread of the client, while the polling thread waits in `poll` or `close`.
         """
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Drop these partitions, which were lost: nothing can be committed. Threads as for revoked."""
+        """Drop lost partitions: nothing can be committed. Threads as for `partitions_revoked`."""
 
 
 class Writer(Protocol):
-    """The only writer of one partition of one group, which inherits `commit`; made by `Consumer.writer`.
+    """The only writer of one partition of one group; made by `Consumer.writer`.
 
-    What the writers of a member begin is committed in one transaction where the stream can do so. One that
-    fails fails for all of them, and nothing of it is committed.
+    The commits that writers of a member begin share a transaction, if the stream supports that. A failed
+    transaction fails for all of them, and commits nothing.
     """
 
     def commit(
@@ -69,14 +69,14 @@ class Writer(Protocol):
     ) -> None:
         """Write `outputs` and the group's next offsets (by topic) in one transaction.
 
-        When it returns, all of it is committed; when it raises, the caller must assume nothing
-        and start again from what `Transport.read` and `Consumer.committed` then show. With `compress`,
-        records may be as large as `RecordLimit.uncompressed_bytes`, if they compress to the limit.
+        When it returns, everything is committed. When it raises, the outcome is unknown: the caller must
+        start again from what `Transport.read` and `Consumer.take_over` return. With `compress`, records may
+        be as large as `RecordLimit.uncompressed_bytes`, if they compress to the limit.
 
         Raises
         ------
         TransactionFailed
-            Rolled back, or not known to be committed; a new writer may be made at once.
+            Rolled back, or the outcome is unknown; a new writer may be made at once.
         OwnershipLost
             Fenced by a newer owner.
         TransportUnavailable, StorageFull, MessageTooLarge, AccessRefused
@@ -88,19 +88,19 @@ class Writer(Protocol):
 
     @abstractmethod
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
-        """Add what `commit` writes to the next transaction, which `Consumer.send` or `finish` begins.
+        """Add outputs and offsets to the next transaction, which `Consumer.send` or `finish` begins.
 
-        Nothing is known of it before `finish`, which is to be called before anything else of this writer.
-        `outputs` must not change until then. Raises as `commit`, and has added nothing then.
+        Call `finish` before any other method of this writer; until then the outcome is unknown, and `outputs`
+        must not change. Raises as `commit`; then nothing was added.
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Wait for the end of the transaction; at once if nothing was begun. Raises as `commit`."""
+        """Wait for the end of the transaction; return at once if nothing was begun. Raises as `commit`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release the writer's resources; a commit that was begun ends first. Idempotent."""
+        """Wait for the commit that was begun, if any, and release the writer's resources. Idempotent."""
 
 
 class Consumer(Protocol):
@@ -112,7 +112,7 @@ class Consumer(Protocol):
         """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
 
         A partition's records are ordered by topic (as given to `Transport.join`), then offset.
-        Of the places in `hold` none are delivered: they stay where they are until a later poll.
+        Records of the places in `hold` are not delivered; a later poll returns them.
         Calls the assignee when partitions come or go.
 
         Raises
@@ -120,8 +120,8 @@ class Consumer(Protocol):
         TransportUnavailable
             The stream is unreachable; call again later.
         OffsetOutOfRange
-            A partition's position is not in the topic any more. Nothing more of that partition is
-            delivered before `start`; records of the others come with the next call.
+            A partition's position is no longer in the topic. No record of that partition is delivered before
+            `start`; records of other partitions come with the next call.
         TopicMissing, AccessRefused
             As their names say.
 
@@ -134,7 +134,7 @@ class Consumer(Protocol):
         """
 
     def writer(self, partition: int) -> Writer:
-        """Make the writer of an assigned partition, in the place of any earlier one of this member.
+        """Make the writer of an assigned partition; it replaces an earlier writer of this member.
 
         Raises
         ------
@@ -146,22 +146,22 @@ class Consumer(Protocol):
         """
 
     def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
-        """Wait until no earlier writer of these partitions can commit anything more, in whatever process.
+        """Wait until no earlier writer of these partitions, in any process, can commit.
 
         May be called on any thread, after `writer`.
 
         Parameters
         ----------
         partitions
-            Their numbers.
+            The numbers of the partitions.
         log
-            A topic to whose same partitions only these writers write. What earlier ones had committed is
-            visible there to `Transport.read` afterwards.
+            A topic whose partitions of the same numbers only these writers write to. Afterwards,
+            `Transport.read` returns everything that earlier writers committed there.
 
         Returns
         -------
         dict[int, Mapping[str, int]]
-            By partition, the group's committed next offsets by topic; no entry if never.
+            The group's committed next offsets by topic, for each partition; no entry if none were committed.
 
         Raises
         ------
@@ -175,17 +175,17 @@ class Consumer(Protocol):
         """
 
     def send(self) -> None:
-        """Begin the transaction of all that writers have begun since the last one, which ends first.
+        """Wait for the last transaction, then begin one with everything that writers have begun since.
 
-        Returns before it has ended where the stream can do so. `Writer.finish` raises what has failed.
+        Returns before the transaction ends, if the stream supports that. `Writer.finish` raises its error.
         """
 
     def appender(self, partition: int) -> Writer:
         """Make the writer that appends to the input of an assigned partition; fence those of earlier owners.
 
         It is independent of `writer`, takes no offsets, and may be used on another thread than the consumer.
-        What an earlier one had committed is before `Transport.bounds` when the new one exists, and nothing
-        more of it ever will be written. An earlier one of this member must be closed.
+        Once it exists, everything that earlier appenders committed lies within `Transport.bounds`, and they
+        cannot write any more. An earlier appender of this member must be closed first.
 
         Raises
         ------
@@ -195,25 +195,25 @@ class Consumer(Protocol):
         """
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Return the next offset to be delivered, by topic. Only for partitions that were started."""
+        """Return the next offset to deliver, by topic. Only for started partitions."""
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Count the records not yet delivered, by (topic, partition), for started partitions.
+        """Count the undelivered records by (topic, partition), for started partitions.
 
-        Counts from what the client already knows; makes no request that can wait long.
+        Uses what the client knows already; makes no request that can take long.
         """
 
     def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask the stream how many offsets lie between what was delivered and the end of each place.
+        """Ask the stream how many offsets lie between the last delivered record and the end of each place.
 
-        The end is that of the committed records at the time of the call, before the first open
-        transaction. 0 says that every record before it was delivered; more may also be offsets without
-        a record, which the consumer has yet to pass.
+        The end is that of the committed records at the time of the call, before the first open transaction. 0
+        means that every record before it was delivered. A larger number may include offsets without a record,
+        which the consumer has yet to pass.
 
         Parameters
         ----------
         places
-            Of partitions that were started; of others nothing is returned.
+            Of started partitions; others are ignored.
 
         Raises
         ------
@@ -223,39 +223,39 @@ class Consumer(Protocol):
         """
 
     def has_joined(self) -> bool:
-        """Return whether the group has assigned this member all its partitions, which may be none.
+        """Return whether the group has assigned this member all its partitions, possibly none.
 
-        False before that, and while other members have yet to hand partitions over to this one.
+        False before that, and while other members have yet to hand over partitions to this one.
         """
 
     def at_end(self) -> bool:
-        """Return whether every assigned partition was delivered up to the end the stream has now.
+        """Return whether every assigned partition was delivered up to its present end.
 
         Asks the stream. False while a partition is assigned but not started, and before `has_joined`.
         """
 
     def close(self) -> None:
-        """Leave the group: calls `partitions_revoked` for what is held, then lets go. Idempotent."""
+        """Call `partitions_revoked` for the assigned partitions, then leave the group. Idempotent."""
 
 
 class ReadStream(Protocol):
-    """What recovery asks of a stream: it reads, and changes nothing."""
+    """The read-only part of a stream, which recovery uses."""
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return whether a record lies at each offset between the bounds of a partition.
+        """Return whether every offset between the bounds of a partition has a record.
 
-        False where markers of transactions and records of aborted ones take offsets as well.
+        False if transaction markers and aborted records take offsets, too.
         """
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
 
     def topic_id(self, topic: str) -> str:
-        """Return what tells a topic from a later one of its name; "" if unknown. Raises `TopicMissing`."""
+        """Return the id of a topic, which a recreated topic changes; "" if unknown. Raises `TopicMissing`."""
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first available offset and the one after the last committed record."""
+        """Return the first available offset, and the offset after the last committed record."""
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
@@ -265,38 +265,38 @@ class Transport(ReadStream, Protocol):
     """A stream: topics, partitions, records, groups."""
 
     def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-        """Return `bounds` of several partitions, of several topics."""
+        """Return the `bounds` of several topic partitions."""
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
-        """Return the offset of the first record whose time is this or later; the end where there is none."""
+        """Return the offset of the first record at or after a time; the end if there is none."""
 
     def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the committed records of several partitions, each from its start to its end (exclusive).
 
-        Those of one partition are in order. No end lies behind the one that `bounds_of` returns.
+        Records of one partition are in order. No end may lie after that of `bounds_of`.
         """
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:
-        """Make sure that each topic exists, creating it with that many partitions if it does not.
+        """Create each missing topic with the given number of partitions.
 
-        A topic that exists keeps the partitions it has. With `keep_forever`, a topic loses records by
-        `delete_before` only, never by age, size or compaction: one that exists is changed accordingly.
+        An existing topic keeps its partitions. With `keep_forever`, a topic loses records only by
+        `delete_before`, never by age, size or compaction; an existing topic is changed accordingly.
 
         Raises
         ------
         TopicMissing
-            A topic is not there and `create` is False (the message names it).
+            A topic is missing and `create` is False (the message names it).
         ConfigurationError
-            A topic that is to be kept forever is not, and may not be changed.
+            A topic should be kept forever but is not, and must not be changed.
         TransportUnavailable, AccessRefused
             As their names say.
 
         """
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
-        """Add partitions to each topic until it has that many; leave one that has as many or more.
+        """Add partitions to each topic that has fewer than the given number.
 
         Raises
         ------
@@ -306,32 +306,32 @@ class Transport(ReadStream, Protocol):
         """
 
     def topics(self) -> Collection[str]:
-        """List the names of the topics, but for the stream's own."""
+        """List the names of the topics, without internal ones."""
 
     def record_limit(self, topic: str) -> RecordLimit:
-        """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
+        """Ask the stream how large a record of `topic` may be. Raises `TopicMissing`."""
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
-        """Return a group's committed next offsets by topic, without joining it; no entry if never."""
+        """Return a group's committed next offsets by topic, without joining it; no entry if none."""
 
     def produce(self, outputs: Sequence[Output]) -> None:
-        """Write `outputs`, durable when this returns; outside any group, atomic per call if it can be."""
+        """Write `outputs` outside any group, durably; atomic per call if the stream supports that."""
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        """Delete the records before `offset`; readers then start there."""
+        """Delete the records before `offset`; reading then starts there."""
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
         """Join `group` as a consumer of `topics`; the first one leads.
 
-        With `alone`, a topic of one partition, one member at a time has all partitions: the one to which the
-        group gives that partition. What its writers begin is committed together, or not at all.
+        With `alone`, a topic of one partition, one member at a time owns all partitions: the member that the
+        group assigns that partition to. Its writers' commits always share a transaction.
 
         Raises
         ------
         TopicMissing
             One of the topics does not exist.
         ConfigurationError
-            A further topic has not the same number of partitions as the leading one.
+            A topic has another number of partitions than the leading one.
 
         """
 
@@ -340,7 +340,7 @@ class Transport(ReadStream, Protocol):
 
 
 def topics_of(outputs: Iterable[Output]) -> set[str]:
-    """Return the topics of outputs; an `OutputBatch` has them at hand."""
+    """Return the topics of outputs; an `OutputBatch` has them ready."""
     return set(outputs.topics) if isinstance(outputs, OutputBatch) else {output.topic for output in outputs}
 
 

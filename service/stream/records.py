@@ -11,31 +11,31 @@ TopicPartition = tuple[str, int]
 """A topic and a partition."""
 
 RECORD_BYTES: Final = 256
-"""What a record counts for besides its key and value: it takes memory of its own, and so does its answer."""
+"""Bytes that a record counts for besides its key and value, for its objects and its answer's."""
 
 NOWHERE: Final[frozenset[TopicPartition]] = frozenset()
 
 
 class Record(NamedTuple):
-    """A record as it was read."""
+    """A record that was read."""
 
     topic: str
     partition: int
     offset: int
     timestamp_ms: int
-    """Event time: milliseconds since the Unix epoch, set by whoever produced the record."""
+    """Event time: milliseconds since the Unix epoch, set by the producer of the record."""
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
 
 
 class Pieces:
-    """Reads records of one place in pieces.
+    """Reads the records of one topic partition in pieces.
 
     Parameters
     ----------
     records
-        In their order.
+        The records in order.
 
     """
 
@@ -44,7 +44,7 @@ class Pieces:
         self._waiting: Record | None = None
 
     def until(self, end: int) -> Iterator[Record]:
-        """Yield the records before offset `end` that were not yielded yet."""
+        """Yield the records before offset `end` that have not been yielded."""
         record = self._waiting or next(self._records, None)
         while record is not None and record.offset < end:
             yield record
@@ -53,7 +53,7 @@ class Pieces:
 
 
 class Output(NamedTuple):
-    """A record to be written. With no `partition`, `service.stream.partitioner` chooses one."""
+    """A record to write. Without `partition`, `service.stream.partitioner` chooses one."""
 
     topic: str
     key: bytes | None
@@ -61,23 +61,23 @@ class Output(NamedTuple):
     headers: Headers = ()
     partition: int | None = None
     timestamp_ms: int | None = None
-    """Event time; the time of writing when None."""
+    """Event time; None: the time of writing."""
 
 
 class RecordLimit(NamedTuple):
     """How large a record of a topic may be, as `service.messages.dead_letter.record_bytes` counts it."""
 
     n_bytes: int
-    """The most that is written."""
+    """The largest record that is written, after compression."""
     uncompressed_bytes: int
-    """The most before compression; equal to `n_bytes` where the stream compresses nothing."""
+    """The largest record before compression; equal to `n_bytes` if the stream does not compress."""
 
 
 NO_LIMIT: Final = RecordLimit(2**63, 2**63)
 
 
 def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
-    """Return offsets by topic, then by partition, as they are written down."""
+    """Return offsets by topic, then by partition, the form in which they are stored."""
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in offsets.items():
         found.setdefault(topic, {})[partition] = offset
@@ -85,10 +85,10 @@ def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
 
 
 def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition, int]:
-    """Return what `nested` has written; JSON has made strings of its keys."""
+    """Return offsets by topic and partition from the form of `nested`; JSON turns its keys into strings."""
     return {(topic, int(each)): offset for topic, found in offsets.items() for each, offset in found.items()}
 
 
 def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """Return offsets that are known by partition, then by topic."""
+    """Return offsets by topic and partition from offsets by partition, then by topic."""
     return {(topic, each): offset for each, found in offsets.items() for topic, offset in found.items()}

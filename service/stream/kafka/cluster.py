@@ -1,7 +1,7 @@
-"""What a client of Apache Kafka has to offer: a cluster, a reader, a producer, and a member of a group.
+"""The interface of an Apache Kafka client: a cluster, a reader, a producer, and a member of a group.
 
-An adapter implements `KafkaCluster` and `KafkaMember` (`member`) with what its client publishes. Topics,
-reads, appends and transactions are built upon that, in this folder.
+An adapter implements `KafkaCluster` and `KafkaMember` (`member`) with the public API of its client. Topics,
+reads, appends and transactions in this folder build on that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.errors import ConfigurationError
 from service.stream.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
 from service.stream.protocol import KafkaClient, Output, Record, TopicPartition
 
-if TYPE_CHECKING:  # it opens its producers through the cluster
+if TYPE_CHECKING:  # transactions import this module
     from service.stream.kafka.member import KafkaMember
 
 
@@ -30,15 +30,15 @@ class Release:
     Parameters
     ----------
     name, package
-        The client's name, and that of its package.
+        The name of the client, and of its package.
     cluster
-        Its `KafkaCluster`, in the module `cluster` of the adapter.
+        The class that implements `KafkaCluster`, in the module `cluster` of the adapter.
     tested
-        The highest release that was tested; the requirements of this package name the lowest.
+        The highest tested release; this package's requirements have the lowest.
     other
-        What `--kafka-client` calls the other client.
+        The value of `--kafka-client` for the other client.
     extra
-        What of the client is to be installed, in brackets.
+        The extra of the client package to install, in brackets.
 
     """
 
@@ -53,7 +53,7 @@ class Release:
         return f"{self.name} {version(self.name)}"
 
     def unsupported(self, reason: str) -> ConfigurationError:
-        """Make the error for a release that cannot be used."""
+        """Return the error for an unsupported release."""
         return ConfigurationError(
             f"{self} cannot be used: {reason}",
             hint=f"pip install '{self.name}{self.extra}=={self.tested}', or use --kafka-client {self.other}",
@@ -71,7 +71,7 @@ RELEASES: Final[Mapping[KafkaClient, Release]] = {
 
 
 class Bound(Enum):
-    """An end of a partition."""
+    """One of the two ends of a partition."""
 
     FIRST = "the first record there is"
     COMMITTED = "after the last record that a reader of committed ones sees"
@@ -79,39 +79,39 @@ class Bound(Enum):
 
 
 class TopicDescription(NamedTuple):
-    """What a cluster says of a topic."""
+    """A topic, as the cluster describes it."""
 
     n_partitions: int
     id: UUID
-    """0 for brokers before 2.8, which give none."""
+    """The topic's id; 0 for brokers before 2.8, which have none."""
 
 
 class Reader(Protocol):
-    """A reader of some partitions of a topic, outside any group."""
+    """Reads some partitions of a topic, outside any group."""
 
     def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
-        """Return the records that are there; wait for the first one only. Raises `ServiceError`."""
+        """Return the available records; wait only for the first one. Raises `ServiceError`."""
 
     def position(self, partition: int) -> int | None:
-        """Return the next offset of a partition, after any markers; None if it is not known yet."""
+        """Return the next offset of a partition, after any transaction markers; None if it is unknown."""
 
     def close(self) -> None:
         """Close the client. Idempotent."""
 
 
 class Producer(Protocol):
-    """A producer; with a transactional id, that of one member of a group."""
+    """A producer; with a transactional id, the transactional producer of a member."""
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline.
+        """Write `outputs` and wait until all are acknowledged, up to a `time.monotonic` deadline.
 
-        Raises whatever the client raises.
+        Raises the client's own errors.
         """
 
     def init_transactions(self) -> None:
         """Fence the previous producer of this transactional id, and end its open transaction.
 
-        Raises whatever the client raises.
+        Raises the client's own errors.
         """
 
     def transact(
@@ -123,38 +123,38 @@ class Producer(Protocol):
         deadline: float,
         where: str,
     ) -> None:
-        """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
+        """Commit `outputs` and the group's next `offsets` at once, before a `time.monotonic` deadline.
 
-        Beside the offsets lies the transactional id.
+        The metadata of the offsets is the transactional id.
 
-        Called on a thread of its own; nothing else of this producer is called before it returns, except
-        `drop` if that is long after the deadline. Raises `ServiceError` that says `where`; after
+        Called on a separate thread; no other method of this producer is called before it returns, except
+        `drop` long after the deadline. Raises `ServiceError` with `where` in the message; after
         `GenerationChanged` the next transaction may follow, unless `is_worn`.
         """
 
     @property
     def is_worn(self) -> bool:
-        """Whether a request of a transaction that is over may still be under way.
+        """Whether a request of an ended transaction may still be under way.
 
-        So it is after a connection broke, and where a transaction has failed and not been aborted.
+        That is so after a connection broke, and after a transaction that failed and was not aborted.
         """
 
     def drop(self) -> None:
-        """Close at once: nothing more is sent, nothing is waited for. Idempotent."""
+        """Close at once, without sending or waiting. Idempotent."""
 
 
 class KafkaCluster(ABC):
-    """A cluster as one client reaches it.
+    """A cluster, reached through one client.
 
-    Made of the addresses and the client's own options for all that it opens, which are about security mostly.
-    But for `translated`, all of it raises nothing but `ServiceError`.
+    It is made from the addresses and the client's options for everything that it opens: mostly security. All
+    methods except `translated` raise only `ServiceError`.
 
     Attributes
     ----------
     name : str
-        As messages name it.
+        The name of the cluster in messages.
     member : type
-        The `KafkaMember` through this client.
+        The client's `KafkaMember`.
 
     """
 
@@ -168,7 +168,7 @@ class KafkaCluster(ABC):
     @staticmethod
     @abstractmethod
     def translated(where: str) -> AbstractContextManager[None]:
-        """Raise the client's errors as `ServiceError`s that say `where`."""
+        """Translate the client's errors into `ServiceError`s, with `where` in the message."""
 
     @abstractmethod
     def topics(self) -> Collection[str]:
@@ -176,7 +176,7 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
-        """Create topics, unless others were faster, and wait until they can be used."""
+        """Create topics, unless another process did, and wait until they can be used."""
 
     @abstractmethod
     def add_partitions(self, topic: str, wanted: int) -> None:
@@ -195,12 +195,12 @@ class KafkaCluster(ABC):
         """Change options of a topic."""
 
     def offset(self, topic: str, partition: int, bound: Bound) -> int:
-        """Ask where a partition begins or ends."""
+        """Return the first or the end offset of a partition."""
         return self.offsets_at([(topic, partition)], bound)[topic, partition]
 
     @abstractmethod
     def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
-        """Ask where partitions begin or end; or for the first record from a time on, -1 if there is none."""
+        """Return first or end offsets, or those of the first record at or after a time (-1: no record)."""
 
     @abstractmethod
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
@@ -214,25 +214,25 @@ class KafkaCluster(ABC):
         partitions: Sequence[int],
         within_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> dict[int, Mapping[str, int]]:
-        """Return a group's committed next offsets by partition and topic; no entry of a topic if never.
+        """Return a group's committed next offsets by partition and topic; no entry if none were committed.
 
-        Of partitions with an undecided transaction that has others, the first one, and perhaps all, are
-        missing once the time is over; what comes before it is there.
+        If a transaction with offsets of some partitions is undecided when the time is over, the first of
+        these partitions, and perhaps all, are missing; partitions before it are present.
         """
 
     @abstractmethod
     def committer(self, group: str, topic: str, partition: int) -> str:
-        """Return the transactional id that a group's offset was committed with last; empty if it has none.
+        """Return the transactional id of a group's last offset commit; empty if it has none.
 
-        Asks for no stable offset.
+        Does not wait for a stable offset.
         """
 
     @abstractmethod
     def members(self, group: str) -> dict[str, set[int]]:
-        """Return a group's members by their names, each with its partitions of the leading topic if known."""
+        """Return a group's members by name, each with its partitions of the leading topic, if known."""
 
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
-        """List those in which something is that a reader of committed records does not see yet."""
+        """List the partitions with an open transaction: records that committed readers do not see yet."""
         places = [(topic, each) for each in partitions]
         written = self.offsets_at(places, Bound.WRITTEN)
         committed = self.offsets_at(places, Bound.COMMITTED)
@@ -240,13 +240,13 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:
-        """Make a reader of committed records, by partition from these offsets on."""
+        """Make a reader of committed records, from an offset of each partition on."""
 
     @abstractmethod
     def open_producer(
         self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
     ) -> Producer:
-        """Make a producer that compresses all that it writes, or nothing.
+        """Make a producer, with compression or without.
 
         Called on any thread. With a transactional id it writes in transactions, which may commit offsets of
         `group`.
@@ -254,4 +254,4 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the client for questions. Idempotent."""
+        """Close the client for administrative requests. Idempotent."""

@@ -1,7 +1,7 @@
-"""Names, times and sizes that are the same for both clients of Apache Kafka.
+"""Names, times and sizes that both clients of Apache Kafka share.
 
-A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences a
-former owner has to be the same for both.
+A group may have members with either client, and a partition may move between them: so names that fence a
+former owner must be the same for both.
 """
 
 from __future__ import annotations
@@ -13,85 +13,86 @@ from uuid import uuid4
 
 from service.stream.protocol import RecordLimit
 
-# A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
+# A cluster that has not answered by then is reported as unavailable. A first connection takes milliseconds.
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
-# An unanswered request ends its connection after this; a frozen broker is noticed by it.
+# An unanswered request closes its connection after this time, so that a frozen broker is noticed.
 REQUEST_TIMEOUT_SECONDS: Final = 10.0
-# Connections come and go when leaders move or a broker restarts; it is unreachable when none came back.
+# Connections break when leaders move or a broker restarts; without one for this long, it is unreachable.
 AWAY_AFTER_SECONDS: Final = 3.0
-# A request for the ends of partitions, on which the loop waits.
+# Timeout of a request for the ends of partitions, which the loop waits for.
 LOOK_SECONDS: Final = 2.0
-# How old what a client knows of topics may be: after this, added partitions have their owners and records.
+# How old a client's metadata may be: within this time, added partitions get owners and records.
 METADATA_SECONDS: Final = 5.0
 # A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
 TOPIC_TIMEOUT_SECONDS: Final = 30.0
-# A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
+# A transaction's markers reach its partitions within milliseconds; a busy broker takes longer.
 SETTLE_SECONDS: Final = 1.0
-# What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
-# the answer, which says that it was fenced, is there already or one request away.
+# Grace period for a step of a commit after its deadline: the process may have been frozen, and the answer,
+# which reports that it was fenced, may be here already or one request away.
 MOMENT_SECONDS: Final = 1.0
-# How long an append to the input may take, and its transaction. A process that is killed meanwhile leaves one
-# open, at which readers stop: it ends when the partition's next owner appends, or when it is too old.
+# How long an append to the input, and its transaction, may take. A process that is killed meanwhile leaves an
+# open transaction, which stops readers until the partition's next owner appends or the transaction times out.
 _APPEND_SECONDS: Final = 5.0
 _APPEND_TRANSACTION_SECONDS: Final = 10.0
-# A transaction lasts for so much of a session; a short session leaves a busy broker some seconds.
+# A transaction may take this fraction of a session timeout, but at least some seconds for a busy broker.
 _SHARE_OF_SESSION: Final = 0.9
 _SHORTEST_TRANSACTION_SECONDS: Final = 5.0
-# A request without an answer is repeated while its first copy may still be delivered: not during a commit.
+# A client repeats an unanswered request although its first copy may still arrive: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
-# While a group shares out its partitions, kafka-python delivers nothing until all members have heard of it.
+# During a rebalance, kafka-python delivers nothing until all members have noticed it.
 _HEARTBEAT_MS: Final = 250
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
-# The largest record of the clients, whatever the topic allows: a broker reads requests of 100 MiB at most,
-# and an uncompressed record is one. librdkafka has no larger number for what it compresses.
+# The largest record of the clients, whatever the topic allows: a broker reads requests of at most 100 MiB,
+# and an uncompressed record is one request. librdkafka allows no larger number before compression.
 CLIENT_LIMIT: Final = RecordLimit(64 * 1024 * 1024, 1_000_000_000)
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
-# For a broker that does not report a topic's limit, Kafka's default is assumed.
+# Kafka's default, assumed if a broker does not report a topic's limit.
 _DEFAULT_MESSAGE_BYTES: Final = 1_048_588
 _BATCH_FRAME_BYTES: Final = 64
 
 
 class TopicLimits:
-    """The known `max.message.bytes` of topics, which limits a batch as it is sent."""
+    """The known `max.message.bytes` of topics, which limit the size of batches."""
 
     def __init__(self) -> None:
         self._message_bytes: dict[str, int] = {}
 
     def note(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
-        """Remember a topic's setting, None if the broker does not report it; return the limit of a record."""
+        """Remember a topic's limit, None if the broker does not report it; return the limit of a record."""
         self._message_bytes[topic] = max_message_bytes or _DEFAULT_MESSAGE_BYTES
         most = self._message_bytes[topic] - _BATCH_FRAME_BYTES
         return RecordLimit(min(most, CLIENT_LIMIT.n_bytes), CLIENT_LIMIT.uncompressed_bytes)
 
     @property
     def batch_bytes(self) -> int:
-        """The size of batches that every topic accepts.
+        """The batch size that every topic accepts.
 
-        A client counts their bytes roughly, and librdkafka fails all of a batch that is too large.
+        A client estimates the size of a batch, and librdkafka fails every record of a batch that is too
+        large.
         """
         return min([_DEFAULT_MESSAGE_BYTES, *self._message_bytes.values()]) * 9 // 10
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """What a transport passes on to its members and producers.
+    """The options of a transport's members and producers.
 
     Attributes
     ----------
     session_timeout_seconds
-        Without a heartbeat for this long, a member's partitions go to another.
+        Time without a heartbeat after which a member's partitions move to another member.
     instance_id
-        Name for static membership: a restart within the session timeout causes no rebalance.
+        Name for static membership: with it, a restart within the session timeout causes no rebalance.
     transaction_timeout_seconds
-        After this the broker itself ends a transaction that no one has taken over.
+        Time after which the broker aborts a transaction that no process has taken over.
     commit_timeout_seconds
         How long a commit or a `produce` may take before it counts as failed.
     limits
-        Of the topics, as far as they are known.
+        The known limits of the topics.
     alone
-        A topic whose only partition the group gives to the member that has all partitions; empty: each
-        partition has an owner of its own.
+        A topic whose only partition goes to the member that owns all partitions; empty: partitions have
+        separate owners.
 
     """
 
@@ -124,28 +125,28 @@ def within_session(options: ClientOptions) -> ClientOptions:
 
 
 def seconds_left(deadline: float) -> float:
-    """Seconds that are left until a `time.monotonic` deadline; 0 after it."""
+    """Return the seconds until a `time.monotonic` deadline; 0 after it."""
     return max(0.0, deadline - monotonic())
 
 
 def transactional_id(group: str, topic: str) -> str:
-    """Return a name for the transactions of one process: of no other, whichever group and topic it has.
+    """Return a transactional id that is unique to this process.
 
-    Access rules can allow it by its prefix, the group and the topic.
+    Access rules can allow it by its prefix: the group and the topic.
     """
     return f"{group}-{topic}/{uuid4().hex}"
 
 
 def appending_id(group: str, topic: str, partition: int) -> str:
-    """Return the name of the transactions that append to one partition's input; no other name is like it."""
+    """Return the transactional id for appends to a partition's input, which every owner uses."""
     return f"{group}-{topic}/{len(topic)}/{partition}/append"
 
 
 def transaction_request_seconds(commit_timeout_seconds: float) -> float:
-    """Return how long a transactional producer waits for one answer: longer than for the whole commit.
+    """Return a transactional producer's timeout of one request: longer than that of the whole commit.
 
-    A client repeats a request that was not answered in time. The first copy may still be under way, and the
-    end of a transaction that arrives during the next one ends that one, half done (KIP-890).
+    A client repeats a request that was not answered in time. The first copy may still be under way, and if a
+    request to end a transaction arrives during the next one, it ends that one half done (KIP-890).
     """
     return commit_timeout_seconds + _REPEAT_AFTER_COMMIT_SECONDS
 
@@ -153,6 +154,6 @@ def transaction_request_seconds(commit_timeout_seconds: float) -> float:
 def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
     """Return the interval of a member's heartbeats.
 
-    The answer announces a rebalance: the longer the interval, the longer all members wait.
+    Its answer announces a rebalance: the longer the interval, the longer all members wait.
     """
     return min(_HEARTBEAT_MS, int(session_timeout_seconds * 1000) // 3)

@@ -1,4 +1,4 @@
-"""One member of a consumer group, through whichever client: polls records and opens writers."""
+"""One member of a consumer group, with either client: polls records and opens writers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from service.stream.protocol import NOWHERE, Assignee, TopicPartition
 
 
 class KafkaMembership(ABC):
-    """Keeps the set of one consumer's partitions; a subclass listens to the rebalances of its client.
+    """The set of one consumer's partitions; a subclass listens to the rebalances of its client.
 
-    A client calls it while the polling thread waits inside the client's poll or close, either on that thread
-    or on a thread of the client: so there is one writer at a time, and no lock.
+    A client calls it on the polling thread, or on a thread of the client while the polling thread waits
+    inside poll or close: so only one thread at a time changes it, and no lock is needed.
 
     Parameters
     ----------
     assignee
-        Informed of every rebalance.
+        Is notified of every rebalance.
     count_partitions
-        Counts the partitions that the member has which the group gives the only one of another topic. None:
-        each has an owner of its own.
+        With `alone`, counts the partitions, which all belong to the owner of that topic's partition. None:
+        partitions have separate owners.
 
     """
 
@@ -50,21 +50,21 @@ class KafkaMembership(ABC):
         self._has_all = False
         """Whether the group has given this member all partitions."""
         self.failures: list[BaseException] = []
-        """What the assignee has raised in calls of the client, which must not see it."""
+        """The errors that the assignee raised in callbacks, which the client must not see."""
         self.owned: set[int] = set()
-        """The partitions that the assignee knows to be its own."""
+        """The partitions that the assignee was notified of."""
         self.begun: set[int] = set()
-        """Those of them that were started: their records are fetched."""
+        """The started partitions, whose records are fetched."""
 
     def _note_assigned(self, numbers: Iterable[int]) -> None:
-        """Note what the group has assigned: partitions, or all of them."""
+        """Note an assignment: some partitions, or with `alone` all of them."""
         if self._count_all is None:
             self._arrived |= {*numbers}
         else:
             self._has_all |= bool([*numbers])
 
     def _going(self, numbers: Iterable[int]) -> frozenset[int]:
-        """Return which partitions leave with what the group has revoked."""
+        """Return the partitions that this member loses when `numbers` are revoked."""
         found = frozenset(numbers)
         if self._count_all is None or not found:
             return found
@@ -73,16 +73,16 @@ class KafkaMembership(ABC):
 
     @property
     def _is_announced(self) -> bool:
-        """Whether the assignee knows of everything that the group has assigned."""
+        """Whether the assignee was notified of every assigned partition."""
         return not self._arrived and (not self._has_all or bool(self.owned))
 
     def look_for_more(self) -> None:
-        """Have the partitions announced that there are, and were not before, where all are this member's."""
+        """With `alone`, count the partitions again, so that new ones are announced."""
         if self._has_all and self._count_all is not None:
             self._arrived |= {*range(self._count_all())} - self.owned
 
     def announce(self) -> bool:
-        """Notify the assignee of new partitions, on the polling thread. Return whether there were any."""
+        """Notify the assignee of new partitions, on the polling thread; return whether there were any."""
         if self._has_all and not self.owned:
             self.look_for_more()
         arrived, self._arrived = frozenset(self._arrived), set()
@@ -96,7 +96,7 @@ class KafkaMembership(ABC):
         self.owned.clear()
 
     def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
-        """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
+        """Notify the assignee of revoked or lost partitions; store its errors, which clients must not see."""
         try:
             callback(partitions)
         except BaseException as error:  # noqa: BLE001 - raised again by `poll` or `close`
@@ -109,21 +109,21 @@ class KafkaMembership(ABC):
 
     @abstractmethod
     def is_settled(self) -> bool:
-        """Return whether the group has assigned its partitions, and this member has all of its own."""
+        """Return whether the rebalance is over: this member has all partitions that it will get."""
 
 
 Key = TypeVar("Key")
 
 
 class UndeliveredRecords:
-    """Records that the client has moved past and no poll has returned yet.
+    """Records that were fetched from the client and not yet returned by a poll.
 
-    Were a poll that fails to forget them, they would be lost.
+    They must survive a failing poll: the client's position is already after them.
 
     Attributes
     ----------
     by_place : dict[Place, RecordBatch]
-        The records of each place; compiled code may add to it.
+        The records of each topic partition; compiled code may add to it.
 
     """
 
@@ -134,15 +134,15 @@ class UndeliveredRecords:
         return bool(self.by_place)
 
     def room(self, max_records: int) -> int:
-        """Return how many more records there is room for."""
+        """Return how many more records fit into a poll."""
         return max(0, max_records - sum(map(len, self.by_place.values())))
 
     def keep(self, place: TopicPartition, records: RecordBatch) -> None:
-        """Add records after those of their place."""
+        """Append records of a topic partition."""
         _add(self.by_place, place, records)
 
     def deliver(self, places: Iterable[TopicPartition]) -> dict[int, RecordBatch]:
-        """Return the records of `places`, in their order, by partition; discard all."""
+        """Return the records of `places`, in this order, by partition; forget all others."""
         merged: dict[int, RecordBatch] = {}
         for place in places:
             if place in self.by_place:
@@ -152,15 +152,15 @@ class UndeliveredRecords:
 
 
 def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
-    """Add records after those of `key`; the first ones become its batch as they are."""
+    """Append records to the batch of `key`; the first ones become its batch without a copy."""
     if key in batches:
         batches[key].extend(records)
     else:
         batches[key] = records
 
 
-# How long a transaction of a former owner is given to end by itself, and once it was fenced; and how much
-# longer for each partition, as a busy broker writes the end of a transaction into one after the other.
+# How long to wait for a former owner's transaction to end by itself, and after fencing; and how much longer
+# for each partition, because a busy broker ends a transaction in one partition after the other.
 _ENDING_SECONDS: Final = 0.3
 _FENCED_SECONDS: Final = 3.0
 _PARTITION_SECONDS: Final = 0.01
@@ -168,19 +168,19 @@ _ASK_AGAIN_SECONDS: Final = 0.01
 
 
 class FormerOwners:
-    """The processes that had a member's partitions before it.
+    """The processes that owned a member's partitions before.
 
-    The group's generation keeps them from handing over offsets any more. Where one has handed them over
-    before, its transaction may be committed yet: the group's offsets are not stable then. What it has written
-    hides what comes after it from readers of committed records. An owner that was killed leaves its
-    transaction to its time-out; it is fenced before, by the name in the metadata of its last offsets.
+    The group's generation prevents them from adding offsets to a transaction now. If one did so before, its
+    transaction may still be committed: until then, the group's offsets are not stable, and records after its
+    outputs are hidden from readers of committed records. The transaction of a killed owner would only end at
+    its timeout; it is fenced earlier, by the transactional id in the metadata of its last offsets.
 
     Parameters
     ----------
     cluster, group, topics
         The group, and its topics, the leading one first.
     fence
-        Ends the transaction of a transactional id.
+        Ends the open transaction of a transactional id.
 
     """
 
@@ -193,14 +193,14 @@ class FormerOwners:
         self._fence = fence
 
     def wait(self, partitions: Sequence[int], log: str, logs: Sequence[int]) -> dict[int, Mapping[str, int]]:
-        """Wait until no transaction with offsets of partitions, or in these `logs` of a topic, is undecided.
+        """Wait until no transaction with offsets of `partitions`, or in `logs` of topic `log`, is undecided.
 
         Returns the group's committed offsets, by partition and topic.
 
         Raises
         ------
         TransportUnavailable
-            One has not ended.
+            A transaction has not ended in time.
 
         """
         fenced: set[str] = set()
@@ -221,7 +221,7 @@ class FormerOwners:
     def _ask(
         self, partitions: Sequence[int], log: str, logs: Sequence[int], within_seconds: float
     ) -> tuple[dict[int, Mapping[str, int]], int | None]:
-        """Return the committed offsets, and a partition of which something is undecided when time is over."""
+        """Return the committed offsets, and a partition that is still undecided when the time is over."""
         within_seconds += _PARTITION_SECONDS * len(partitions)
         deadline = monotonic() + within_seconds
         while log and (hidden := self._cluster.open_partitions(log, logs)):
@@ -234,35 +234,36 @@ class FormerOwners:
     def _names(self, partition: int) -> set[str]:
         """Return the transactional ids that a former owner may have used.
 
-        confluent-kafka (2.16) writes the NUL of a C string as well, and alone does not read it.
+        confluent-kafka (2.16) also writes the terminating NUL of the C string, and only it omits the NUL in
+        reading.
         """
         name = self._cluster.committer(self._group, self._topics[0], partition).rstrip("\0")
         return {name} if name else set()
 
 
-# New partitions are announced between two waits, so a wait is short.
+# Waits are short, as new partitions are announced between them.
 _WAIT_SECONDS: Final = 0.1
-# For so long a topic that was found is not looked for again: one of hundreds of partitions takes 10 ms.
+# For how long a found topic counts as existing: with hundreds of partitions, a check takes 10 ms.
 _FOUND_SECONDS: Final = 2.0
-# How often the owner of all partitions looks for further ones.
+# How often the owner of all partitions counts them.
 _GROWTH_SECONDS: Final = 3.0
 
 
 class KafkaMember(ABC):
-    """What the consumers of both clients do alike.
+    """The part of a group member that both clients share.
 
-    The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
-    partitions of several topics together. The same partitions of the further topics are assigned to a
-    client by hand. The offsets of all topics are the group's.
+    The group distributes only the partitions of the leading topic, because no cooperative assignor keeps the
+    partitions of several topics together. The partitions of the same numbers of further topics are assigned
+    to the client manually. Offsets of all topics are committed for the group.
 
-    Where one member has all partitions (`ClientOptions.alone`), the group shares out the only partition of
-    another topic, which is never read, and all partitions are assigned by hand. The member's generation
-    fences the offsets of all: a transaction takes those of any partitions.
+    If one member owns all partitions (`ClientOptions.alone`), the group distributes the only partition of
+    another topic, which is never read, and all partitions are assigned manually. The member's generation
+    fences all offsets, because a transaction accepts offsets of any partition.
 
     Parameters
     ----------
     cluster
-        Where the group is.
+        The cluster of the group.
     group, topics, assignee, options
         As given to `Transport.join`.
     check_topics
@@ -298,10 +299,10 @@ class KafkaMember(ABC):
         self._former_owners = FormerOwners(cluster, group, self._topics, fence=self._fence)
         self._look_for_more_at = monotonic() + _GROWTH_SECONDS
         self._found_at: dict[str, float] = {}
-        """When topics were found that writers write to."""
+        """When the topics of writers were last found."""
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[TopicPartition] = NOWHERE
-        """What the client has paused."""
+        """The places that the client has paused."""
         self._closed = False
         self._open(assignee)
 
@@ -324,7 +325,7 @@ class KafkaMember(ABC):
                 return self._deliver()
 
     def _set_paused(self, wanted: AbstractSet[TopicPartition]) -> None:
-        """Pause these places in the client, and resume all others that this member owns."""
+        """Pause exactly these places in the client; resume all others of this member."""
         hold = self._ours(wanted)
         if hold != self._paused:
             with self._translated(self._cluster.name):
@@ -335,11 +336,11 @@ class KafkaMember(ABC):
         return frozenset(place for place in places if place[1] in self._membership.begun)
 
     def _places(self) -> list[TopicPartition]:
-        """List what was started, the leading topic first."""
+        """List the started places, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return the fetched records, ordered by topic, without those of partitions revoked since."""
+        """Return the fetched records, ordered by topic, without records of revoked partitions."""
         fetched = self._ours(self._undelivered.by_place)
         return self._undelivered.deliver(sorted(fetched, key=lambda at: (self._topics.index(at[0]), at[1])))
 
@@ -354,20 +355,20 @@ class KafkaMember(ABC):
         self._membership.begun.add(partition)
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Return the next offsets to be delivered; see `Consumer.positions`."""
+        """Return the next offsets to deliver; see `Consumer.positions`."""
         self._check_owned(partition)
         with self._translated(self._where(partition)):
             return {topic: self._position((topic, partition)) for topic in self._topics}
 
     def _position(self, place: TopicPartition) -> int:
-        """Return the next offset to be delivered; before anything was fetched, the first one there is."""
+        """Return the next offset to deliver; before the first fetch, the first available offset."""
         if fetched := self._undelivered.by_place.get(place):
             return fetched[0].offset
         known = self._known_position(place)
         return self._cluster.offset(*place, Bound.FIRST) if known is None else known
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
+        """Count undelivered records; see `Consumer.lag`. A place is missing before its first fetch."""
         with self._translated(self._cluster.name):
             known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
         found = {}
@@ -382,7 +383,7 @@ class KafkaMember(ABC):
         if not begun:
             return {}
         with self._translated(self._cluster.name):
-            # Of what was never delivered the position may not be known, unless there is nothing.
+            # Before the first delivery, the position may be unknown, unless the partition is empty.
             return {
                 place: max(
                     0,
@@ -398,10 +399,10 @@ class KafkaMember(ABC):
             with self._translated(self._cluster.name):
                 return self._membership.is_settled()
         except TransportError:
-            return False  # no one knows now
+            return False  # unknown at the moment
 
     def at_end(self) -> bool:
-        """Return whether everything there was delivered; see `Consumer.at_end`."""
+        """Return whether all records were delivered; see `Consumer.at_end`."""
         if self._undelivered or self._membership.owned - self._membership.begun or not self.has_joined():
             return False
         return not any(self.remaining(self._places()).values())
@@ -423,14 +424,14 @@ class KafkaMember(ABC):
         return writer
 
     def _check_written(self, topics: set[str]) -> None:
-        """Refuse topics that do not exist; what was found a moment ago, for another writer, is there."""
+        """Raise `TopicMissing` unless the topics exist; a topic found a moment ago counts as existing."""
         now = monotonic()
         unknown = {each for each in topics if now - self._found_at.get(each, -inf) > _FOUND_SECONDS}
         self._check_topics(unknown)
         self._found_at |= dict.fromkeys(unknown, now)
 
     def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:
-        """Wait for the former owners; see `Consumer.take_over`. One that is put out fences no one."""
+        """Wait for the former owners; see `Consumer.take_over`. A removed member fences no one."""
         for partition in partitions:
             self._check_owned(partition)
         self._check_member()
@@ -439,7 +440,7 @@ class KafkaMember(ABC):
             return self._former_owners.wait(sorted(partitions), log, logs)
 
     def send(self) -> None:
-        """Begin the transaction of what writers have begun; see `Consumer.send`."""
+        """Begin the transaction of the writers; see `Consumer.send`."""
         self._transactions.send()
 
     def appender(self, partition: int) -> KafkaWriter:
@@ -458,7 +459,7 @@ class KafkaMember(ABC):
         )
 
     def _check_member(self) -> None:
-        """Refuse what would fence the true owners, who would have to repeat their last batch."""
+        """Raise `OwnershipLost` if the group removed this member: it must not fence the new owners."""
         if not self._is_member():
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
 
@@ -467,7 +468,7 @@ class KafkaMember(ABC):
         self._open_producer(name, self._options, compress=False).drop()
 
     def _open_producer(self, name: str, options: ClientOptions, *, compress: bool) -> Producer:
-        """Make a producer of this transactional id, which fences the one before it."""
+        """Make a producer with this transactional id, which fences the previous one."""
         producer = self._cluster.open_producer(
             options, transactional_id=name, group=self._group, compress=compress
         )
@@ -492,7 +493,7 @@ class KafkaMember(ABC):
         raise_first(self._membership.failures)
 
     def abandon(self) -> None:
-        """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
+        """Leave the group without notifying the assignee: nothing more can be committed. Idempotent."""
         if not self._closed:
             self._closed = True
             self._transactions.drop()
@@ -504,7 +505,7 @@ class KafkaMember(ABC):
         """Ask how many partitions the leading topic has."""
         topic = self._topics[0]
         found = self._cluster.describe(topic)
-        if found is None:  # where it is new, not all brokers may have heard of it
+        if found is None:  # some brokers may not know a new topic yet
             self._check_topics({topic})
             found = self._cluster.describe(topic)
         if found is None:
@@ -519,7 +520,7 @@ class KafkaMember(ABC):
             raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
 
     def _is_owner(self, writer: KafkaWriter) -> bool:
-        """Return whether a fenced writer is the newest one of a partition that this member still owns."""
+        """Return whether a fenced writer is the newest writer of a partition that this member owns."""
         if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
             return False
         try:
@@ -534,12 +535,12 @@ class KafkaMember(ABC):
     def _is_member(self) -> bool:
         """Ask the group's coordinator whether this is a member now.
 
-        The client itself believes so until a heartbeat has failed: a process that was frozen would act on it.
+        The client assumes so until a heartbeat fails: after a freeze, that would be wrong.
         """
         with self._translated(self._cluster.name):
             return self._member_id() in self._cluster.members(self._group)
 
-    # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
+    # Methods that each client implements. `_translated` encloses calls that may raise the client's errors.
 
     @abstractmethod
     def _open(self, assignee: Assignee) -> None:
@@ -547,39 +548,39 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
-        """Add the records that are there to `_undelivered`; wait for the first one only."""
+        """Add the available records to `_undelivered`; wait only for the first one."""
 
     @abstractmethod
     def _check_alive(self) -> None:
-        """Raise a `ServiceError` for an unreachable stream or a position without a record: clients do not."""
+        """Raise `ServiceError` for an unreachable stream or an offset out of range: clients do not."""
 
     @abstractmethod
     def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
-        """Pause these places in the client, and resume those."""
+        """Pause and resume places in the client."""
 
     @abstractmethod
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
-        """Start fetching a partition from these offsets on; of other topics, from the first one on."""
+        """Start fetching a partition from these offsets on; topics without an offset, from their start."""
 
     @abstractmethod
     def _known_end(self, place: TopicPartition) -> int | None:
-        """Return the end as of the last fetch, without asking."""
+        """Return the end as of the last fetch, without a request."""
 
     @abstractmethod
     def _known_position(self, place: TopicPartition) -> int | None:
-        """Return the next offset to be delivered, without asking."""
+        """Return the next offset to deliver, without a request."""
 
     @abstractmethod
     def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask where places end, for `LOOK_SECONDS` at most."""
+        """Ask for the ends of places, for at most `LOOK_SECONDS`."""
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Return this member's present generation; raise `OwnershipLost` if it has none. On any thread."""
+        """Return this member's generation; raise `OwnershipLost` if it has none. Called on any thread."""
 
     @abstractmethod
     def _member_id(self) -> str:
-        """Return by what name the group knows this member, as far as the client knows."""
+        """Return the member id, as the client knows it."""
 
     @abstractmethod
     def _leave(self) -> None:

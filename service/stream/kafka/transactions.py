@@ -1,4 +1,4 @@
-"""The transactions of one member: what its writers have begun is committed together, or not at all."""
+"""The transactions of one member, which commit the outputs and offsets of its writers together."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from service.stream.kafka.limits import MOMENT_SECONDS, ClientOptions, seconds_l
 from service.stream.protocol import Output, TopicPartition, Writer, topics_of
 
 _GRACE_SECONDS: Final = 3 * MOMENT_SECONDS
-"""How long a call that knows its deadline may exceed it: each of its steps gets a moment."""
+"""How long a call may exceed its deadline, as each of its steps gets a grace period."""
 
 
 class BackgroundCall:
-    """Runs a call that ought to end by a deadline, and is given up if it does not.
+    """Runs a call on a thread, and abandons it if it does not end by a deadline.
 
     librdkafka (2.16) was seen never to return from `send_offsets_to_transaction` when its broker was killed
-    at that moment. Such a thread stays behind, with its client, until the process ends.
+    at that moment. Such a thread remains, with its client, until the process ends.
 
     Parameters
     ----------
     call
-        What to do.
+        The function to run.
     deadline
-        By `time.monotonic`.
+        Time of `time.monotonic`.
 
     """
 
@@ -61,14 +61,14 @@ class BackgroundCall:
             self._failures.append(error)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait for so long at most; return whether the call has ended."""
+        """Wait for at most `seconds`; return whether the call has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def wait(self) -> bool:
         """Wait for the end of the call; return whether it has ended.
 
-        A call whose time was over while the process was frozen gets a moment more.
+        A call whose deadline passed while the process was frozen gets a grace period.
         """
         if not self._is_given_up:
             self._thread.join(seconds_left(self._deadline + _GRACE_SECONDS))
@@ -84,7 +84,7 @@ class BackgroundCall:
         TimeoutError
             It has not ended.
         BaseException
-            Whatever the call raised.
+            The error of the call.
 
         """
         if not self.wait():
@@ -93,21 +93,21 @@ class BackgroundCall:
 
 
 class KafkaWriter(Writer):
-    """The writer of one partition of one group, through whichever client.
+    """The writer of one partition of one group, with either client.
 
-    It is fenced by the group's generation, which goes with the offsets: the group refuses those of a member
-    that it has put out.
+    It is fenced by the group's generation, which is sent with the offsets: the group rejects offsets of a
+    removed member.
 
     Parameters
     ----------
     transactions
-        Commit what it begins, together with what other writers have begun.
+        Commits its outputs and offsets, together with those of other writers.
     partition, where
-        The partition, as a number and as messages name it.
+        The number of the partition, and its name in messages.
     owns_transactions
-        Whether to close them with the writer.
+        Whether to close the transactions with the writer.
     still_owner
-        Asks the group whether this member owns the partition still, and this is its newest writer.
+        Asks the group whether this member still owns the partition, and this is its newest writer.
     check_topics
         Raises `TopicMissing` for topics that do not exist.
 
@@ -132,7 +132,7 @@ class KafkaWriter(Writer):
         self._found_topics: set[str] = set()
         self._part: Part | None = None
         self._ended: ServiceError | None = None
-        """Makes the error that has ended this writer."""
+        """The error that ended this writer."""
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Add `outputs` and `offsets` to the next transaction; see `Writer.begin`."""
@@ -143,7 +143,7 @@ class KafkaWriter(Writer):
             return
         topics = topics_of(outputs)
         try:
-            # Once per writer: a deleted one only ever shows as a timeout.
+            # Once per writer: a deleted topic would only show as a timeout.
             self._check_topics(topics - self._found_topics)
         except ServiceError as error:
             raise self._end(error) from error.__cause__
@@ -153,7 +153,7 @@ class KafkaWriter(Writer):
         self._transactions.add(self._part)
 
     def finish(self) -> None:
-        """Wait for the end of the transaction with what was begun; see `Writer.finish`."""
+        """Wait for the end of the transaction; see `Writer.finish`."""
         if self._part is None:
             return
         part, self._part = self._part, None
@@ -163,42 +163,42 @@ class KafkaWriter(Writer):
             raise self._end(error) from error.__cause__
 
     def _end(self, error: ServiceError) -> ServiceError:
-        """Use the writer no more; return what it raises from now on."""
-        # The broker has ended the transaction for taking too long: that fences, too.
+        """End the writer; return the error that it raises from now on."""
+        # A broker that aborts a transaction for taking too long fences the producer, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
         self._ended = error.copied()
         return self._ended.copied()
 
     def supersede(self) -> None:
-        """Yield to a newer writer of the same partition in this process."""
+        """End this writer in favour of a newer writer of the same partition in this process."""
         self._end_quietly(OwnershipLost(f"{self._where}: a newer writer has taken over"))
 
     def close(self) -> None:
-        """Let what was begun end; see `Writer.close`."""
+        """Wait for the commit that was begun; see `Writer.close`."""
         self._end_quietly(TransactionFailed(f"{self._where}: the writer is closed", hint="open a new one"))
         if self._owns_transactions:
             self._transactions.close()
 
     def _end_quietly(self, error: ServiceError) -> None:
-        with suppress(ServiceError):  # then it is not committed, as far as anybody knows
+        with suppress(ServiceError):  # then the outcome is unknown
             self.finish()
         self._ended = self._ended or error
 
 
 _ASK_AGAIN_SECONDS: Final = 0.01
 _SHARING_SECONDS: Final = 2.0
-"""How long a group that shares out its partitions is given before the transaction fails, and how often the
-offsets are handed over meanwhile."""
+"""How long to wait for a rebalance before the transaction fails, and how often to retry sending the offsets
+meanwhile."""
 _NAMED: Final = 4
-"""How many partitions a message names."""
+"""How many partitions a message lists."""
 _OF_THE_STREAM: Final = (StorageFull, TransportUnavailable)
-"""Errors that no partition is the reason of."""
+"""Errors that no single partition causes."""
 
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """What one writer adds to a transaction, and what came of it."""
+    """One writer's part of a transaction, and its result."""
 
     partition: int
     outputs: Sequence[Output]
@@ -208,28 +208,28 @@ class Part:
 
 
 class Transactions:
-    """Commits parts of several partitions in one transaction, on a thread of its own.
+    """Commits parts of several partitions in one transaction, on a separate thread.
 
-    A transaction that fails fails for all its partitions. Where one of them may be the reason, each has
-    transactions of its own from then on, until it has committed.
+    A failed transaction fails for all its partitions. If one of them may be the cause, each partition uses
+    separate transactions until it has committed.
 
-    The offsets go with the present generation of the group, which refuses those of a member that it has put
-    out. A generation that changes while this member keeps its partitions causes no failure: the same parts
-    are sent again.
+    Offsets are sent with the group's present generation, and the group rejects those of a removed member. If
+    the generation changes while this member keeps its partitions, the same parts are sent again without a
+    failure.
 
     Parameters
     ----------
     open_producer
-        Opens the producer, which ends what the one before it has left undecided; its arguments are the
-        options and `compress`.
+        Opens the producer, which ends a transaction that the previous one left undecided; its arguments are
+        the options and `compress`.
     topic
         The leading topic, for messages.
     options
-        How long transactions may take, once one has failed.
+        Timeouts of transactions after a failure.
     first_options
-        How long they may take otherwise.
+        Timeouts of transactions before any failure.
     has_own_id
-        Whether no other process has the transactional id. Else a producer that is opened again may fence its
+        Whether the transactional id is unique to this process. Otherwise a reopened producer may fence its
         successor.
     group_metadata
         Returns this member's present generation; raises `OwnershipLost` if it has none.
@@ -253,35 +253,35 @@ class Transactions:
         self._has_own_id = has_own_id
         self._group_metadata = group_metadata
         self._are_one = bool(options.alone)
-        """Whether the parts are committed together or not at all, whatever fails."""
+        """Whether parts are always committed together, even after a failure."""
         self._producer: Producer | None = None
         self._compresses = False
         self._begun: list[Part] = []
         self._sent: list[Part] = []
         self._under_way: BackgroundCall | None = None
         self._refused: list[tuple[Sequence[Part], ServiceError]] = []
-        """Groups of parts whose generation was not the present one."""
+        """Groups of parts to send again because the generation changed."""
         self._apart: set[int] = set()
-        """Partitions whose transactions are their own until one is committed."""
+        """Partitions that use separate transactions until they commit."""
 
     def add(self, part: Part) -> None:
         """Add a part to the next transaction."""
         self._begun.append(part)
 
     def renew(self) -> None:
-        """See that nothing is undecided: after a failure, open another producer. Raises `ServiceError`."""
+        """After a failure, open a new producer, so that nothing is undecided. Raises `ServiceError`."""
         self.wait()
         self._ready(compress=self._compresses)
 
     def send(self) -> None:
-        """Begin the transaction of the parts that were added; the one before it ends first."""
+        """Wait for the last transaction, then begin one with the added parts."""
         self.wait()
         self._sent, self._begun = self._begun, []
         if self._sent:
             self._start([list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)])
 
     def _start(self, groups: Sequence[Sequence[Part]]) -> None:
-        """Let a thread commit groups of parts. What asks the member, whose thread this is, is done here."""
+        """Commit groups of parts on a thread; first ask the member, on its own thread, for its generation."""
         try:
             metadata = self._group_metadata()
         except ServiceError as error:
@@ -292,11 +292,11 @@ class Transactions:
         self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata, self._sent), deadline)
 
     def _set(self, part: Part) -> tuple[int, bool]:
-        """Return what parts of one transaction have in common."""
+        """Return the key that parts of one transaction share."""
         return (part.partition if part.partition in self._apart else -1, part.compress)
 
     def finish(self, part: Part) -> None:
-        """Wait for the end of a part's transaction, which begins now if it has not. Raises `ServiceError`."""
+        """Wait for the end of a part's transaction, and begin it if necessary. Raises `ServiceError`."""
         if part in self._begun:
             self.send()
         if part in self._sent:
@@ -304,9 +304,9 @@ class Transactions:
         raise_first(part.errors)
 
     def wait(self) -> None:
-        """Wait for the end of the transaction that is under way, if one is.
+        """Wait for the end of the transaction under way, if any.
 
-        What was refused for its generation is sent again for a while, with the present one.
+        Parts that were refused for their generation are sent again for a while, with the present one.
         """
         until = inf
         while self._under_way is not None:
@@ -332,12 +332,12 @@ class Transactions:
             )
             error.__cause__ = stuck
             self._fail(sent, error)
-        except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
+        except BaseException:  # Ctrl-C during a transaction: do not wait for it
             self.drop()
             raise
 
     def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
-        """Commit each group of what was `sent`; stop where that was given up, as no one asks any more."""
+        """Commit each group of the `sent` parts; stop if the call was abandoned meanwhile."""
         for parts in groups:
             try:
                 self._commit(parts, metadata)
@@ -362,11 +362,11 @@ class Transactions:
         )
 
     def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
-        """Drop the producer after an error, and say to each part what its own is.
+        """Drop the producer after an error, and set the error of each part.
 
-        The producer is not repaired: what it believes about its transaction is then worth nothing, and a new
-        one makes a clean start of it. It is opened at once where the stream is there: until then, readers
-        of committed records stop at what was written.
+        The producer is not reused: its idea of the transaction may be wrong, and a new producer aborts the
+        transaction. It is opened at once if the stream answers, because until then readers of committed
+        records stop at the aborted outputs.
         """
         self.drop()
         self._options = self._failed_options
@@ -382,13 +382,13 @@ class Transactions:
                 self._ready(compress=self._compresses)
 
     def _ready(self, *, compress: bool) -> Producer:
-        """Return the producer; a new one after any trouble, and to compress or not to.
+        """Return the producer: a new one after an error, or to turn compression on or off.
 
-        A request that the client has repeated may still be delivered, and would then belong to the next
+        A request that the client has repeated may still be delivered, and would then affect the next
         transaction (KIP-890). The new producer's epoch makes the broker refuse it.
 
-        A client compresses all that it writes or nothing. To compress always would make small records
-        dearer by a third; another producer takes 30 to 60 ms.
+        A producer compresses everything or nothing. Compression would make small records cost a third more; a
+        new producer takes 30 to 60 ms.
         """
         if self._producer is not None and (compress != self._compresses or self._producer.is_worn):
             self.drop()
@@ -398,13 +398,13 @@ class Transactions:
         return self._producer
 
     def drop(self) -> None:
-        """Drop the producer; an open transaction ends with the next one, or in time. Idempotent."""
+        """Drop the producer; the next one, or a timeout, ends an open transaction. Idempotent."""
         if self._producer is not None:
             self._producer.drop()
             self._producer = None
 
     def close(self) -> None:
-        """Let what is under way end; then drop the producer. Idempotent."""
+        """Wait for the transaction under way, then drop the producer. Idempotent."""
         self.wait()
         self.drop()
 
@@ -415,7 +415,7 @@ class Transactions:
 
 
 def _joined(parts: Sequence[Part]) -> Sequence[Output]:
-    """Return the outputs of all parts, in their order."""
+    """Return the outputs of all parts, in order."""
     if len(parts) == 1:
         return parts[0].outputs
     outputs = OutputBatch()
@@ -425,12 +425,12 @@ def _joined(parts: Sequence[Part]) -> Sequence[Output]:
 
 
 def _of_one(error: MessageTooLarge) -> TransactionFailed:
-    """Make the error of partitions one of which has a record that is too large."""
+    """Return the error for partitions of which one has a record that is too large."""
     return hinted(TransactionFailed, f"{error}; committing each partition separately from now on")
 
 
 def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:
-    """Say which topics the records were for, as clients do not say for which one the record was."""
+    """Add the topics of the records to the error, as clients do not report the record's topic."""
     names = ", ".join(sorted(topics))
     which = f"one of the topics {names}" if len(topics) > 1 else f"the topic {names}"
     placed = MessageTooLarge(

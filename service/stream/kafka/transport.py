@@ -1,4 +1,4 @@
-"""A Kafka cluster as a stream, through whichever client."""
+"""A Kafka cluster as a stream, with either client."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ Answer = TypeVar("Answer")
 
 
 class KafkaTopics:
-    """The topic methods of a `Transport`, through whichever client.
+    """The topic methods of a `Transport`, with either client.
 
     Parameters
     ----------
     cluster
-        Where the topics are.
+        The cluster of the topics.
     limits
         Receives the limits of the topics.
 
@@ -56,12 +56,12 @@ class KafkaTopics:
         self._cluster = cluster
         self._limits = limits
         self._known_topics: dict[str, float] = {}
-        """Since when (monotonic seconds) topics are known."""
+        """When (monotonic seconds) each topic was found."""
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:
-        """Make sure that each topic exists; see `Transport.ensure_topics`."""
+        """Create missing topics; see `Transport.ensure_topics`."""
         absent = {topic: wanted for topic, wanted in partitions.items() if not self._has(topic)}
         if absent and not create:
             raise missing(next(iter(absent)), self._cluster.name)
@@ -75,7 +75,7 @@ class KafkaTopics:
                 self._keep_forever(topic, may_change=create)
 
     def _create_soon(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
-        """Create topics; where every broker is fenced, as one that just started, ask again for a while."""
+        """Create topics; retry for a while if all brokers are fenced, as right after their start."""
         deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
         while True:
             try:
@@ -88,7 +88,7 @@ class KafkaTopics:
                 return
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
-        """Make sure that an existing topic loses no record by age, size or compaction."""
+        """Make an existing topic keep its records, whatever their age and size, without compaction."""
         found = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
         if not found:
             _log.warning(
@@ -128,11 +128,11 @@ class KafkaTopics:
                     raise
 
     def _has_grown(self, topic: str, wanted: int) -> bool:
-        """Return whether another process was faster."""
+        """Return whether another process added the partitions."""
         return _soon(lambda: self.partition_count(topic) >= wanted)
 
     def topics(self) -> Collection[str]:
-        """List the names of the topics; those of Kafka itself begin with two underscores."""
+        """List the names of the topics, without those of Kafka itself, which begin with two underscores."""
         return [topic for topic in self._cluster.topics() if not topic.startswith("__")]
 
     def partition_count(self, topic: str) -> int:
@@ -147,7 +147,7 @@ class KafkaTopics:
         return True
 
     def _describe(self, topic: str) -> TopicDescription:
-        """Ask the cluster. Raises `TopicMissing`."""
+        """Describe a topic. Raises `TopicMissing`."""
 
         def describe() -> TopicDescription:
             if (found := self._cluster.describe(topic)) is None:
@@ -159,7 +159,7 @@ class KafkaTopics:
         return found
 
     def _ask(self, topics: Collection[str], ask: Callable[[], Answer]) -> Answer:
-        """Ask about topics; again for a while where one is new: not all brokers may have heard of it."""
+        """Ask about topics; retry for a while if one is new, as some brokers may not know it yet."""
         while True:
             try:
                 return ask()
@@ -176,12 +176,12 @@ class KafkaTopics:
         return self._limits.note(topic, int(value) if value else None)
 
     def topic_id(self, topic: str) -> str:
-        """Return the topic's UUID; empty for brokers before 2.8, which give none."""
+        """Return the topic's UUID; empty for brokers before 2.8, which have none."""
         found = self._describe(topic).id
         return found.hex if found.int else ""
 
     def _check_topics(self, topics: set[str]) -> None:
-        """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
+        """Raise `TopicMissing` unless the topics exist: clients would wait for them until a timeout."""
         self._find_topics(topics - self._known_topics.keys())
 
     def _find_topics(self, topics: set[str]) -> None:
@@ -190,7 +190,7 @@ class KafkaTopics:
 
 
 def _soon(happens: Callable[[], bool]) -> bool:
-    """Wait until the broker knows of a change; return whether it did within `METADATA_SECONDS`."""
+    """Wait until the broker shows a change; return whether it did within `METADATA_SECONDS`."""
     deadline = monotonic() + METADATA_SECONDS
     while not happens():
         if monotonic() > deadline:
@@ -215,27 +215,27 @@ class KafkaTransport(KafkaTopics):
     cluster
         The cluster, through one of the clients; closed with the transport.
     options
-        What its members and producers get.
+        The options of its members and producers.
 
     """
 
     def __init__(self, cluster: KafkaCluster, options: ClientOptions) -> None:
         self._options = options
-        # The producer may be dropped on one thread while another would use it.
+        # One thread may drop the producer while another one uses it.
         self._lock = threading.RLock()
         self._producer: Producer | None = None
         self._reads: WeakSet[Generator[Record]] = WeakSet()
-        """Those that may not have ended."""
+        """The reads that may not have ended."""
         self._members: WeakSet[KafkaMember] = WeakSet()
         super().__init__(cluster, options.limits)
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return False: markers of transactions and records of aborted ones occupy offsets."""
+        """Return False: transaction markers and aborted records take offsets, too."""
         return False
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
+        """Return the first offset and the offset after the last committed record; see `Transport.bounds`."""
         return self.bounds_of([(topic, partition)])[topic, partition]
 
     def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
@@ -247,16 +247,16 @@ class KafkaTransport(KafkaTopics):
         return {each: (first[each], ends[each]) for each in places}
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
-        """Return where the records from a time on begin; see `Transport.first_at`."""
+        """Return the offset of the first record at or after a time; see `Transport.first_at`."""
         end = self.bounds(topic, partition)[1]
         found = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
         return end if found < 0 else found
 
     def _committed_ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Find the ends that a reader of committed records sees.
+        """Return the ends that a reader of committed records sees.
 
-        A commit returns when the broker has noted it, a little before the partitions have: what was written
-        but is not yet visible is given a moment. It may also belong to a transaction that stays open.
+        A commit returns a little before its markers reach the partitions, so wait a moment for records that
+        are not visible yet. They may also belong to a transaction that stays open.
         """
         written = self._cluster.offsets_at(places, Bound.WRITTEN)
         deadline = monotonic() + SETTLE_SECONDS
@@ -273,7 +273,7 @@ class KafkaTransport(KafkaTopics):
         return self.read_partitions(topic, {partition: (start, stop)})
 
     def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
-        """Yield the records of several partitions, by one reader; see `Transport.read_partitions`."""
+        """Yield the records of several partitions, with one reader; see `Transport.read_partitions`."""
         wanted = {partition: bounds for partition, bounds in ranges.items() if bounds[0] < bounds[1]}
         records = self._read(topic, wanted)
         self._reads.add(records)
@@ -309,7 +309,7 @@ class KafkaTransport(KafkaTopics):
         return dict(found[partition])
 
     def produce(self, outputs: Sequence[Output]) -> None:
-        """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
+        """Write `outputs` and wait until the broker has acknowledged each; not atomic."""
         if not outputs:
             return
         topics = topics_of(outputs)
@@ -324,7 +324,7 @@ class KafkaTransport(KafkaTopics):
                 with self._cluster.translated(self._cluster.name):
                     self._producer.send_outputs(outputs, deadline)
             except BaseException:
-                # What it has not sent must not follow later, after what is sent in its place.
+                # Unsent records must not be sent later, after a retry by the caller.
                 self._drop_producer()
                 raise
 
@@ -341,10 +341,10 @@ class KafkaTransport(KafkaTopics):
         return member
 
     def close(self) -> None:
-        """Release everything, also what unfinished reads have open. Idempotent."""
-        # Left to the end of the process, the client of a read may wait for a thread that is gone.
+        """Release everything, unfinished reads included. Idempotent."""
+        # At the end of the process, the client of a read might wait for a thread that is gone.
         for records in tuple(self._reads):
-            with suppress(ValueError):  # it is read on another thread, and ends there
+            with suppress(ValueError):  # another thread is reading; the read ends there
                 records.close()
         for member in tuple(self._members):
             member.abandon()

@@ -1,4 +1,4 @@
-"""The consumer of a group of the embedded stream, in the one process that owns it, and its writers."""
+"""The consumer of a group of the embedded stream, and its writers, in the one process that owns the group."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from service.stream.sqlite.database import Database, OwnerLock
 from service.stream.sqlite.log import Log, Row, log_bounds
 
 _NAP_SECONDS: Final = 0.005
-"""Between two checks for new records: the longest delay this transport adds to a message."""
+"""Time between two checks for new records, and so the largest delay that this transport adds."""
 _LOOK_SECONDS: Final = 0.5
-"""How often to look for added partitions, and whether another owner has gone."""
+"""How often to check for added partitions, and whether another owner has left."""
 _log = logging.getLogger(__name__)
 
 
 class SqliteConsumer:
-    """The owner of all partitions, or who waits to become it; see `service.stream.protocol.Consumer`.
+    """The owner of all partitions, or a candidate that waits; see `service.stream.protocol.Consumer`.
 
-    A group has one owner at a time: whoever holds its `OwnerLock`. Another consumer of the group is assigned
-    nothing until the owner closes, or its process ends.
+    A group has one owner at a time, which holds its `OwnerLock`. Other consumers of the group are assigned
+    nothing until the owner closes or its process ends.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class SqliteConsumer:
         self._assignee = assignee
         self._lock = OwnerLock(database, group)
         self._announced: frozenset[int] = frozenset()
-        """The partitions that the assignee knows of."""
+        """The partitions that the assignee was notified of."""
         self._positions: dict[TopicPartition, int] = {}
-        """Of partitions that were started."""
+        """The next offset to deliver, for started partitions."""
         self._ends: dict[TopicPartition, int] = {}
-        """As last seen."""
+        """The ends as of the last poll."""
         self._writers: dict[int, SqliteWriter] = {}
-        """The newest of each partition."""
+        """The newest writer of each partition."""
         self._has_joined = False
         self._next_look_at = 0.0
         self._turn = 0
@@ -60,7 +60,7 @@ class SqliteConsumer:
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[TopicPartition] = NOWHERE
     ) -> dict[int, RecordBatch]:
-        """Wait for records, or until partitions came; see the protocol."""
+        """Wait for records or new partitions; see the protocol."""
         if self._closed:
             raise TransportError(f"this consumer has left {self}")
         deadline = time.monotonic() + timeout_seconds
@@ -68,12 +68,12 @@ class SqliteConsumer:
             version = self._database.version()
             changed = self._look()
             records = self._fetch(max_records, hold)
-            # The assignee may want to start new partitions before the wait continues.
+            # The assignee may start new partitions before the wait continues.
             if records or changed or not self._wait(version, deadline):
                 return records
 
     def _wait(self, version: tuple[int, int], deadline: float) -> bool:
-        """Sleep until there may be something new; False when the time is over."""
+        """Sleep until there may be new records; return False when the time is over."""
         while (now := time.monotonic()) < deadline:
             if now >= self._next_look_at or self._database.version() != version:
                 return True
@@ -97,7 +97,7 @@ class SqliteConsumer:
             try:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
-                self._forget(fresh)  # to be announced again at the next poll
+                self._forget(fresh)  # the next poll announces them again
                 self._next_look_at = 0.0
                 raise
         return bool(fresh)
@@ -110,7 +110,7 @@ class SqliteConsumer:
         self._positions = {place: at for place, at in self._positions.items() if place[1] not in partitions}
 
     def _fetch(self, max_records: int, hold: AbstractSet[TopicPartition]) -> dict[int, RecordBatch]:
-        """Read the next records of the started partitions, each place that is not held getting its share."""
+        """Read the next records of the started partitions, a share of each place that is not held."""
         if not self._positions:
             return {}
         records: dict[int, RecordBatch] = {}
@@ -132,13 +132,13 @@ class SqliteConsumer:
                 page = self._log.page(connection, topic, partition, start, end)
                 positions[topic, partition] = page.next_offsets()[topic, partition]
                 records.setdefault(partition, RecordBatch()).extend(page)
-        # Only now: had anything failed, the records must come again.
+        # Only now: after a failure, the records must be delivered again.
         self._positions = positions
         self._turn += 1
         return records
 
     def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
-        """Make the error for a position without records, and stop delivering the partition."""
+        """Return the error for a position out of range, and stop delivering the partition."""
         self._forget_positions(frozenset({partition}))
         return OffsetOutOfRange(
             f"{topic}[{partition}]@{position}: this offset does not exist in {self._database.name}",
@@ -164,7 +164,7 @@ class SqliteConsumer:
             self._positions[topic, partition] = offsets.get(topic, first)
 
     def take_over(self, partitions: Collection[int], log: str = "") -> dict[int, Mapping[str, int]]:  # noqa: ARG002 - all that is written is decided
-        """Return the group's committed next offsets; `writer` has fenced all earlier ones."""
+        """Return the group's committed next offsets; `writer` has fenced all earlier writers."""
         for partition in partitions:
             self._require(partition)
         return {each: self._log.committed(self._group, self._topics, each) for each in partitions}
@@ -177,7 +177,7 @@ class SqliteConsumer:
         return writer
 
     def send(self) -> None:
-        """Commit what writers have begun; see `Consumer.send`."""
+        """Commit the outputs and offsets of the writers; see `Consumer.send`."""
         self._transactions.send()
 
     def appender(self, partition: int) -> SqliteWriter:
@@ -201,11 +201,11 @@ class SqliteConsumer:
             raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to this consumer of {self}")
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Return the next offset to be delivered, by topic."""
+        """Return the next offset to deliver, by topic."""
         return {topic: at for (topic, each), at in self._positions.items() if each == partition}
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Count the records not yet delivered, as of the last poll, without a read."""
+        """Count the undelivered records as of the last poll, without a read."""
         return {place: max(0, self._ends[place] - at) for place, at in self._positions.copy().items()}
 
     def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
@@ -217,18 +217,18 @@ class SqliteConsumer:
         }
 
     def has_joined(self) -> bool:
-        """Return whether it is known who the owner is: this consumer, or another one."""
+        """Return whether the owner is known: this consumer or another one."""
         return self._has_joined
 
     def at_end(self) -> bool:
-        """Return whether everything there is was delivered; False until every assigned partition has come."""
+        """Return whether all records were delivered; False until every assigned partition was started."""
         started = {partition for _, partition in self._positions}
         if not self._has_joined or started != self._announced:
             return False
         return not any(self.remaining(self._positions).values())
 
     def close(self) -> None:
-        """Hand over: last commits first, then another may be the owner. Idempotent."""
+        """Notify the assignee, which may commit, then release the ownership. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -239,7 +239,7 @@ class SqliteConsumer:
             self.abandon()
 
     def abandon(self) -> None:
-        """Leave without a call to the assignee: nothing more can be committed. Idempotent."""
+        """Leave without notifying the assignee: nothing more can be committed. Idempotent."""
         self._closed, self._has_joined = True, False
         self._forget(self._announced)
         self._lock.release()
@@ -247,19 +247,19 @@ class SqliteConsumer:
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """What one writer adds to a transaction, and what came of it."""
+    """One writer's part of a transaction, and its result."""
 
     check: Callable[[], None]
-    """Raises `OwnershipLost` for a writer that may not write any more."""
+    """Raises `OwnershipLost` if the writer may no longer write."""
     rows: Sequence[Row]
     committed: Sequence[tuple[str, int, int]]
     errors: list[ServiceError] = field(default_factory=list)
 
 
 class Transactions:
-    """Commits what several writers have begun in one durable transaction; see `Consumer.send`.
+    """Commits the parts of several writers in one durable transaction; see `Consumer.send`.
 
-    A part of a writer that may not write is left out. Any other error is that of all parts.
+    The part of a writer that may no longer write is left out. Any other error fails all parts.
     """
 
     def __init__(self, database: Database, log: Log) -> None:
@@ -272,7 +272,7 @@ class Transactions:
         self._begun.append(part)
 
     def send(self) -> None:
-        """Commit what was added: a transaction belongs to the thread that began it."""
+        """Commit the added parts, on the calling thread."""
         parts, self._begun = self._begun, []
         if not parts:
             return
@@ -291,7 +291,7 @@ class Transactions:
                 part.errors.append(error)
 
     def finish(self, part: Part) -> None:
-        """Commit a part unless it was sent. Raises `ServiceError`."""
+        """Commit a part unless `send` did. Raises `ServiceError`."""
         if part in self._begun:
             self.send()
         raise_first(part.errors)
@@ -303,9 +303,9 @@ class SqliteWriter(Writer):
     Parameters
     ----------
     transactions, log, group, partition
-        What it writes to.
+        The destination.
     check
-        Raises `OwnershipLost` if it may not write any more.
+        Raises `OwnershipLost` if the writer may no longer write.
 
     """
 
@@ -341,22 +341,22 @@ class SqliteWriter(Writer):
         self._transactions.add(self._part)
 
     def finish(self) -> None:
-        """See what came of what was begun."""
+        """Wait for the commit; raise its error."""
         if self._part is not None:
             part, self._part = self._part, None
             self._transactions.finish(part)
 
     def close(self) -> None:
-        """Let what was begun end. The writer's successor fences it."""
+        """Wait for the commit that was begun. The writer's successor fences it."""
         with suppress(ServiceError):
             self.finish()
 
 
 def shares(budget: int, available: Mapping[TopicPartition, int], turn: int) -> dict[TopicPartition, int]:
-    """Divide `budget` records between sources: none waits for another's backlog.
+    """Divide `budget` records among sources, so that none waits for another's backlog.
 
-    Small sources get all they have, large ones equal parts of the rest. Where there are more sources
-    than records to give, they take turns. Places that get nothing are left out.
+    Small sources get all they have, large ones equal parts of the rest. If there are more sources than
+    records, they take turns. Places without a share are left out.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""One SQLite connection for all threads of a process, its files, and the boundary its errors do not pass.
+"""One SQLite connection for all threads of a process, its files, and the translation of its errors.
 
-A block of statements is a transaction, all or nothing; a refusal is a `TransportError`. SQLite continues with
-files that were deleted, moved or replaced under it: it would use a file that no other process sees, and all
-would be lost at the end. Therefore files are checked to be still there.
+A block of statements is a transaction; failures are `TransportError`s. SQLite keeps using files that were
+deleted, moved or replaced: it would write to a file that no other process sees and that is lost at the end.
+So the files are checked regularly.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ else:
 _log = logging.getLogger(__name__)
 
 _BUSY_TIMEOUT_SECONDS: Final = 5.0
-"""How long to wait while another process writes before saying `TransportUnavailable`."""
+"""How long to wait for another process's write before raising `TransportUnavailable`."""
 _WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""What a burst of large transactions may leave of the write-ahead log on the disk."""
+"""Largest size of the write-ahead log that remains on disk after large transactions."""
 PRIVATE: Final = 0o600
-"""A stream holds people's texts: SQLite gives `-wal` and `-shm` the rights of the file itself."""
+"""Only the owner may read, as streams contain personal data; SQLite gives `-wal` and `-shm` the same mode."""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _LOOK_AT_FILES_SECONDS: Final = 1.0
-"""How long the loss of a file may go unnoticed while nothing is committed."""
+"""How long the loss of a file may stay unnoticed between commits."""
 
 _LOCKED_AT: Final = 1 << 20
-"""Which byte Windows locks: others could not read what is locked."""
+"""The byte that Windows locks: other processes could not read a locked range."""
 
 Identity = tuple[int, int]
 
@@ -55,8 +55,8 @@ def wall_clock_ms() -> int:
 class Database:
     """A SQLite file (or, without a path, a database in memory) holding a stream.
 
-    One connection behind one lock: threads take turns, processes are kept apart by SQLite. Every
-    block is one transaction and none waits for anything but the disk.
+    Threads share one connection with a lock; SQLite separates processes. Every block is one transaction and
+    waits only for the disk.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Database:
         self._writes = 0
         self._files: OpenFiles | None = None
         self.owners: dict[str, OwnerLock] = {}
-        """Of a stream in memory: the lock of each group."""
+        """The lock of each group, for a stream in memory."""
         if path:
             _make_file(path)
         with translated(self.name):
@@ -98,7 +98,7 @@ class Database:
     def _prepare(self) -> None:
         new = schema.is_empty(self._connection)
         if not new:
-            # Before all else: a file of another program must not be touched.
+            # First, as a file of another program must not be changed.
             schema.check(self._connection, self.name)
         if self.path:
             self._write_ahead()
@@ -114,11 +114,11 @@ class Database:
         with self.writing() as connection:
             if schema.is_empty(connection):
                 schema.create(connection)
-            # Another process may have been quicker, with a program of another version.
+            # Another process, of another release, may have created it first.
             schema.check(connection, self.name)
 
     def _write_ahead(self) -> None:
-        """Switch to write-ahead logging; SQLite does not wait by itself while others open the file."""
+        """Switch to write-ahead logging; SQLite itself does not wait while other processes open the file."""
         deadline = time.monotonic() + _BUSY_TIMEOUT_SECONDS
         while True:
             try:
@@ -139,7 +139,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one transaction: durable when it ends, without a trace when it raises."""
+        """Run a block as one transaction: durable when it ends, rolled back when it raises."""
         with self._lock, translated(self.name), self._transaction("BEGIN IMMEDIATE"):
             yield self._connection
             self._check_files(at_once=True)
@@ -152,13 +152,13 @@ class Database:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            # SQLite has rolled back by itself after some errors, a full disk among them.
+            # After some errors, such as a full disk, SQLite has already rolled back.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
 
     def version(self) -> tuple[int, int]:
-        """Return a value that changes whenever anybody commits; cheap enough to ask in a loop."""
+        """Return a value that changes with every commit of any process; cheap enough for a loop."""
         with self._lock, translated(self.name):
             self._check_files()
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -169,7 +169,7 @@ class Database:
         with self._lock, translated(self.name):
             if self._files is None or self._files.may_be_closed():
                 self._connection.close()
-            else:  # nor may the interpreter close it at exit
+            else:  # the interpreter must not close it at exit either
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
 
     def _check_files(self, *, at_once: bool = False) -> None:
@@ -179,13 +179,13 @@ class Database:
 
 def create_private(path: Path) -> None:
     """Create an empty file that only its owner may read, unless there is one already."""
-    # Never open one that is there: closing it would drop this process's locks on it.
+    # Never open an existing file: closing it would drop this process's locks on it.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
 
 
 class OpenFiles:
-    """The stream's file, its write-ahead log and its index, as they were when they were opened.
+    """The identities of the stream's file, its write-ahead log and its index, as of their opening.
 
     Parameters
     ----------
@@ -201,12 +201,12 @@ class OpenFiles:
         self._lost = ""
 
     def check(self, *, at_once: bool = False) -> None:
-        """Look whether each file is still the one that was opened; `at_once`, else once a second.
+        """Check that each file is still the one that was opened: now if `at_once`, else once a second.
 
         Raises
         ------
         TransportError
-            One is gone or is another file; from then on always.
+            A file is gone or was replaced; also raised by all later calls.
 
         """
         if not self._lost and (at_once or time.monotonic() >= self._next_look):
@@ -221,11 +221,11 @@ class OpenFiles:
             )
 
     def may_be_closed(self) -> bool:
-        """Return whether closing the connection does no harm.
+        """Return whether closing the connection is safe.
 
-        Closing writes the write-ahead log into the file. That saves a log that was deleted. It damages what
-        others have begun since: another file by this name, or a log, which they cannot delete before us; and
-        what they have added to the log by another index, which ours does not know.
+        Closing writes the write-ahead log into the file. That saves a deleted log. But it damages files that
+        other processes have created since: another file or log of the same name, or records that they added
+        to the log through another index.
         """
         if not self._is_in_place(""):
             return False
@@ -247,15 +247,15 @@ def _identity(path: Path) -> Identity | None:
 
 
 class OwnerLock:
-    """Held by the one process that consumes for a group, until it lets go or ends, however it ends.
+    """The lock of the one process that consumes for a group, held until release or the end of the process.
 
-    The operating system frees the lock of a process that was killed. Its file says whose it is, and stays: a
-    file that is deleted while another process waits for it would be locked twice.
+    The operating system frees the lock of a killed process. The lock's file names the holder, and is never
+    deleted: a file deleted while another process waits for it would be locked twice.
 
     Parameters
     ----------
     database
-        The stream; one in memory has its owners in this process.
+        The stream; the consumers of one in memory are in this process.
     group
         The group's name.
 
@@ -269,7 +269,7 @@ class OwnerLock:
         self.is_held = False
 
     def acquire(self) -> bool:
-        """Return whether the lock is held now."""
+        """Try to acquire the lock; return whether it is held now."""
         if self._path is None:
             self.is_held = self._owners.setdefault(self._group, self) is self
         elif not self.is_held:
@@ -283,14 +283,14 @@ class OwnerLock:
         return self.is_held
 
     def holder(self) -> str:
-        """Return which process holds the lock."""
+        """Return the process that holds the lock."""
         if self._path is not None:
             with suppress(OSError):
                 return self._path.read_text() or "another process"
         return "another consumer of this process"
 
     def release(self) -> None:
-        """Let go. Idempotent."""
+        """Release the lock. Idempotent."""
         if self.is_held and self._path is None:
             del self._owners[self._group]
         self.is_held = False
@@ -303,7 +303,7 @@ class OwnerLock:
 
 
 def _try_lock(file: int) -> bool:
-    """Lock an open file for whoever has opened it; a program that is started from here has not."""
+    """Try to lock an open file for this process; child processes do not inherit the lock."""
     try:
         if sys.platform == "win32":
             os.lseek(file, _LOCKED_AT, os.SEEK_SET)
@@ -317,7 +317,7 @@ def _try_lock(file: int) -> bool:
 
 
 def _make_file(path: Path) -> None:
-    """Create the file and its directories, unless they are there."""
+    """Create the file and its directories, unless they exist."""
     what = f"the directory of {path}"
     try:
         if not path.parent.is_dir():
@@ -327,7 +327,7 @@ def _make_file(path: Path) -> None:
         if path.is_dir():
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
-            # Said here because SQLite would only say that it cannot open the file.
+            # SQLite would only report that it cannot open the file.
             raise AccessRefused(f"{path} and its directory must be writable", hint=_OTHER_FILE)
         create_private(path)
     except OSError as error:
@@ -379,6 +379,6 @@ def translated(name: str) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    """Return SQLite's result code without its details; -1 where the driver itself complains."""
+    """Return SQLite's primary result code; -1 for an error of the driver."""
     code: int = getattr(error, "sqlite_errorcode", -1)
     return code & 0xFF if code >= 0 else code

@@ -1,4 +1,4 @@
-"""The records: topics of append-only logs, one log a partition.
+"""The records: each topic has an append-only log for each partition.
 
 A function with a `connection` runs inside the caller's transaction.
 """
@@ -22,17 +22,17 @@ from service.stream.sqlite.schema import decode_headers, encode_headers, offset_
 
 _PAGE_RECORDS = 1000
 _PAGE_BYTES = 4 * 1024 * 1024
-"""A page is at most so large (and one record more): a stream of large records must fit the memory."""
+"""Largest page of a read, plus one record: pages of large records must fit in memory."""
 _BYTES = (bytes, type(None))
-"""What a key or a value is; SQLite lets any program write another type."""
+"""The types of a key or value; SQLite allows other programs to write other types."""
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
-"""Of one record: key, value and headers together; it must fit the memory several times over."""
+"""Largest record: key, value and headers together; several copies must fit in memory."""
 _LOOK_SECONDS = 2.0
-"""How long other processes may add partitions to a topic unnoticed."""
+"""How long partitions added by other processes may stay unnoticed."""
 
 
 class Row(NamedTuple):
-    """An output as it will be stored, less its offset."""
+    """An output as it will be stored, without the offset."""
 
     log_id: int
     timestamp_ms: int
@@ -47,7 +47,7 @@ class Log:
     Parameters
     ----------
     database
-        Where they are.
+        The database.
 
     """
 
@@ -55,13 +55,13 @@ class Log:
         self._database = database
         self._max_record_bytes = _MAX_RECORD_BYTES
         self._logs: dict[str, list[int]] = {}
-        """The log of each partition of a topic: there may be more by now."""
+        """The known logs of each topic's partitions; other processes may have added some."""
         self._next_check_at: defaultdict[str, float] = defaultdict(float)
-        """When (monotonic seconds) to check whether a topic that is written to has more partitions."""
+        """When (monotonic seconds) to check whether a written topic has more partitions."""
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return True: only records occupy offsets, and those of a failed transaction are used again."""
+        """Return True: only records take offsets, and those of a failed transaction are reused."""
         return True
 
     def ensure_topics(
@@ -71,7 +71,7 @@ class Log:
         create: bool = True,
         keep_forever: bool = False,  # noqa: ARG002 - here no record expires
     ) -> None:
-        """Make sure that each topic exists; one that exists keeps its partitions."""
+        """Create missing topics; an existing topic keeps its partitions."""
         wrong = [topic for topic, number in partitions.items() if number < 1 or not topic]
         if wrong:
             raise ConfigurationError(f"a topic needs a name and at least one partition: {wrong[0]!r}")
@@ -81,7 +81,7 @@ class Log:
         if missing:
             with self._database.writing() as connection:
                 for topic in missing:
-                    if not _count(connection, topic):  # another process may have been faster
+                    if not _count(connection, topic):  # another process may have created it
                         _add(connection, topic, range(partitions[topic]))
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
@@ -102,16 +102,16 @@ class Log:
         return len(self.logs(topic, refresh=True))
 
     def record_limit(self, topic: str) -> RecordLimit:
-        """Return how large a record of `topic` may be: nothing is compressed here."""
+        """Return how large a record of `topic` may be; records are not compressed."""
         self.logs(topic)
         return RecordLimit(self._max_record_bytes, self._max_record_bytes)
 
     def topic_id(self, topic: str) -> str:
-        """Return the number of the topic's first log, which no other topic of the file gets."""
+        """Return the number of the topic's first log, which no other topic of the file will have."""
         return str(self.log(topic, 0))
 
     def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
-        """Return the log of each partition of `topic`; `refresh` reads them again. Raises `TopicMissing`."""
+        """Return the log of each partition of `topic`, read again with `refresh`. Raises `TopicMissing`."""
         if found := self._load(topic) if refresh else self._find(topic):
             return found
         raise self._missing(topic)
@@ -145,17 +145,17 @@ class Log:
         )
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first available offset and the next one to be written."""
+        """Return the first available offset and the next offset to write."""
         log = self.log(topic, partition)
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
     def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-        """Return `bounds` of several partitions, of several topics."""
+        """Return the `bounds` of several topic partitions."""
         return {place: self.bounds(*place) for place in places}
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
-        """Return where the records from a time on begin; see `Transport.first_at`."""
+        """Return the offset of the first record at or after a time; see `Transport.first_at`."""
         log = self.log(topic, partition)
         with self._database.reading() as connection:
             _, end = log_bounds(connection, log)
@@ -172,13 +172,13 @@ class Log:
             yield from self.read(topic, partition, start, end)
 
     def produce(self, outputs: Sequence[Output]) -> None:
-        """Write `outputs`, all or none; durable when this returns."""
+        """Write `outputs` durably, all or none."""
         if rows := self.prepare(outputs):
             with self._database.writing() as connection:
                 self.append(connection, rows)
 
     def prepare(self, outputs: Sequence[Output]) -> list[Row]:
-        """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
+        """Choose partitions and check sizes, before a transaction begins."""
         now, logs = wall_clock_ms(), {}
         for topic in topics_of(outputs):
             if is_due := time.monotonic() >= self._next_check_at[topic]:
@@ -202,7 +202,7 @@ class Log:
 
     @staticmethod
     def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-        """Write rows at the ends of their logs, in the order given."""
+        """Append rows to their logs, in the given order."""
         offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
         connection.executemany(
             "INSERT INTO records (place, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
@@ -216,7 +216,7 @@ class Log:
     def page(
         self, connection: sqlite3.Connection, topic: str, partition: int, start: int, end: int
     ) -> RecordBatch:
-        """Return the records from `start` to `end` (exclusive), or as many as a page holds."""
+        """Return the records from `start` to `end` (exclusive), at most one page."""
         records = RecordBatch()
         size = 0
         log = self.log(topic, partition)
@@ -239,7 +239,7 @@ class Log:
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
                 break
-        cursor.close()  # a cursor left half-way would hold its view of the file
+        cursor.close()  # an unfinished cursor would hold its snapshot of the file
         return records
 
     def _damaged(
@@ -260,7 +260,7 @@ class Log:
                 page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
                 first, _ = log_bounds(connection, self.log(topic, partition))
             yield from page
-            # Where records are deleted during the read, it continues at the new beginning.
+            # If records are deleted during the read, it continues at the new start.
             start = page[-1].offset + 1 if page else max(first, start + 1)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
@@ -273,7 +273,7 @@ class Log:
             return {logs[log]: offset for log, offset in map(whole_numbers, rows) if log in logs}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        """Delete the records before `offset`, at most all there are."""
+        """Delete the records before `offset`, at most all."""
         log = self.log(topic, partition)
         with self._database.writing() as connection:
             first, end = log_bounds(connection, log)
@@ -297,7 +297,7 @@ def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) 
 
 
 def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
-    """Return a log's first available offset and the next one to be written."""
+    """Return a log's first available offset and the next offset to write."""
     query = "SELECT first_offset, next_offset FROM logs WHERE id = ?"
     first, end = whole_numbers(connection.execute(query, (log,)).fetchone())
     return first, end

@@ -1,4 +1,4 @@
-"""The format of the stream's file: tables and columns; and the refusal of other SQLite files."""
+"""The format of the stream's file: tables and columns; and the check of other SQLite files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.errors import TransportError
 from service.stream.protocol import Headers
 
 APPLICATION_ID = 0x50455243
-"""The letters PERC: by this id `file(1)` and the service recognise the file."""
+"""The ASCII letters PERC, the id by which `file(1)` and the service recognise the file."""
 SCHEMA_VERSION = 1
 
 _TABLES = Path(__file__).with_name("schema.sql")
@@ -20,17 +20,17 @@ _LENGTH = struct.Struct("<I")
 
 
 def place_of(log_id: int, offset: int) -> int:
-    """Return the key of a record: records lie log by log, each in the order of its offsets.
+    """Return the primary key of a record: records are ordered by log, then by offset.
 
-    One integer, and not two columns: to find its way SQLite reads the whole of a record on it whose key
-    is a column, but only the number of one whose key is its number; a snapshot of some megabytes made
-    every later commit five times slower. 2**40 records a partition, 2**23 partitions.
+    The key is the row id instead of two columns: during a search SQLite reads whole rows to compare key
+    columns, but only the row id otherwise; a snapshot of some megabytes made every later commit five times
+    slower. There may be 2**40 records per partition and 2**23 partitions.
     """
     return log_id << _OFFSET_BITS | offset
 
 
 def offset_of(place: int) -> int:
-    """Return the offset in a `place_of`."""
+    """Return the offset of a key from `place_of`."""
     return place & ((1 << _OFFSET_BITS) - 1)
 
 
@@ -40,7 +40,7 @@ def is_empty(connection: sqlite3.Connection) -> bool:
 
 
 def check(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse the file `name` unless it is a stream of the version this program writes.
+    """Check that the file `name` is a stream of the version that this release writes.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def check(connection: sqlite3.Connection, name: str) -> None:
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Write the tables and the file's identity; inside a transaction."""
+    """Create the tables and set the file's id and version, inside a transaction."""
     for statement in _TABLES.read_text(encoding="utf-8").split(";\n"):
         if statement.strip():
             connection.execute(statement)
@@ -76,7 +76,7 @@ def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:
     Raises
     ------
     sqlite3.DatabaseError
-        A cell has another type, which SQLite lets any program write: reported like a page that is damaged.
+        A cell has another type, which SQLite allows other programs to write; reported like a damaged page.
 
     """
     for cell in row:
@@ -88,7 +88,7 @@ def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """Write names and values one after the other, each after its length."""
+    """Encode names and values in order, each prefixed with its length."""
     parts = []
     for name, value in headers:
         for part in (name.encode(), value):
@@ -97,7 +97,7 @@ def encode_headers(headers: Headers) -> bytes:
 
 
 def decode_headers(encoded: bytes) -> Headers:
-    """Read what `encode_headers` wrote. Raises ValueError or `struct.error` for anything else."""
+    """Decode headers from `encode_headers`. Raises `ValueError` or `struct.error` for other bytes."""
     parts = []
     at = 0
     while at < len(encoded):

@@ -1,4 +1,4 @@
-"""The embedded stream as the service sees it; see `service.stream.protocol.Transport`."""
+"""The embedded stream; see `service.stream.protocol.Transport`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from service.stream.sqlite.log import Log
 class EmbeddedTransport(Log):
     """A stream inside a SQLite database.
 
-    Safe to use from several threads; a consumer and its writers belong to one thread, but for
-    `Consumer.lag`. `close` leaves the groups still joined without calling their assignees.
+    Safe to use from several threads; a consumer and its writers belong to one thread, except `Consumer.lag`.
+    `close` leaves the joined groups without notifying their assignees.
 
     Parameters
     ----------
     database
-        Where the stream is; closed with the transport.
+        The database of the stream; closed with the transport.
 
     """
 
@@ -54,8 +54,9 @@ class EmbeddedTransport(Log):
 class SqliteTransport(EmbeddedTransport):
     """A stream in one SQLite file, for the processes of one machine.
 
-    All of them may produce and read; each group has one owner, see `SqliteConsumer`. Every commit is on the
-    disk when it returns. Beside the file lie SQLite's `-wal` and `-shm` and, for each group, an `-owner-…`.
+    All processes may produce and read; each group has one owner, see `SqliteConsumer`. Every commit is on
+    disk when it returns. Next to the file are SQLite's `-wal` and `-shm` and, for each group, an `-owner-…`
+    file.
 
     Parameters
     ----------
@@ -81,9 +82,8 @@ class MemoryTransport(EmbeddedTransport):
     Parameters
     ----------
     name
-        Transports of the same name share one stream, which lives as long as the process, so that
-        it can be closed and opened again like a file. Without a name the stream is the
-        transport's own and ends with it.
+        Transports of the same name share one stream, which lives as long as the process, so that it can be
+        closed and opened again like a file. Without a name, the stream ends with the transport.
 
     """
 
@@ -92,14 +92,14 @@ class MemoryTransport(EmbeddedTransport):
 
 
 class _SharedDatabase(Database):
-    """A database that several transports of this process use, so that none of them may close it."""
+    """A database shared by several transports of this process, so that none of them may close it."""
 
     _databases: ClassVar[dict[str, _SharedDatabase]] = {}
     _naming: ClassVar[threading.Lock] = threading.Lock()
 
     @classmethod
     def named(cls, name: str) -> _SharedDatabase:
-        """Return the database called `name`, made on its first use."""
+        """Return the database called `name`; make it at its first use."""
         with cls._naming:
             if name not in cls._databases:
                 cls._databases[name] = cls(None)
@@ -107,4 +107,4 @@ class _SharedDatabase(Database):
             return cls._databases[name]
 
     def close(self) -> None:
-        """Do nothing: others may be using it."""
+        """Do nothing: other transports may use it."""

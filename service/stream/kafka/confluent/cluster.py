@@ -1,4 +1,4 @@
-"""A cluster as confluent-kafka reaches it: topics, offsets, reads, producers and members."""
+"""A cluster through confluent-kafka: topics, offsets, reads, producers and members."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _BOUNDS: Final = {
 
 
 class ConfluentCluster(Questions, KafkaCluster):
-    """A cluster as confluent-kafka reaches it; see `KafkaCluster`."""
+    """A cluster through confluent-kafka; see `KafkaCluster`."""
 
     translated = staticmethod(translated)
     member = ConfluentConsumer
@@ -86,7 +86,7 @@ class ConfluentCluster(Questions, KafkaCluster):
                 try:
                     self._change(AdminClient.create_topics, wanted, topic)
                 except KafkaException as error:
-                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
+                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process created it
                         raise
         self._await_topics(partitions)
 
@@ -98,14 +98,14 @@ class ConfluentCluster(Questions, KafkaCluster):
     def _change(
         self, change: Callable[..., Mapping[str, Future[None]]], wanted: NewTopic | NewPartitions, topic: str
     ) -> None:
-        """Ask for a change, once: it may be done although there is no answer."""
+        """Request a change, once: it may happen even without an answer."""
         futures = change(self.admin, [wanted], request_timeout=REQUEST_TIMEOUT_SECONDS)
         futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
     def _await_topics(self, topics: Collection[str]) -> None:
         """Wait until each broker knows new topics, and the leaders of their partitions.
 
-        Questions go to any broker, and one that has not heard of a topic yet says that there is none.
+        Requests go to any broker, and one that does not know a topic yet reports it as missing.
         """
         deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
         for address in self.addresses():
@@ -143,7 +143,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
     def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
-        """Ask where partitions begin or end, or where a time does."""
+        """Return offsets; see `KafkaCluster.offsets_at`."""
         which, isolation = (
             _BOUNDS[bound]
             if isinstance(bound, Bound)
@@ -174,7 +174,7 @@ class ConfluentCluster(Questions, KafkaCluster):
     def _group_offsets(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> tuple[dict[int, dict[str, int]], set[int]]:
-        """Return a group's offsets by partition and topic, and the partitions where they are not stable."""
+        """Return a group's offsets by partition and topic, and the partitions with unstable offsets."""
         places = [ClientPartition(topic, partition) for topic in topics for partition in partitions]
         asked = [ConsumerGroupTopicPartitions(group, places)]
         answers = self.ask(
@@ -232,7 +232,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         return producer
 
     def serve(self) -> None:
-        """Poll the clients that no one polls for records, or their log lines would pile up."""
+        """Poll the clients that are not polled for records: otherwise their log lines would pile up."""
         super().serve()
         with self._producers_lock:
             producers = [*self._producers]
@@ -243,7 +243,8 @@ class ConfluentCluster(Questions, KafkaCluster):
 class ConfluentReader:
     """Reads partitions of a topic as they grow; see `Reader`.
 
-    Like that of kafka-python, it reports no partition without a leader and no cluster that is away.
+    Like the reader of kafka-python, it reports neither a partition without a leader nor an unavailable
+    cluster.
     """
 
     def __init__(self, client: Consumer, topic: str, offsets: Mapping[int, int]) -> None:
@@ -256,7 +257,7 @@ class ConfluentReader:
             raise
 
     def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
-        """Return the records that are there; see `Reader.poll`."""
+        """Return the available records; see `Reader.poll`."""
         found = []
         with translated(self._topic):
             messages = consume(self._client, _READ_BATCH_RECORDS, wait_seconds)
@@ -281,9 +282,9 @@ class ConfluentReader:
 
 
 def _knows(client: AdminClient, topic: str) -> bool:
-    """Ask the one broker that a client is connected to; one that does not answer is not waited for.
+    """Return whether the one broker that a client is connected to knows a topic; True without an answer.
 
-    It hears of all that happened meanwhile before the cluster counts it as alive again.
+    A broker that does not answer learns of the topic before the cluster counts it as alive again.
     """
     try:
         found = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]

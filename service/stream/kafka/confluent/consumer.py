@@ -27,34 +27,34 @@ from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartb
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, TopicPartition
 
-if TYPE_CHECKING:  # it makes members
+if TYPE_CHECKING:  # cluster imports this module
     from service.stream.kafka.confluent.cluster import ConfluentCluster
 
 
 class ConfluentMembership(KafkaMembership):
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
-    librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
-    the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
-    raises is kept until the call is over: an exception would make `consume` discard the records it has.
+    librdkafka calls it inside `consume` and `close`, on the polling thread, while its own threads send
+    heartbeats: so the assignee may take long, and no lock is needed. Errors of the assignee are stored until
+    the call is over: an exception would make `consume` discard its records.
 
-    A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
-    assignment holds what was begun, and the further topics alongside the group's leading one.
+    An assigned partition is not fetched before `begin` sets its offset: librdkafka's assignment contains the
+    started places, those of the further topics included.
 
     Parameters
     ----------
     client
         The consumer.
     topics
-        All topics, the leading one first: the group shares out the partitions of that one.
+        All topics, the leading one first, whose partitions the group distributes.
     assignee
-        Informed of every rebalance.
+        Is notified of every rebalance.
     describe
-        Returns the group's members, as its coordinator reports them.
+        Asks the group's coordinator for its members.
     count_partitions
-        Asks how many partitions the leading topic has.
+        Asks for the number of partitions of the leading topic.
     alone
-        The topic whose only partition the group gives to the owner of all; empty: there is none.
+        The topic whose only partition determines the owner of all partitions; empty: there is none.
 
     """
 
@@ -75,23 +75,23 @@ class ConfluentMembership(KafkaMembership):
         self._count_partitions = count_partitions
         self._is_settled: bool | None = None
         self.resumed_at = -inf
-        """When (monotonic seconds) a rebalance had last paused all partitions and let them continue."""
+        """When (monotonic seconds) the last rebalance resumed all partitions."""
         client.subscribe(
             [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
     def begin(self, places: Sequence[ClientPartition]) -> None:
-        """Fetch the places, one partition of each topic, from their offsets on; also to rewind."""
+        """Start to fetch places, one partition of each topic, from their offsets on; also used to rewind."""
         partition = places[0].partition
         if partition in self.begun:
             self._client.incremental_unassign(self._places([partition]))
         self._client.incremental_assign(list(places))
-        self._client.resume(list(places))  # they may have been paused when we had them before
+        self._client.resume(list(places))  # an earlier assignment may have left them paused
 
     def is_settled(self) -> bool:
-        """Return whether every partition of the leading topic has an owner, and this member has all its own.
+        """Return whether all partitions of the leading topic have owners, and this member has all of its own.
 
-        Asks the group once after each rebalance, and until it is so.
+        Asks the group after each rebalance, until that is so.
         """
         if self._is_settled is False and self._is_announced:
             group = self._describe()
@@ -108,7 +108,7 @@ class ConfluentMembership(KafkaMembership):
         return bool(self._is_settled)
 
     def _on_assign(self, client: Consumer, assigned: Sequence[ClientPartition]) -> None:
-        """Note the assignment; without this, the client would fetch the partitions from where it likes."""
+        """Note the assignment; otherwise the client would fetch the partitions from offsets of its choice."""
         client.incremental_assign([])
         self.resumed_at = monotonic()
         self._note_assigned(each.partition for each in assigned)
@@ -137,33 +137,34 @@ class ConfluentMembership(KafkaMembership):
         return [ClientPartition(topic, partition) for partition in partitions for topic in self._topics]
 
 
-# A member that has not polled for so long is evicted; restoring a partition counts as such.
+# A member that has not polled for this long is removed; time for restoring a partition counts, too.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-# How long partitions may take to continue after a rebalance; also the longest wait for an unneeded answer.
+# How long partitions may take to resume after a rebalance; also the timeout of requests without a use.
 _WAKE_SECONDS: Final = 0.3
 
 _REJOIN_SECONDS: Final = 2.0
-"""How long after a rebalance another may follow: what moves is given up in one and assigned in the next."""
+"""How long after a rebalance another may follow: a partition that moves is revoked in the first and assigned
+in the second."""
 _METADATA_SECONDS: Final = 0.1
 """Time between two requests for metadata meanwhile."""
 _AT_ONCE: Final = 250
-"""Messages to ask the client for: few enough that the next ones find the memory of these in the cache."""
+"""Messages to request at a time: few enough that their memory stays in the processor's cache."""
 
 
 class ConfluentConsumer(KafkaMember):
-    """A member of a group, through one client: further topics are assigned with the leading one."""
+    """A member of a group with one client, which also gets the partitions of further topics."""
 
     _cluster: ConfluentCluster
     _membership: ConfluentMembership
 
     def _open(self, assignee: Assignee) -> None:
         self._positions: dict[TopicPartition, int] = {}
-        """The next offset to be delivered, once a record or the end of the partition has shown it."""
+        """The next offset to deliver, known from a record or from the end of the partition."""
         self._ends: dict[TopicPartition, int] = {}
-        """The ends of partitions whose last record was fetched; markers may lie between."""
+        """The ends of partitions whose last record was fetched; markers may follow the record."""
         self._error: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
-        """By partition, of those whose position has no record: librdkafka says so once."""
+        """The error of each partition whose position is out of range: librdkafka reports it once."""
         self._heartbeat_seconds = heartbeat_interval_ms(self._options.session_timeout_seconds) / 1000
         self._heartbeat_due = 0.0
         client = self._open_member()
@@ -185,7 +186,7 @@ class ConfluentConsumer(KafkaMember):
                 "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
                 "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
                 "error_cb": self._note_error,
-                # To continue elsewhere would lose or repeat records without a word.
+                # Continuing elsewhere would silently lose or repeat records.
                 "auto.offset.reset": "error",
                 **static,
             },
@@ -207,13 +208,13 @@ class ConfluentConsumer(KafkaMember):
         self._wake_membership()
         room = self._undelivered.room(max_records)
         if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
-            self._cluster.serve()  # while there is nothing else to do
+            self._cluster.serve()  # while idle
 
     def _wake_fetching(self) -> None:
-        """Ask the leaders for offsets for a while after a rebalance: an answer ends a pause of a second.
+        """Request offsets from the leaders for a while after a rebalance: an answer ends a pause of a second.
 
-        A rebalance pauses all partitions, so that no fetch is under way. librdkafka (2.16) does not tell the
-        thread of a broker when they continue, and the thread looks again only when something arrives.
+        A rebalance pauses all partitions, and no fetch is under way. When they resume, librdkafka (2.16) does
+        not wake the thread of a broker, which checks only when something arrives.
         """
         if monotonic() - self._membership.resumed_at < _WAKE_SECONDS:
             begun = [ClientPartition(self._topics[0], each, OFFSET_END) for each in self._membership.begun]
@@ -221,11 +222,11 @@ class ConfluentConsumer(KafkaMember):
                 self._open_client.offsets_for_times(begun, _WAKE_SECONDS)
 
     def _wake_membership(self) -> None:
-        """Ask the client's own thread something, at which it sends the heartbeat that is due.
+        """Request metadata, which makes the client's main thread send a due heartbeat.
 
-        By itself, it looks for one once a second (librdkafka 2.16) if nothing else arrives, and a member
-        learns from the answer that others join or leave: until all have, what moves has no owner. Nor does it
-        join twice in a second, unless it was told about topics in between.
+        Otherwise that thread checks only once a second (librdkafka 2.16). A member learns of joining and
+        leaving members from the heartbeat's answer, and until all members have joined, moving partitions have
+        no owner. Nor does it join twice within a second, unless metadata arrives in between.
         """
         if (now := monotonic()) < self._heartbeat_due:
             return
@@ -238,7 +239,7 @@ class ConfluentConsumer(KafkaMember):
                 self._open_client.memberid()
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
-        """Keep the records that are there; return how many messages there were."""
+        """Fetch the available records; return the number of messages."""
         count = 0
         while count < room:
             wanted = min(room - count, _AT_ONCE)
@@ -250,7 +251,7 @@ class ConfluentConsumer(KafkaMember):
         return count
 
     def _note(self, error: KafkaError, message: Message) -> None:
-        """Handle what comes between records: the end of a partition, or an error."""
+        """Handle a message without a record: the end of a partition, or an error."""
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
             if partition in self._membership.begun:
@@ -264,9 +265,9 @@ class ConfluentConsumer(KafkaMember):
         self._error = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
-        """Raise if the stream is unreachable: librdkafka says only when it went, not whether it came back.
+        """Raise if the stream is unreachable: librdkafka reports when that begins, but not when it ends.
 
-        What it says of generations and rebalances is left to the rebalance that follows.
+        Errors about generations and rebalances are ignored, as a rebalance follows.
         """
         if self._gone:
             raise self._gone.popitem()[1]
@@ -281,7 +282,7 @@ class ConfluentConsumer(KafkaMember):
             raise failure
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return the fetched records, which from now on count as delivered."""
+        """Return the fetched records, and count them as delivered."""
         ends, self._ends = self._ends, {}
         self._positions |= {
             place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
@@ -304,7 +305,7 @@ class ConfluentConsumer(KafkaMember):
     def _group_metadata(self) -> object:
         client = self._open_client
         metadata = client.consumer_group_metadata()
-        # The broker fences no one who names no member. A member that was put out has no id until it polls.
+        # The broker does not fence a commit without a member id. A removed member has no id until it polls.
         if not client.memberid():
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
         return metadata
@@ -330,10 +331,10 @@ class ConfluentConsumer(KafkaMember):
             self._client = None
 
     def __del__(self) -> None:
-        """Leave without a call to the assignee, if the consumer was not closed.
+        """Leave without notifying the assignee, if the consumer was not closed.
 
-        The client's own destructor would never return: it hands back what the group has given, and knows
-        no part of it that was not fetched.
+        The client's own destructor would never return: it revokes the assignment, and does not know
+        partitions that were not fetched.
         """
         if getattr(self, "_client", None) is not None:
             self._membership.mute()
@@ -341,5 +342,5 @@ class ConfluentConsumer(KafkaMember):
                 self._leave()
 
     def _describe(self) -> ConsumerGroupDescription:
-        """Return the group's members and their partitions, as its coordinator reports them."""
+        """Ask the group's coordinator for the members and their partitions."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]

@@ -17,16 +17,16 @@ from service.errors import (
 from service.stream.kafka.errors import TABLE, hinted, meanings, same_instance
 
 _CALLED: Final[dict[str, str]] = TABLE["called"]
-# By code. An older librdkafka does not have all of them.
+# By code; an older librdkafka lacks some.
 MEANING_OF: Final = {
     getattr(KafkaError, called): meaning
     for name, meaning in (meanings("protocol") | meanings("librdkafka")).items()
     if hasattr(KafkaError, called := _CALLED.get(name, name))
 }
 
-# A fatal error that librdkafka meets while it serves a call comes out of that call as a bare KafkaError,
-# raised although it is not a BaseException: `except Exception` does not stop it, its own name does.
-# If it has a callback to make as well, the call fails with SystemError, caused by the error.
+# A fatal error during a call is raised from that call as a bare KafkaError, although that is not a
+# BaseException: `except Exception` does not catch it, `except KafkaError` does. If a callback is due as well,
+# the call fails with SystemError, caused by the error.
 FOREIGN: Final = (
     KafkaException,
     KafkaError,
@@ -36,18 +36,18 @@ FOREIGN: Final = (
     SystemError,
     ValueError,
 )
-"""Whatever a client raises: RuntimeError and ValueError for a closed one and for arguments."""
+"""The errors that a client raises; RuntimeError and ValueError if it is closed, or for invalid arguments."""
 
 
 def hides_fatal_error(error: SystemError | KafkaException) -> bool:
-    """Return whether an error hides a fatal one, lost between two callbacks or met by another thread."""
+    """Return whether an error hides a fatal one, lost between two callbacks or raised on another thread."""
     if isinstance(error, SystemError):
         return error.__cause__ is None
     return bool(error.args[0].code() == KafkaError._FATAL)  # noqa: SLF001 - published so
 
 
 def meaning_of(error: KafkaError) -> type[ServiceError]:
-    """Choose the `ServiceError` for one of librdkafka's; its flags decide where its code does not."""
+    """Return the `ServiceError` of a librdkafka error, by its code or else its flags."""
     meaning = MEANING_OF.get(error.code(), TransportError)
     if meaning is not TransportError:
         return meaning
@@ -57,7 +57,7 @@ def meaning_of(error: KafkaError) -> type[ServiceError]:
 
 
 def _is_same_instance(error: KafkaError) -> bool:
-    """Return whether another static member has this name; librdkafka tells a consumer so in words."""
+    """Return whether another static member has this instance id; librdkafka reports that only as text."""
     return bool(
         error.code() == KafkaError.FENCED_INSTANCE_ID
         or (error.code() == KafkaError._FATAL and "group.instance.id" in error.str())  # noqa: SLF001
@@ -65,7 +65,7 @@ def _is_same_instance(error: KafkaError) -> bool:
 
 
 def translate(error: object, where: str) -> ServiceError:
-    """Translate what a client has raised or reported; `where` names the cluster, topic or partition."""
+    """Translate an error of a client; `where` names the cluster, topic or partition."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, SystemError) and error.__cause__ is not None:
@@ -92,5 +92,5 @@ def translated(where: str) -> Iterator[None]:
 
 
 def as_exception(error: object) -> Exception:
-    """Return something that may be the cause of an exception; a bare KafkaError may not."""
+    """Return an exception that can be a cause, which a bare KafkaError cannot."""
     return error if isinstance(error, Exception) else KafkaException(error)

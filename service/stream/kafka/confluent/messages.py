@@ -1,6 +1,6 @@
-"""Turn the messages of a librdkafka consumer into `Record`s, and `Output`s into its messages.
+"""Convert messages of a librdkafka consumer into `Record`s, and `Output`s into messages.
 
-This happens for each message there is: where there is a compiler, `messages.pxd` makes it compiled code.
+As this is done for every message, `messages.pxd` gives this module C types.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from service.stream.protocol import Headers, Output, Record, TopicPartition
 
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
-"""A position without records: the broker never has it, or another leader has others."""
-# Placeholders of librdkafka for a partition and a time. It has no way to say the first millisecond of 1970.
+"""Errors of a position out of range: the broker does not have it, or a new leader's log differs."""
+# Placeholders of librdkafka for no partition and no time; it cannot express the first millisecond of 1970.
 _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
 _log = logging.getLogger(__name__)
-# Looked up once: to find a method takes half the time of its call, and each record has eight.
+# Looked up once: finding a method takes half the time of its call, and each record needs eight calls.
 _error_of: Final = Message.error
 _topic_of: Final = Message.topic
 _partition_of: Final = Message.partition
@@ -36,9 +36,9 @@ _headers_of: Final = methodcaller("headers")
 
 
 def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
-    """Return the messages that are there; wait for the first one only.
+    """Return the available messages; wait only for the first one.
 
-    `consume` by itself waits until it has `max_messages`, or its time is up.
+    The client's `consume` waits until it has `max_messages`, or its time is up.
     """
     found: list[Message] = client.consume(max_messages, 0)
     if not found and wait_seconds > 0:
@@ -54,7 +54,7 @@ def keep(
     begun: Collection[int],
     note: Callable[[KafkaError, Message], None],
 ) -> None:
-    """Add each message of a begun partition to the batch of its place; `note` those with an error."""
+    """Add each message of a started place to its batch; call `note` for those with an error."""
     records: RecordBatch | None = None
     place, topic, partition = ("", -1), "", -1
     for message in messages:
@@ -78,11 +78,11 @@ def as_record(message: Message) -> Record:
 
 
 def _headers(message: Message) -> Headers:
-    """Return the headers; none where the name of one is not UTF-8.
+    """Return the headers; none if a name is not UTF-8.
 
-    confluent-kafka cannot decode such a name. It returns something nevertheless, which must not be touched,
-    with the error set. The interpreter looks for such errors of a call like this one, but not where it
-    has specialized a method call. No other client's records may stop the stream.
+    confluent-kafka cannot decode such a name, sets the error, and still returns an object, which must not be
+    used. The interpreter detects that after a call like this one, but not after a specialized method call.
+    Records of other clients must not stop the stream.
     """
     try:
         found = _headers_of(message)
@@ -101,7 +101,7 @@ def produce_each(produce: Callable[..., None], outputs: Iterable[Output]) -> Non
     for place in range(len(batch)):
         topic, key, value, headers, partition, timestamp_ms = batch.fields(place)
         if key is not None and partition is None and timestamp_ms is None and not headers:
-            produce(topic, value, key)  # to pass the others takes a tenth longer, and most have none
+            produce(topic, value, key)  # other arguments take a tenth longer; most outputs have none
             continue
         produce(
             topic,

@@ -1,7 +1,6 @@
 """librdkafka's producer: transactions of records sent in bulk.
 
-Nothing has to be added to make a commit certain: a commit that librdkafka reports has happened, and every
-step takes a time limit.
+A commit that librdkafka reports has happened, and every step has a time limit.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ from service.stream.kafka.transactions import BackgroundCall
 from service.stream.protocol import Output, TopicPartition
 
 PATIENCE_SECONDS: Final = 0.3
-"""How long a step may take before the coordinator is queried: longer than usual, short for an outage."""
-# What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
-# connection came about, so that no request was under way.
+"""How long a step may take before the coordinator is queried: longer than usual, shorter than an outage."""
+# Words in librdkafka's log for a broken connection or an unanswered request; and for a failed connection
+# attempt, when no request was under way.
 _FAILURES: Final = frozenset({"FAIL", "REQTMOUT"})
 _NEVER_CONNECTED: Final = "Connect to"
 
 
 class ConnectionLog:
-    """A logger for one client, which notes failures of its connections.
+    """A logger of one client that notes failures of its connections.
 
-    librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same failure
-    it reports once in 30 s, so a noted failure is not forgotten.
+    librdkafka (2.16) repeats the requests under way there, and reports that only in its log. It reports the
+    same failure once in 30 s, so a noted failure is never reset.
 
     Attributes
     ----------
     has_failure : bool
-        Whether a connection has broken or did not come about.
+        Whether a connection has broken or could not be opened.
     has_broken : bool
-        Whether one has broken: a request may have been under way.
+        Whether a connection has broken: a request may have been under way.
 
     """
 
@@ -66,7 +65,7 @@ class ConnectionLog:
 
 
 def coordinator_answers(cluster: Questions, group: str) -> bool:
-    """Return whether a group's coordinator answers a client that knew none before; any thread may ask."""
+    """Return whether a group's coordinator answers a new client. Called on any thread."""
     client = cluster.client(AdminClient, {})
     try:
         futures = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
@@ -77,7 +76,7 @@ def coordinator_answers(cluster: Questions, group: str) -> bool:
 
 
 def do_step(step: Callable[[float], None], deadline: float) -> None:
-    """Run a step that takes a time limit; one that was not done in time continues for a moment."""
+    """Run a step with a time limit; after it, the step gets a grace period."""
     try:
         step(seconds_left(deadline))
     except KafkaException as error:
@@ -94,20 +93,20 @@ def do_with_coordinator(
     answers: Callable[[], bool],
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> None:
-    """Run a step on a thread of its own; give it up when the coordinator answers others and not this client.
+    """Run a step on a thread; abandon it if the coordinator answers others and not this client.
 
-    A step that is given up ends with its client: the next producer of the transactional id fences it.
+    An abandoned step ends with its client: the next producer with the transactional id fences it.
 
     Parameters
     ----------
     step
-        What to do.
+        The step.
     deadline
-        By `time.monotonic`.
+        Time of `time.monotonic`.
     has_failure
-        Whether a connection of the client has failed; if none has, brokers are just slow.
+        Returns whether a connection of the client has failed; otherwise brokers are only slow.
     answers
-        Whether the coordinator answers others.
+        Returns whether the coordinator answers others.
     patience_seconds
         How long the step may take before the coordinator is queried, and again once it has answered.
 
@@ -125,28 +124,28 @@ def do_with_coordinator(
     call.result()
 
 
-# What becomes of records that were not refused, in a transaction that another one has failed.
+# Errors of records that were purged because another record failed the transaction.
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - published so
 
 
 class BulkProducer:
-    """A producer whose every step ends: with success, with an error, or at its deadline.
+    """A producer whose steps all end: with success, with an error, or at the deadline.
 
     Parameters
     ----------
     cluster
-        Where the client comes from.
+        The cluster, which makes the client.
     options
-        How long deliveries and transactions may take, and how large batches may be.
+        Timeouts of deliveries and transactions, and the size of batches.
     transactional_id
-        Whose transactions they are. Without an id there are none.
+        The id of the transactions; without an id there are none.
     compress
         Whether to compress batches.
     failed
-        The transactional ids whose last commit failed: their next one asks about each record, since
-        librdkafka does not say otherwise why one was not delivered.
+        The transactional ids whose last commit failed: the next commit requests a report for each record,
+        since otherwise librdkafka does not report why one was not delivered.
     coordinator_answers
-        Asks whether the coordinator of the group whose offsets are committed answers others.
+        Returns whether the coordinator of the group whose offsets are committed answers others.
 
     """
 
@@ -167,7 +166,7 @@ class BulkProducer:
         if transactional_id:
             given |= _transaction_options(transactional_id, options.transaction_timeout_seconds, seconds)
         else:
-            # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
+            # Longer than the deadline of a call: the client is dropped before its records expire.
             given["delivery.timeout.ms"] = int((seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
         self._transactional_id = transactional_id
         self._failed = set() if failed is None else failed
@@ -180,7 +179,7 @@ class BulkProducer:
 
     @property
     def _reason(self) -> KafkaError | None:
-        """Why the first record was refused, as far as is known; the others are purged, without a reason."""
+        """Why the first record was refused, if known; the other records are purged without a reason."""
         return next((each for each in self._failures if each.code() not in _PURGED), None)
 
     @property
@@ -199,15 +198,15 @@ class BulkProducer:
         self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged."""
+        """Write `outputs` and wait until all are acknowledged."""
         produce_each(self._open_client.produce, outputs)
         self._flush(outputs, deadline)
 
     def _flush(self, outputs: Sequence[Output], deadline: float) -> None:
-        """Wait for all acknowledgements; once a connection has failed, ask who leads the topics meanwhile.
+        """Wait for all acknowledgements; after a failed connection, request the topics' leaders meanwhile.
 
-        librdkafka (2.16) asks once a second by itself, and needs two answers: at the first it only takes the
-        partitions from a broker that is gone.
+        librdkafka (2.16) itself requests them once a second, and needs two answers: at the first it only
+        removes the partitions from a broker that is gone.
         """
         client = self._open_client
         while left := client.flush(min(PATIENCE_SECONDS, seconds_left(deadline))):
@@ -232,16 +231,16 @@ class BulkProducer:
         deadline: float,
         where: str,
     ) -> None:
-        """Commit `outputs` and `offsets` as one; see `Producer.transact`.
+        """Commit `outputs` and `offsets` in one transaction; see `Producer.transact`.
 
         The steps, in this order:
 
-        1. send, and see every record acknowledged;
-        2. hand the offsets to the transaction, fenced by the group's generation;
+        1. send, and wait until every record is acknowledged;
+        2. add the offsets to the transaction, fenced by the group's generation;
         3. commit.
 
-        What is refused for its generation is aborted: a new producer would find the transaction open, and
-        librdkafka asks only half a second later whether that has changed.
+        A transaction refused for its generation is aborted: otherwise a new producer would find it open, and
+        librdkafka retries only half a second later.
         """
         name = self._transactional_id
         next_offsets = [ClientPartition(*place, offset, name) for place, offset in offsets.items()]
@@ -268,7 +267,7 @@ class BulkProducer:
         group_metadata: Any,  # noqa: ANN401 - opaque
         deadline: float,
     ) -> None:
-        """Hand the group's next offsets to the transaction; be patient if the last one has failed already."""
+        """Add the group's next offsets to the transaction; wait longer if the last attempt has failed."""
         has_failed = self._transactional_id in self._failed
         step = partial(self._open_client.send_offsets_to_transaction, offsets, group_metadata)
         do_with_coordinator(
@@ -291,7 +290,7 @@ class BulkProducer:
 
     @contextmanager
     def _asking_for_lost_error(self) -> Iterator[None]:
-        """Ask which fatal error has failed a call that does not say so: `abort_transaction` raises it."""
+        """Find the fatal error of a call that failed without reporting it: `abort_transaction` raises it."""
         try:
             yield
         except (SystemError, KafkaException) as error:
@@ -308,7 +307,7 @@ class BulkProducer:
             raise
 
     def _raise_reason(self, deadline: float) -> None:
-        """Raise the error that failed the transaction: no more records are accepted, as one was refused."""
+        """Raise the error of the refused record that failed the transaction."""
         client, until = self._open_client, monotonic() + MOMENT_SECONDS
         while (why := self._reason) is None and (left := seconds_left(until)):
             client.poll(left)
@@ -323,16 +322,16 @@ class BulkProducer:
         return self._client
 
     def serve(self) -> None:
-        """Poll the client while nothing is sent, or its log lines would pile up."""
+        """Poll the client while nothing is sent: otherwise its log lines would pile up."""
         if self._client is not None:
             with suppress(*FOREIGN):
                 self._client.poll(0)
 
     def drop(self) -> None:
-        """Close at once: nothing more is sent, nothing is waited for. Idempotent.
+        """Close at once, without sending or waiting. Idempotent.
 
-        The broker ends the open transaction when the next producer of this transactional id begins, or in
-        time.
+        The broker aborts the open transaction when the next producer with this transactional id starts, or at
+        its timeout.
         """
         if self._client is not None:
             with suppress(*FOREIGN):
@@ -348,14 +347,14 @@ def _options(batch_bytes: int, *, compress: bool) -> dict[str, object]:
         "partitioner": "murmur2_random",
         "message.max.bytes": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
         "batch.size": batch_bytes,
-        # What every client that comes with Python alone can read.
+        # The compression that every client can read without further packages.
         "compression.type": "gzip" if compress else "none",
-        # Every call flushes; until then the broker's thread should not take half-filled batches.
+        # Every call flushes; until then librdkafka should not send half-filled batches.
         "linger.ms": 500,
-        # The caller has all records in memory already: there is nothing to push back.
+        # The caller has all records in memory already: back-pressure would not help.
         "queue.buffering.max.messages": 0,
         "queue.buffering.max.kbytes": 2_147_483_647,
-        # A call into Python for each record that went well would take longer than to produce it.
+        # A callback for each delivered record would take longer than producing it.
         "delivery.report.only.error": True,
     }
 
@@ -368,8 +367,8 @@ def _transaction_options(
     return {
         "transactional.id": transactional_id,
         "transaction.timeout.ms": timeout_ms,
-        # librdkafka wants it to be no longer than the transaction's.
+        # librdkafka requires at most the transaction's timeout.
         "socket.timeout.ms": min(timeout_ms, answer_ms),
-        # Else the log would not show a connection that breaks. An idle one ends without a line.
+        # Otherwise the log would not show broken connections. Idle connections close without a line.
         "log.connection.close": True,
     }

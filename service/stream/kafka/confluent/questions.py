@@ -1,4 +1,4 @@
-"""Clients of confluent-kafka for a cluster, and questions to its brokers."""
+"""Clients of confluent-kafka for a cluster, and administrative requests to its brokers."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from service.stream.kafka.limits import (
     seconds_left,
 )
 
-# librdkafka's own lines; `service.logs` decides their level.
+# The logger of librdkafka's lines; `service.logs` sets its level.
 LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
 _OPTIONS: Final[dict[str, object]] = {
     "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
-    # The default of 10 s would let a service sleep long after its broker is back.
+    # With the default of 10 s, a service would wait long after its broker is back.
     "reconnect.backoff.max.ms": 1000,
     "allow.auto.create.topics": False,
     "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
-    # A service behind one partition after the other is idle for hours; that is not an error.
+    # A service may be idle for hours; closed idle connections are not errors.
     "log.connection.close": False,
 }
-# When no broker is left, librdkafka (2.16) begins again from the first addresses, but keeps asking the
-# coordinators it knew before: a transaction's step then never returns, whatever its time limit. Only a
-# consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
+# When no broker is left, librdkafka (2.16) starts again from the first addresses, but keeps asking the
+# coordinators that it knew before: a transaction's step then never returns, whatever its time limit. Only a
+# consumer finds its coordinator again; other clients are replaced after any error.
 _NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    # The only way to learn that what follows the last record are transaction markers.
+    # The only way to learn that only transaction markers follow the last record.
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
-    # Soon after start-up the first records come in; by default a fetch may wait for half a second.
+    # A fetch should not delay the first records; by default it may wait for half a second.
     "fetch.wait.max.ms": 100,
-    # When enough of a partition is here, the client fetches no more of it for so long; by default for a
-    # second, and what is here is processed in less.
+    # When enough records of a partition are queued, the client pauses fetching it for this time; by default
+    # for a second, while the queue is processed in less.
     "fetch.queue.backoff.ms": 10,
 }
 NO_GROUP: Final = "online-perceptron-reader"
-"""librdkafka wants a group's name even of a consumer that never joins one."""
+"""librdkafka requires a group name even for a consumer that never joins one."""
 QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""When librdkafka ends a question by itself: later than `Questions.ask` does."""
-# A refusal is noticed once no one has answered for so long; each time it is twice as long.
+"""librdkafka's own timeout of a request: longer than that of `Questions.ask`."""
+# A broken connection counts as a refusal after this time without an answer; it doubles with each attempt.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
-# To ask for all of them would be much for a large cluster.
+# Asking for all topics would be expensive on a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
-# How long one wait for an answer takes; refusals are noticed in between.
+# How long one wait for an answer takes; refusals are checked in between.
 _LOOK_SECONDS: Final = 0.02
-# How long a broker that says "not now", or to which the connection broke, is left alone.
+# How long to wait before asking again a broker that answered "not now", or whose connection broke.
 _AGAIN_SECONDS: Final = 0.1
-# A connection that breaks, or that a busy broker is slow to take, is made again within milliseconds.
+# A connection that broke, or that a busy broker accepted slowly, is made again within milliseconds.
 _BREAK_SECONDS: Final = 1.0
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
@@ -78,11 +78,11 @@ class Log(Protocol):
     """The destination of a client's log lines, such as a `logging.Logger`."""
 
     def log(self, level: int, form: str, /, *words: str) -> None:
-        """Take a line: its words begin with the facility that it comes from."""
+        """Take a line; its words begin with the facility that wrote it."""
 
 
 class _Asking(threading.local):
-    """The client for questions of one thread, and what it has met: one that fails is no other thread's."""
+    """The administrative client of one thread, and its errors: a failure affects only that thread."""
 
     def __init__(self) -> None:
         self.client: AdminClient | None = None
@@ -90,7 +90,7 @@ class _Asking(threading.local):
 
 
 class Questions:
-    """The options that each client of a cluster gets, and a client for the questions of each thread.
+    """The options of every client of a cluster, and an administrative client for each thread.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Questions:
         self._greet(self.admin)
 
     def addresses(self) -> list[str]:
-        """Ask for the addresses of the brokers."""
+        """Return the addresses of the brokers."""
         with translated(self.name):
             found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
         hosts = [
@@ -127,10 +127,10 @@ class Questions:
         return [f"{host}:{port}" for host, port in hosts]
 
     def _greet(self, admin: AdminClient) -> None:
-        """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
+        """Wait for any answer, as librdkafka makes clients without a connection.
 
-        By the oldest of all questions: `describe_cluster` (2.16) aborts the process if the answer names no
-        broker, as that of a broker that was frozen does.
+        Uses the oldest request: `describe_cluster` (2.16) aborts the process if the answer has no broker, as
+        after a broker was frozen.
         """
         deadline, patience_seconds = monotonic() + CONNECT_TIMEOUT_SECONDS, _FIRST_PATIENCE_SECONDS
         while True:
@@ -141,13 +141,13 @@ class Questions:
                 self._heed(patient=True)
                 if monotonic() > deadline:
                     raise self._silence() from error
-                sleep(_LOOK_SECONDS)  # it may say so at once, again and again
+                sleep(_LOOK_SECONDS)  # the error may be immediate, repeatedly
                 patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
             else:
                 return
 
     def _silence(self) -> TransportUnavailable:
-        """Make the error for a cluster that gave no answer; say what the client has met, if anything."""
+        """Return the error for a cluster that did not answer, with the client's errors, if any."""
         met = [each for each in self._asking.errors if each.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
             return unresolved(self.name)
@@ -155,10 +155,10 @@ class Questions:
 
     @property
     def admin(self) -> AdminClient:
-        """The client for questions, most of which go through `ask`.
+        """The administrative client, mostly used by `ask`.
 
-        After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
-        librdkafka (2.16) keeps asking with a leader's epoch that is over.
+        It is replaced after any error: addresses may have changed, and after a broker was frozen, librdkafka
+        (2.16) keeps asking with an outdated leader epoch.
         """
         if self._is_closed:
             raise RuntimeError("the transport is closed")
@@ -178,22 +178,22 @@ class Questions:
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
         **options: object,
     ) -> dict[Subject, Answer]:
-        """Ask one of `AdminClient`'s questions; return the answer for each subject.
+        """Send a request of `AdminClient`; return the answer for each subject.
 
-        A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
-        may take; one to which no connection can be had, for a second. When another broker takes over what is
-        asked about, librdkafka keeps waiting for the one that is gone: a new client asks again. A client
-        that gave no answer is dropped at once: librdkafka (2.16) aborts the process when a group's
-        coordinator comes back to a question whose own time (`QUESTION_SECONDS`) is over.
+        If a broker answers "not now", as during an election of a leader, the request is repeated for as long
+        as a request may take; if no connection can be made, for a second. When another broker takes over,
+        librdkafka keeps waiting for the one that is gone: so a new client asks again. A client without an
+        answer is dropped at once: librdkafka (2.16) aborts the process when a group's coordinator returns to
+        a request whose timeout (`QUESTION_SECONDS`) is over.
 
         Parameters
         ----------
         question
-            A method of `AdminClient` that gives a future for each subject.
+            A method of `AdminClient` that returns a future for each subject.
         subjects, options
             Its further arguments.
         where
-            How messages name a subject: a format.
+            The format that names a subject in messages.
         timeout_seconds
             How long to wait for the answers.
 
@@ -217,9 +217,9 @@ class Questions:
             sleep(_AGAIN_SECONDS)
 
     def _await(self, future: Future[Answer], deadline: float, grace_end: float, where: str) -> Answer:
-        """Wait for an answer until the deadline, or until no broker is there to give it.
+        """Wait for an answer until the deadline, or until no broker can give it.
 
-        After `grace_end`, a broken connection is reason enough to give up: it may be that of the answer.
+        After `grace_end`, any broken connection ends the wait: it may be the connection of the answer.
         """
         while not wait([future], _LOOK_SECONDS).done:
             self._heed(patient=False)
@@ -232,7 +232,7 @@ class Questions:
             return future.result()
 
     def _heed(self, *, patient: bool) -> None:
-        """Raise what the client for questions has met, if no answer will come after it."""
+        """Raise an error of the client after which no answer will come."""
         self.serve()
         for error in self._asking.errors:
             if meaning_of(error) is AccessRefused:
@@ -243,7 +243,7 @@ class Questions:
                 raise away(self.name) from KafkaException(error)
 
     def serve(self) -> None:
-        """Poll the client for questions, or its log lines would pile up."""
+        """Poll the administrative client: otherwise its log lines would pile up."""
         if self._asking.client is not None:
             self._asking.client.poll(0)
 
@@ -255,7 +255,7 @@ class Questions:
         *,
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> dict[tuple[str, int], int]:
-        """Ask where partitions begin or end, by topic and partition."""
+        """Return first or end offsets by topic and partition."""
         found = self.ask(
             AdminClient.list_offsets,
             dict.fromkeys(places, which),
@@ -266,22 +266,22 @@ class Questions:
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
 
     def client(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
-        """Make a client for questions, a producer, or a consumer that sees committed records only.
+        """Return an administrative client, a producer, or a consumer of committed records.
 
-        It writes its log lines to `log`.
+        It logs to `log`.
         """
         common = {**self._options, **(_CONSUMER_OPTIONS if make is Consumer else _NEVER_BEGINS_AGAIN)}
         with translated(self.name):
             return make({**common, **options}, logger=log)  # type: ignore[call-arg]
 
     def close(self) -> None:
-        """Close the client for questions. Idempotent."""
+        """Close the administrative client. Idempotent."""
         self._is_closed = True
         self._asking.client = None
 
 
 def _patience_seconds(error: ServiceError) -> float:
-    """Return how long to ask again: as long as may be if a broker has answered with an error that passes."""
+    """Return how long to retry: without a limit if a broker answered with a transient error."""
     cause = error.__cause__
     if not isinstance(error, TransportUnavailable) or not isinstance(cause, KafkaException):
         return 0.0

@@ -1,4 +1,4 @@
-"""A cluster as kafka-python reaches it: clients for it, topics, offsets and reads."""
+"""A cluster through kafka-python: its clients, topics, offsets and reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OPTIONS: Final[dict[str, object]] = {
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
     "bootstrap_timeout_ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
     "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
-    # The default of 30 s would let a service sleep long after its broker is back.
+    # With the default of 30 s, a service would wait long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
 }
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
@@ -48,7 +48,7 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "auto_offset_reset": "earliest",
     "enable_auto_commit": False,
     "isolation_level": "read_committed",
-    # Nothing reads the client's own metrics, and they cost time for each record.
+    # The client's own metrics are unused, and cost time for each record.
     "metrics_enabled": False,
 }
 _READ_BATCH_RECORDS: Final = 5000
@@ -61,7 +61,7 @@ Client = TypeVar("Client")
 
 
 class KafkaPythonCluster(KafkaCluster):
-    """A cluster as kafka-python reaches it; see `KafkaCluster`."""
+    """A cluster through kafka-python; see `KafkaCluster`."""
 
     translated = staticmethod(translated)
     member = KafkaPythonConsumer
@@ -72,7 +72,7 @@ class KafkaPythonCluster(KafkaCluster):
         self._admin: Any = self._open(KafkaAdminClient)
 
     def _open(self, make: Callable[..., Client], **options: object) -> Client:
-        """Make a client that has reached the cluster.
+        """Return a client that is connected to the cluster.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class KafkaPythonCluster(KafkaCluster):
                 client: Client = make(kafka_client=connect, **{**self._options, **options})
             except (KafkaError, OSError, RuntimeError, ValueError) as error:
                 for each in clients:
-                    # The constructor that failed leaves its thread and sockets to no one.
+                    # The failed constructor has left its thread and sockets open.
                     with contextlib.suppress(Exception):
                         each.close()
                 logs_in = str(self._options.get("security_protocol")).startswith("SASL")
@@ -116,7 +116,7 @@ class KafkaPythonCluster(KafkaCluster):
         """Create topics; see `KafkaCluster.create_topics`."""
         for topic, count in partitions.items():
             wanted = {topic: {"num_partitions": count, "replication_factor": -1, "configs": options}}
-            with self._about(topic), contextlib.suppress(TopicAlreadyExistsError):  # another was faster
+            with self._about(topic), contextlib.suppress(TopicAlreadyExistsError):  # another created it
                 self._admin.create_topics(wanted)
         with translated(self.name):
             self._admin.wait_for_topics(list(partitions), timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
@@ -139,7 +139,7 @@ class KafkaPythonCluster(KafkaCluster):
         return TopicDescription(len(found["partitions"]), UUID(str(found.get("topic_id") or UUID(int=0))))
 
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        """Return options; see `KafkaCluster.topic_options`. Where it is not allowed, the answer has none."""
+        """Return options; see `KafkaCluster.topic_options`. Without the permission, there are none."""
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
         with self._about(topic):
             found = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
@@ -157,7 +157,7 @@ class KafkaPythonCluster(KafkaCluster):
         return translated(f"{self.name}: topic {topic!r}")
 
     def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
-        """Ask where partitions begin or end, or where a time does."""
+        """Return offsets; see `KafkaCluster.offsets_at`."""
         which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
         wanted = {ClientPartition(*each): which for each in places}
         with translated(", ".join("{}[{}]".format(*each) for each in places)):
@@ -195,7 +195,7 @@ class KafkaPythonCluster(KafkaCluster):
 
     @contextlib.contextmanager
     def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
-        """Open a client that asks about a group and does not join it."""
+        """Open a client that reads a group's offsets without joining the group."""
         client = self.open_consumer(group_id=group, **options)
         try:
             with translated(self.name):
@@ -211,7 +211,7 @@ class KafkaPythonCluster(KafkaCluster):
         self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
     ) -> DeadlineProducer:
         """Make a producer; see `KafkaCluster.open_producer`."""
-        del group  # its metadata names it
+        del group  # the offsets' metadata names it
         answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
         transactions = {
             "transactional_id": transactional_id,
@@ -225,7 +225,7 @@ class KafkaPythonCluster(KafkaCluster):
         )
 
     def close(self) -> None:
-        """Close the client for questions."""
+        """Close the client for administrative requests."""
         self._admin.close()
 
 
@@ -245,7 +245,7 @@ class KafkaPythonReader:
             raise
 
     def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
-        """Return the records that are there; see `Reader.poll`."""
+        """Return the available records; see `Reader.poll`."""
         with translated(self._topic):
             batches = self._client.fetched(_READ_BATCH_RECORDS, wait_seconds)
         return list(chain.from_iterable(batches.values()))

@@ -31,7 +31,7 @@ from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartb
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, TopicPartition
 
-if TYPE_CHECKING:  # it makes members
+if TYPE_CHECKING:  # cluster imports this module
     from service.stream.kafka.kafka_python.cluster import KafkaPythonCluster
 
 
@@ -39,14 +39,15 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
     kafka-python calls it on its I/O thread, while the polling thread waits inside `poll` or `close` for the
-    rebalance to end: so there is one writer at a time, and no lock. No heartbeat is sent meanwhile.
+    rebalance to end: so only one thread at a time changes it, and no lock is needed. No heartbeat is sent
+    meanwhile.
 
     Parameters
     ----------
     assignee
-        Informed of every rebalance.
+        Is notified of every rebalance.
     consumer
-        Subscribes to `topic`, the group's leading one.
+        Subscribes to `topic`, the group's leading topic.
     count_partitions
         As of `KafkaMembership`.
 
@@ -65,10 +66,10 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
 
     @contextmanager
     def joined_anew(self) -> Iterator[None]:
-        """Ignore the group's answer if it is about a generation that a heartbeat has ended meanwhile.
+        """Ignore errors of a join if a heartbeat has ended its generation meanwhile.
 
-        kafka-python compares the answer with a generation that is no more, or takes the answer and then
-        looks for the protocol of that generation, and complains of another; it joins again.
+        kafka-python compares the answer with the ended generation, or accepts it and then fails for lack of
+        that generation's protocol; it joins again anyway.
         """
         try:
             yield
@@ -81,7 +82,7 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
 
     @property
     def is_stable(self) -> bool:
-        """Whether this is a member of the group's present generation, as far as it knows."""
+        """Whether the client considers itself a member of the group's present generation."""
         return self._consumer.group_metadata().state is MemberState.STABLE
 
     def is_settled(self) -> bool:
@@ -89,7 +90,7 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
         return self.is_stable and self._is_announced
 
     def on_partitions_assigned(self, assigned: set[ClientPartition]) -> None:
-        """Hold new partitions still until `Consumer.start`."""
+        """Keep new partitions paused until `Consumer.start`."""
         self._consumer.assign_paused(assigned)
         self._note_assigned(each.partition for each in assigned)
 
@@ -112,9 +113,9 @@ _LEADER_WAIT_SECONDS: Final = 0.05
 _COORDINATOR_SECONDS: Final = 0.7
 """How long a new client may take to find the coordinator of its group."""
 _NO_TIME_MS: Final = -1
-"""As Kafka itself says that a record has no time."""
+"""Kafka's timestamp of a record without a time."""
 _BEYOND: Final = 2**63
-"""The first number that is none of Kafka's."""
+"""The first number beyond 64 bits, Kafka's range."""
 
 
 class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
@@ -123,9 +124,9 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
     _unreadable: Exception | None = None
 
     def fetched(self, max_records: int, wait_seconds: float) -> Mapping[ClientPartition, RecordBatch]:
-        """Return the records that are there; wait for the first one only.
+        """Return the available records; wait only for the first one.
 
-        kafka-python raises an error of its decoding once; the next poll would not return.
+        kafka-python raises a decoding error once; the next poll would not return.
         """
         deliver_resumed(self)
         if self._unreadable is not None:
@@ -142,24 +143,25 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             raise
 
     def known_position(self, place: ClientPartition) -> int | None:
-        """Return the next offset to be delivered, without asking the broker."""
+        """Return the next offset to deliver, without a request."""
         offset: int | None = self.position(place, timeout_ms=0)
         return offset
 
     def learn_topics(self, topics: Iterable[str]) -> None:
-        """Find the leaders of `topics`, which it has just subscribed to or been assigned.
+        """Find the leaders of newly subscribed or assigned `topics`.
 
-        It asks for them by itself, but forgets it when the answer to an earlier question, before it knew
-        these topics, comes in between: then it knows no partitions for five minutes.
+        The client does so itself, but drops its request if the answer to an earlier one, from before it knew
+        these topics, arrives in between: then it knows no partitions for five minutes.
         """
         for topic in topics:
             if not self.partitions_for_topic(topic):
                 raise UnknownTopicOrPartitionError(topic)
 
     def assign_paused(self, places: Collection[ClientPartition]) -> None:
-        """Keep new partitions of its assignment from being fetched until `Consumer.start` says from where.
+        """Pause newly assigned partitions until `Consumer.start` sets their offsets.
 
-        They get any position: a client that may not choose one itself raises when a partition has none.
+        They get an arbitrary position: a client that must not choose one raises for a partition without a
+        position.
         """
         if places:
             self.pause(*places)
@@ -167,10 +169,10 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             self.seek(place, 0)
 
     def ends(self, places: Sequence[ClientPartition], within_seconds: float) -> Mapping[ClientPartition, int]:
-        """Ask where partitions end, also such as are new or have no leader at the moment.
+        """Return the ends of partitions, even of new ones and of those without a leader at the moment.
 
-        Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError` if
-        `within_seconds` were not enough for all attempts together.
+        For such partitions the client sends no request, and ends with a KeyError. Raises `KafkaTimeoutError`
+        if all attempts together take longer than `within_seconds`.
         """
         deadline = monotonic() + within_seconds
         while True:
@@ -188,9 +190,9 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
     def committed_by_topic(
         self, topics: Sequence[str], partitions: Iterable[int], within_seconds: float
     ) -> dict[int, Mapping[str, int]]:
-        """Ask for the committed offsets of its group; see `KafkaCluster.committed`.
+        """Return the committed offsets of the client's group; see `KafkaCluster.committed`.
 
-        kafka-python itself asks again until the time is over, and does not say what it has waited for.
+        kafka-python retries until the time is over, and does not report what it waited for.
         """
         found: dict[int, Mapping[str, int]] = {}
         seconds = within_seconds + _COORDINATOR_SECONDS
@@ -209,9 +211,9 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
 
 
 def as_records(found: Iterable[Any], place: ClientPartition) -> RecordBatch:
-    """Return records of `place` that the client has read. Format 0 has no time.
+    """Return records of `place` that the client has read. Message format 0 has no time.
 
-    The format has times of 64 bits, of which other clients drop what does not fit. So does this.
+    Times beyond 64 bits are cut off, as in other clients.
     """
     records, at = RecordBatch(), (place.topic, place.partition)
     for each in found:
@@ -225,23 +227,23 @@ def as_records(found: Iterable[Any], place: ClientPartition) -> RecordBatch:
     return records
 
 
-# With two clients to listen to, the other may have records while one waits: shorter still, but each round
-# costs a millisecond of computing. While nothing comes, each wait is twice as long as the one before.
+# While one of two clients waits, the other may have records, so waits are short; but each round costs a
+# millisecond of computing. While no records arrive, each wait is twice as long as the last.
 _SHARED_WAIT_SECONDS: Final = 0.03
-# How often a client that has fetched nothing is polled without waiting.
+# How often to poll a client without a wait if it has fetched nothing.
 _ASK_AGAIN_SECONDS: Final = 0.02
-# Leaving the group is a courtesy to the other members, who would notice in time.
+# Time for leaving the group; without it, other members would notice only after the session timeout.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
-# A position without records is an error: to continue elsewhere would lose or repeat records without a word.
+# A position out of range is an error: continuing elsewhere would silently lose or repeat records.
 _NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
 class KafkaPythonConsumer(KafkaMember):
     """A member of a group, through three clients.
 
-    The further topics are read by a second client, outside the group. The third asks where topics end: a
-    broker answers the requests of a connection in turn, and while a fetch is under way only when that is
-    over, half a second later where there is nothing to fetch.
+    The second client reads the further topics, outside the group. The third asks for the ends of topics: a
+    broker answers the requests of a connection in turn, so on a connection with a fetch under way the answer
+    could take half a second.
     """
 
     _cluster: KafkaPythonCluster
@@ -252,13 +254,13 @@ class KafkaPythonConsumer(KafkaMember):
         self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
         alone = self._options.alone
-        # Of a topic that says who has all partitions nothing is read.
+        # The topic that determines the owner of all partitions is not read.
         self._read_apart = self._topics if alone else self._topics[1:]
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._read_apart else None
         self._observer = cluster.open_consumer() if self._read_apart else self._leading
         self._clients = [client for client in (self._further, self._leading) if client is not None]
         self._followed: set[int] = set()
-        """What the second client's assignment was made from."""
+        """The partitions from which the second client's assignment was made."""
         self._shared_wait_seconds = _SHARED_WAIT_SECONDS
         self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
         if not alone:
@@ -286,16 +288,16 @@ class KafkaPythonConsumer(KafkaMember):
             self._follow_assignment()
 
     def _poll_each(self, wait_seconds: float, max_records: int) -> None:
-        """Ask each client once; wait only for the last, which is the one that gave records last.
+        """Poll each client once; wait only for the second poll, of the client that delivered records last.
 
-        The other one is polled first and for half, so that neither starves, nor do its records wait for
-        nothing. A client of which all is held would wait without an end. Where nothing comes, the wait is
-        for the leading topic; so it is while the group shares out its partitions, since kafka-python discards
-        an answer of the group that comes while no one waits for it, and joins again.
+        The other client is polled first, for half the records, so that neither starves. A client whose places
+        are all paused would wait forever. Without records, the wait is for the leading topic; also during a
+        rebalance, since kafka-python discards an answer of the group that arrives while it is not polled, and
+        joins again.
 
-        The other one is polled now and then only: a poll without waiting costs an error and sixty objects in
-        cycles, which live as long as the fetch under way. A thousand of them a second made the garbage
-        collector stop the process for a tenth of a second.
+        The other client is polled only now and then: a poll without a wait creates an exception and sixty
+        objects in reference cycles, which live as long as the fetch under way. A thousand of them per second
+        made the garbage collector stop the process for a tenth of a second.
         """
         is_joining = not self._membership.is_stable
         if is_joining:
@@ -321,13 +323,13 @@ class KafkaPythonConsumer(KafkaMember):
         self._shared_wait_seconds = 2 * self._shared_wait_seconds if is_quiet else _SHARED_WAIT_SECONDS
 
     def _poll_one(self, client: RecordConsumer, wait_seconds: float, max_records: int) -> bool:
-        """Poll for as many records as there is room for; return whether there were any."""
+        """Poll for as many records as fit; return whether there were any."""
         room = self._undelivered.room(max_records)
         try:
             batches = client.fetched(room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
             ((place, offset),) = error.args[0].items()
-            client.pause(place)  # or each poll would raise the same, and give no one anything
+            client.pause(place)  # otherwise each poll would raise this error and deliver nothing
             raise out_of_range(place.topic, place.partition, offset) from error
         except LogTruncationError as error:
             place = next(iter(error.divergent_offsets))
@@ -339,13 +341,13 @@ class KafkaPythonConsumer(KafkaMember):
         return bool(batches)
 
     def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
-        """Pause and resume; what was fetched of a place that is paused is kept."""
+        """Pause and resume; records fetched from a paused place are kept."""
         for topic, client in self._client_of.items():
             client.pause(*(ClientPartition(*place) for place in pause if place[0] == topic))
             client.resume(*(ClientPartition(*place) for place in resume if place[0] == topic))
 
     def _is_paused(self, client: RecordConsumer) -> bool:
-        """Return whether nothing is wanted of a client now, though something is of another."""
+        """Return whether all places of a client are paused, and not all of the other."""
         return bool(self._paused) and all(
             place in self._paused for place in self._places() if self._client_of[place[0]] is client
         )
@@ -367,7 +369,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._followed = assigned
 
     def _check_alive(self) -> None:
-        """Ask for an answer where nothing comes: kafka-python does not say that a cluster is away."""
+        """Send a request if no records arrive: kafka-python does not report an unavailable cluster."""
         if monotonic() - self._last_alive > AWAY_AFTER_SECONDS:
             try:
                 with self._translated(self._cluster.name):
@@ -388,7 +390,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         found = self._leading.group_metadata()
-        # The broker fences no one who names no member. One that was put out has no generation.
+        # The broker does not fence a commit without a member id. A removed member has no generation.
         if found.generation_id < 0 or not found.member_id:
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
         return found

@@ -22,7 +22,7 @@ from service.errors import (
 )
 from service.stream.kafka.errors import away, hinted, meanings, no_tls, same_instance, unresolved
 
-# kafka-python's own. KafkaError and RetriableError catch what has no line of its own.
+# kafka-python's own errors. KafkaError and RetriableError match all others.
 OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
     KafkaError: TransportError,
     kafka_errors.RetriableError: TransportUnavailable,
@@ -41,9 +41,9 @@ _REFUSALS: Final = (
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """Errors of a handshake that the broker broke off, which is not a refusal."""
 _NO_ADDRESS: Final = "DNS Resolution failure"
-"""Part of kafka-python's message for a host name without an address, which has no error class of its own."""
+"""Part of kafka-python's message for a host name without an address, for which it has no error class."""
 _CLOSED: Final = "socket disconnected"
-"""Part of its message for a connection that the broker has closed."""
+"""Part of kafka-python's message for a connection that the broker closed."""
 _CODEC_HINT: Final = (
     "pip install lz4, python-snappy or zstandard, as named; or choose --kafka-client confluent"
 )
@@ -51,7 +51,7 @@ _MEANING_OF: Final = meanings("protocol")
 
 
 def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
-    """Choose the `ServiceError` for one of Kafka's: the nearest ancestor that has a meaning decides."""
+    """Return the `ServiceError` of a Kafka error: that of its nearest ancestor that has one."""
     meanings = (
         _MEANING_OF.get(vars(ancestor).get("message", "")) or OWN_MEANINGS.get(ancestor)
         for ancestor in foreign.__mro__
@@ -81,12 +81,12 @@ def translated(where: str) -> Iterator[None]:
     try:
         yield
     except (KafkaError, OSError, RuntimeError, ValueError) as error:
-        # RuntimeError and ValueError are what kafka-python raises for a closed client and for arguments.
+        # kafka-python raises RuntimeError and ValueError for a closed client and for invalid arguments.
         raise translate(error, where) from error
 
 
 class _FailureNotes(logging.Filter):
-    """Collects the errors that kafka-python logs while it connects, whatever is shown of its log."""
+    """Collects the errors that kafka-python logs while it connects, whatever the log level."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class _FailureNotes(logging.Filter):
         logger.addFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Note the errors of a line; let it pass if it would without us."""
+        """Note the errors of a line; return whether the log level lets it pass."""
         given = record.args if isinstance(record.args, tuple) else ()
         met = [_tls_failure(each) or each for each in given if isinstance(each, Exception)]
         for found in self.wanted:
@@ -111,7 +111,7 @@ _notes: Final = _FailureNotes()
 def noted_failures() -> Iterator[list[Exception]]:
     """Collect the errors that clients meet when they connect in the block.
 
-    kafka-python itself retries until its time limit, and then reports nothing but that.
+    kafka-python retries until its time limit, and then reports only the timeout.
     """
     found: list[Exception] = []
     _notes.wanted.append(found)
@@ -122,9 +122,10 @@ def noted_failures() -> Iterator[list[Exception]]:
 
 
 def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, logs_in: bool) -> ServiceError:
-    """Make the error for a client that was not made, from what it raised and what it had met before.
+    """Return the error for a client that could not connect, from its error and earlier failures.
 
-    A broker says that it refuses a login and closes the connection; of both, kafka-python reads the second.
+    A broker that refuses a login reports that and closes the connection; kafka-python only reports the
+    latter.
     """
     refusal = next((each for each in reversed(failures) if isinstance(each, _REFUSALS)), error)
     if isinstance(refusal, ssl.SSLError):
@@ -150,7 +151,7 @@ def _tls_failure(error: Exception) -> ssl.SSLError | None:
 
 
 def _root(error: Exception) -> Exception:
-    """Find the reason that kafka-python has wrapped in a bare KafkaError."""
+    """Return the cause that kafka-python has wrapped in a bare KafkaError."""
     while type(error) is KafkaError:
         inner = next((each for each in (*error.args, error.__cause__) if isinstance(each, Exception)), None)
         if inner is None:
@@ -160,7 +161,7 @@ def _root(error: Exception) -> Exception:
 
 
 def _describe(error: Exception) -> str:
-    """Write a foreign error in one line; most of Kafka's have a description but no message."""
+    """Format a foreign error in one line; most Kafka errors have a description but no message."""
     text = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
-    name = type(error).__name__  # which some of Kafka's begin with
+    name = type(error).__name__  # some messages begin with it
     return f"{name}: {text.removeprefix(f'{name}: ')}" if text else name

@@ -1,7 +1,8 @@
-"""The names of kafka-python that it does not publish, without which records would be lost or not delivered.
+"""The private names of kafka-python without which records would be lost or not delivered.
 
-Any release may change them. Where one is gone, published names do as well, only slower, or what it mends is
-taken to be mended: a warning says so. A release without `producer_epoch` is refused: it may lose commits.
+Any release may change them. If one is missing, public names replace it, more slowly, or the defect that it
+works around is assumed to be fixed; a warning is logged. A release without `producer_epoch` is refused,
+because it may lose commits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MENDED: Final = "this release presumably does that itself"
 
 @contextmanager
 def _unless_gone(use: str, consequence: str) -> Iterator[None]:
-    """Run a block; where a name in it is gone, say what that means."""
+    """Run a block; if a name in it is missing, warn of the consequence."""
     try:
         yield
     except AttributeError as error:
@@ -37,11 +38,11 @@ def _warn(message: str) -> None:
 
 
 def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 - kafka-python has no types
-    """Count the connections of a client that have ended, for any reason; return what tells the number.
+    """Count the connections of a client that have ended, for any reason; return a function of the count.
 
-    A request that is repeated on another connection may still be delivered; the end of a transaction then
-    ends the next one, half done (KIP-890, KAFKA-14402). After a broken connection the producer is therefore
-    replaced. Nothing published tells of one: the metrics have rates.
+    A request that is repeated on another connection may still be delivered; a delayed request to end a
+    transaction then ends the next one, half done (KIP-890, KAFKA-14402). So the producer is replaced after a
+    broken connection. No public API reports one: the metrics are rates.
     """
     n_ended, n_asked = 0, count(1)
     use = "a broken connection is noticed, whose late requests would tear the next transaction (KIP-890)"
@@ -69,8 +70,9 @@ def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 -
 def producer_epoch(producer: kafka.KafkaProducer) -> object:
     """Return the id and epoch by which the broker knows a producer.
 
-    When a batch fails while a commit flushes it, the client takes another epoch (KIP-360), which aborts the
-    transaction at the broker, finds no transaction to end, and `commit_transaction()` returns.
+    When a batch fails while a commit flushes it, the client increments its epoch (KIP-360), which aborts the
+    transaction at the broker. Then the client finds no transaction to end, and `commit_transaction()` returns
+    without an error.
     """
     try:
         return producer._transaction_manager.producer_id_and_epoch  # noqa: SLF001
@@ -81,11 +83,11 @@ def producer_epoch(producer: kafka.KafkaProducer) -> object:
 
 
 def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
-    """Let the next poll deliver what was fetched of partitions that were paused and are not any more.
+    """Make the next poll deliver the fetched records of resumed partitions.
 
-    What is fetched of a paused partition is parked, and comes back when no other partition's records are in
-    line (kafka-python's pull request 2981, KAFKA-7548). Records that are used up count as in line: of a
-    partition that is alone, what is parked would never come, and it is not fetched again.
+    Records fetched from a paused partition are parked, and return when no other partition's records are in
+    line (kafka-python's pull request 2981, KAFKA-7548). Exhausted records count as in line: for a single
+    partition, parked records would never return, and the partition would not be fetched again.
     """
     with _unless_gone("the records of a resumed partition are delivered", _MENDED):
         fetcher = consumer._fetcher  # noqa: SLF001
@@ -94,10 +96,10 @@ def deliver_resumed(consumer: kafka.KafkaConsumer) -> None:
 
 
 def resume_join(consumer: kafka.KafkaConsumer) -> None:
-    """Let the next poll continue with a join that has begun.
+    """Make the next poll continue a join that has begun.
 
-    A leader that joins because partitions were added sees no reason any more once it has shared them out, and
-    would leave the answer where it is: no one would ever own the new partitions.
+    A leader that joins because partitions were added has no reason to join any more once it has distributed
+    them, and would ignore the answer: then no member would ever own the new partitions.
     """
     with _unless_gone("partitions that are added get an owner", _MENDED):
         coordinator = consumer._coordinator  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""kafka-python's producer, with the certainty that it lacks: a commit has happened, or raises an error."""
+"""kafka-python's producer, made reliable: a commit either has happened or raises an error."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from service.stream.kafka.limits import CLIENT_LIMIT, MOMENT_SECONDS, REQUEST_TI
 from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output, TopicPartition
 
-# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
-# first request of the next one with "concurrent transactions, try again": the default would wait 100.
+# After a commit, the broker writes the transaction's markers for some milliseconds, and answers the next
+# transaction's first request with "concurrent transactions, try again": the default would wait 100 ms.
 _RETRY_MILLISECONDS: Final = 5
 _NO_VALUE: Final = object()
 
 
 class NullableSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
-    """Writes records with neither key nor value, which kafka-python refuses to send.
+    """Serializes records with neither key nor value, which kafka-python refuses to send.
 
-    The protocol has such records, and the dead letters of those that other clients send have to be written.
+    Other clients can send such records, and their dead letters must be written.
     """
 
     def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - as the client calls it
@@ -41,7 +41,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     """A `KafkaProducer` that has either committed or raised an error."""
 
     n_ended: Callable[[], int]
-    """How many connections have ended; set by `KafkaPythonCluster.open_producer`."""
+    """Returns how many connections have ended; set by `KafkaPythonCluster.open_producer`."""
     _n_ended_before: int | None = None
     _is_dropped = False
 
@@ -51,7 +51,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         return self._n_ended_before not in {None, self.n_ended()}
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged."""
+        """Write `outputs` and wait until all are acknowledged."""
         counts: dict[str, int] = {}
         sent = []
         batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
@@ -64,13 +64,13 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
                 raise StaleMetadata(f"{topic}: partition {chosen} does not exist yet")
             given = _NO_VALUE if value is None else value
             sent.append(self.send(topic, given, key, list(headers), chosen, timestamp_ms))
-        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
-        # process was frozen as a late one; what was sent knows better.
+        # flush() reports a split batch as an unknown error, and an answer that arrived during a freeze as a
+        # timeout; the futures have the true results.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
         left = max(MOMENT_SECONDS, seconds_left(deadline))
         for future in sent:
-            # flush() only logs what failed: an unchecked batch is records lost without a word.
+            # flush() only logs failures: without this check, records could be lost silently.
             future.get(timeout=left)
 
     def transact(
@@ -82,7 +82,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         deadline: float,
         where: str,
     ) -> None:
-        """Commit `outputs` and `offsets` as one; see `Producer.transact`."""
+        """Commit `outputs` and `offsets` in one transaction; see `Producer.transact`."""
         name = self.config["transactional_id"]
         next_offsets = {
             ClientPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
@@ -92,13 +92,13 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         except Exception as error:  # noqa: BLE001 - raised again, translated
             self._n_ended_before = -1
             failure = translate(error, where)
-            # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
+            # kafka-python reports unexpected errors as a bare KafkaError, and has then ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
                 failure = hinted(TransactionFailed, str(failure))
             try:
                 raise failure from error
             finally:
-                del failure  # its traceback leads to this frame, and to those of all who wait
+                del failure  # its traceback refers to this frame, and to those of all waiting callers
 
     def _transact(
         self,
@@ -109,14 +109,14 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     ) -> None:
         """Commit the transaction in steps, in this order.
 
-        1. send, and see every record acknowledged;
-        2. hand the offsets to the transaction, fenced by the group's generation;
-        3. commit, and make sure that it was this transaction.
+        1. send, and wait until every record is acknowledged;
+        2. add the offsets to the transaction, fenced by the group's generation;
+        3. commit, and check that it was this transaction.
 
-        Step 3 alone would not do: nothing may be in flight when the commit begins, as a batch that fails then
-        may go unnoticed (see `private.producer_epoch`).
+        Step 3 would not suffice: no batch may be in flight when the commit begins, as its failure may stay
+        unnoticed (see `private.producer_epoch`).
 
-        Steps 2 and 3 have no time limit. `Transactions` gives up a producer that exceeds its deadline.
+        Steps 2 and 3 have no time limit. `Transactions` abandons a producer that exceeds its deadline.
         """
         epoch = producer_epoch(self)
         if self._n_ended_before is None:
@@ -130,15 +130,15 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             raise TransactionAbortedError("the producer's epoch changed during the transaction")
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send what is queued; nothing once the producer is dropped."""
+        """Send the queued records; do nothing once the producer is dropped."""
         if not self._is_dropped:
             super().flush(timeout)
 
     def drop(self) -> None:
-        """Close at once: nothing more is sent, nothing is waited for.
+        """Close at once, without sending or waiting.
 
-        The client's own `close` flushes first, and does not close where that fails. The broker ends the open
-        transaction when the next producer of this transactional id begins, or in time.
+        The client's own `close` flushes first, and does not close if that fails. The broker aborts the open
+        transaction when the next producer with this transactional id starts, or at its timeout.
         """
         self._is_dropped = True
         self.close(timeout=0)
@@ -147,7 +147,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 def producer_options(
     timeout_seconds: float, batch_bytes: int, *, compress: bool = False
 ) -> dict[str, object]:
-    """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+    """Return the options of producers whose calls must succeed or fail within `timeout_seconds`."""
     return {
         "value_serializer": NullableSerializer(),
         "max_request_size": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
@@ -155,12 +155,12 @@ def producer_options(
         "metrics_enabled": False,
         # As large as the topics allow: each batch is a request and its answer.
         "batch_size": batch_bytes,
-        # What every client that comes with Python alone can read.
+        # The compression that every client can read without further packages.
         "compression_type": "gzip" if compress else None,
         "max_block_ms": int(timeout_seconds * 1000),
-        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
+        # Longer than the deadline of a commit: the client is dropped before its records expire.
         "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
         "retry_backoff_ms": _RETRY_MILLISECONDS,
-        # Every call flushes; until then the sender's thread should not take half-filled batches.
+        # Every call flushes; until then the sender should not send half-filled batches.
         "linger_ms": 1000,
     }
