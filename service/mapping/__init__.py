@@ -1,1 +1,1 @@
-"""Read records of any shape as events and labels, as the settings `events` and `labels` say."""
+"""Read records of any shape as events and labels, according to the settings `events` and `labels`."""

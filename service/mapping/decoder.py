@@ -1,6 +1,6 @@
 """Decode records to events and labels, or reject them with a reason.
 
-The service's native schema is read here, records of any other by the mapper of their topic.
+The native schema is read here; records of other schemas are read by the mapper of their topic.
 
 `decoder.pxd` gives this module its C types.
 """
@@ -31,20 +31,20 @@ class Decoder:
     Parameters
     ----------
     vocabulary
-        The label values to take.
+        The accepted label values.
     max_message_bytes
-        Longest value taken.
+        Longest accepted value.
     events, labels
-        Read the records of each topic; None if these have the native schema.
+        Mappers of the records of each topic; None for the native schema.
     labels_topic
-        Records of this topic are labels.
+        The topic whose records are labels.
 
     Attributes
     ----------
     maps_time : bool
-        Whether messages may say their event time: then it is known only once they are decoded.
+        Whether messages may contain the event time, which is then known only after decoding.
     vectors : Vectors or None
-        How long vectors are, where there are any: state of the partition.
+        The lengths of vectors, if there are any: state of the partition.
 
     """
 
@@ -74,15 +74,14 @@ class Decoder:
         Parameters
         ----------
         value
-            What the message is.
+            The bytes of the message.
         record
-            Where it lies; None: it came another way, and is one of the events topic.
+            The record of the message; None: the message is an event that did not come from a topic.
 
         Raises
         ------
         Rejection
-            With the reason, for anything that is not a valid event or label; `Skipped` for what a filter
-            leaves out.
+            The value is not a valid event or label; `Skipped` if a filter skips the record.
 
         """
         if not value:
@@ -96,12 +95,12 @@ class Decoder:
         return own_message(self._read_common(value) or read_fields(value), self.vocabulary, len(value))
 
     def place_of_time(self, record: Record) -> str:
-        """Say where a record's event time is found, for messages."""
+        """Return the name of a record's event time, for messages."""
         mapper = self._mapper_of(record)
         return OWN_TIME if mapper is None else mapper.place_of_time()
 
     def unfound(self) -> tuple[int, Collection[str]]:
-        """Return how many events were looked at, and what the mapping names and none of them had."""
+        """Return how many events were checked, and the mapped fields that none of them had."""
         return (0, ()) if self._events is None else self._events.unfound()
 
     def _mapper_of(self, record: Record | None) -> Mapper | None:
@@ -111,5 +110,5 @@ class Decoder:
 
 
 def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled reader's
-    """Read no message: Pydantic reads all."""
+    """Leave every message to Pydantic."""
     return None

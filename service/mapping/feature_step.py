@@ -1,11 +1,11 @@
-"""Make what an event of another schema is evaluated by: named values, vectors, and what windows count of it.
+"""Make the features of an event of another schema: named values, vectors, and the inputs of windows.
 
-In this order: the paths of `events.features`, the lists of numbers of `events.vectors`, the function of the
-user's own that `events.hook` names, the expressions of `events.derive`, the inputs of windows.
+In this order: the paths of `events.features`, the lists of numbers of `events.vectors`, the user's function
+of `events.hook`, the expressions of `events.derive`, the inputs of windows.
 
-Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep
-it is there: its place in the list would be of no use to a linear model. Null makes no feature. Places that
-other settings use are a tree: they are not features of an object that is taken whole.
+Nested objects make names with dots, `a.b`. Every scalar below a list is a category, `tags=x`, at any depth:
+its position in the list would be useless to a linear model. Null makes no feature. Fields that other settings
+use form a tree, and are left out of objects that are used as a whole.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from service.settings.mapping import EventSettings, feature_path
 from service.stream.protocol import Record
 
 Skip = Mapping[str, Any]
-"""Names that are skipped: each with those to skip below it, or with None where that is all of it."""
+"""Names to skip: each with the names to skip below it, or with None to skip all of it."""
 
 NOTHING: Final[Skip] = {}
 
 
 def skipping(places: Iterable[Keys], below: Keys = ()) -> Skip:
-    """Return the tree of those places that lie below one.
+    """Return the tree of the locations below a location.
 
     >>> skipping([("id",), ("card", "number"), ("card",), ("order", "id")])
     {'id': None, 'card': None, 'order': {'id': None}}
@@ -54,13 +54,13 @@ def _plant(tree: dict[str, Any], keys: Keys) -> None:
     for key in outer:
         inner = tree.setdefault(key, {})
         if inner is None:
-            return  # all of it is skipped
+            return  # the whole object is skipped
         tree = inner
     tree[last] = None
 
 
 def first_other(document: object, known: Skip) -> str:
-    """Return the path of the first field of a document that is not in a tree; empty if there is none.
+    """Return the path of a document's first field that is not in a tree; empty if there is none.
 
     >>> first_other({"id": 7, "order": {"total": 9, "color": "red"}}, {"id": None, "order": {"total": None}})
     'order.color'
@@ -92,10 +92,10 @@ class Features:
     Parameters
     ----------
     max_name_chars
-        Most characters of the names that nested values make. Each name carries those of all objects around
-        it: without a limit, they would take the square of the message's length.
+        Largest total length of the names of nested values. Each name contains those of all enclosing objects:
+        without a limit, they could take the square of the message's length.
     missing
-        Values that make no features.
+        Values that stand for a missing value.
 
     """
 
@@ -108,12 +108,12 @@ class Features:
         self._missing = missing
 
     def add(self, value: object, name: str, prefix: str, skip: Skip) -> None:
-        """Add the features of a value: one of this name, those of an object, or categories.
+        """Add the features of a value: one feature, those of an object's fields, or categories.
 
         Raises
         ------
         Rejection
-            Two fields make one feature, or names are too long.
+            Two fields make the same feature, or names are too long.
 
         """
         if isinstance(value, dict):
@@ -124,7 +124,7 @@ class Features:
             self._put(name, value)
 
     def takes_array(self, names: VectorNames, numbers: Sequence[float]) -> bool:
-        """Count the names of a vector, and return True, if its numbers, none NaN, are features as such."""
+        """Return whether all numbers of a vector are features, unchanged; then count its names."""
         is_there = not self._missing or self._missing.isdisjoint(numbers)
         is_array = is_there and names.are_new(self.found)
         if is_array and names.names:
@@ -140,7 +140,7 @@ class Features:
                 self.add(value, name, "", NOTHING)
 
     def is_missing(self, value: object) -> bool:
-        """Return whether a scalar means that there is none; NaN does where its name does."""
+        """Return whether a scalar stands for a missing value; NaN does if the name NaN does."""
         if type(value) is float and value != value:  # noqa: PLR0124 - NaN alone
             return "NaN" in self._missing
         is_scalar = isinstance(value, (int, float, str)) and type(value) is not bool
@@ -154,7 +154,7 @@ class Features:
                 self.add(value, name, f"{name}.", below)
 
     def _add_categories(self, value: object, name: str, skip: Skip, among: str = "") -> None:
-        """Add a category for each scalar below a list; `among` names that of the objects it is in."""
+        """Add a category for each scalar below a list; `among` is the list of the enclosing objects."""
         if isinstance(value, list):
             for each in value:
                 self._add_categories(each, name, skip, among)
@@ -185,7 +185,7 @@ class Features:
 
 @lru_cache(maxsize=64)
 def _warn_of_numbers(name: str, among: str) -> None:
-    """Warn, once, of numbers in a list, or in the objects of one, that become categories."""
+    """Warn once of numbers in a list, or in a list's objects, that become categories."""
     what = f"numbers of a list become categories such as {name}=7"
     instead = f"events.vectors = [{name!r}] keeps them as numbers"
     if among:
@@ -195,21 +195,21 @@ def _warn_of_numbers(name: str, among: str) -> None:
 
 
 class _Source(NamedTuple):
-    """Where features come from."""
+    """The source of features in a document."""
 
     find: Find
     name: str
-    """Of the value, if it is one feature."""
+    """Name of the feature if the value is a scalar."""
     prefix: str
-    """In front of the names in it, if it is an object."""
+    """Prefix of the names if the value is an object."""
     skip: Skip
-    """Fields of an object that make no features."""
+    """Fields of the object to skip."""
     path: str
-    """In front of the names in an object, in messages."""
+    """Prefix of the names of an object's fields in messages."""
     is_object: bool = False
-    """Whether it must be one."""
+    """Whether the value must be an object."""
     keys: Keys = ()
-    """The names that lead to it, where it may be a single feature."""
+    """The names that lead to the value, if it may be a single feature."""
 
 
 class FeatureMap:
@@ -218,11 +218,11 @@ class FeatureMap:
     Parameters
     ----------
     entries
-        Paths; `*` for the whole document, `a.*` for all below `a`, named from there.
+        Paths; `*` for the whole document, `a.*` for all fields below `a`, with names relative to it.
     left_out
-        Places that make no features where an object around them is taken.
+        Locations to skip in enclosing objects.
     max_name_chars, missing
-        As of `Features`.
+        As in `Features`.
 
     """
 
@@ -236,10 +236,10 @@ class FeatureMap:
         self._max_name_chars = max_name_chars
         self._missing = missing
         self._plain = frozenset[type]() if missing else _SCALARS
-        """Types of values that are features as they are."""
+        """Types of values that are features without conversion."""
         self.entries = entries
         self.uses = frozenset(place for entry in entries for place in _uses(entry))
-        """Places that are looked at; the empty one is the whole document."""
+        """The locations that are read; the empty one is the whole document."""
         below: defaultdict[Keys, list[Keys]] = defaultdict(list)
         for place in {*left_out, *self.uses}:
             for n in range(len(place)):
@@ -249,7 +249,7 @@ class FeatureMap:
         self._holders = _by_holder(source for source in self._sources if source.keys)
 
     def make(self, document: object) -> Features:
-        """Make the features of a document. Raises `Rejection` and `PathError`."""
+        """Return the features of a document. Raises `Rejection` and `PathError`."""
         features = Features(self._max_name_chars, self._missing)
         found, plain = features.found, self._plain
         for find, fields in self._holders:
@@ -268,12 +268,12 @@ class FeatureMap:
         return features
 
     def finds_anything(self, document: object) -> bool:
-        """Return whether any path leads to something, be it an empty object. Raises `PathError`."""
+        """Return whether any path has a value, even an empty object. Raises `PathError`."""
         is_missing = Features(self._max_name_chars, self._missing).is_missing
         return any(_is_something(source.find(document), source.skip, is_missing) for source in self._sources)
 
     def path_of(self, name: str, document: object) -> str:
-        """Return the path in the document that a feature comes from."""
+        """Return the path of a feature's field in the document."""
         for source in self._sources:
             features = Features(self._max_name_chars)
             _add(features, source.find(document), source)
@@ -283,7 +283,7 @@ class FeatureMap:
 
 
 def _by_holder(fields: Iterable[_Source]) -> list[tuple[Find, list[tuple[str, str, _Source]]]]:
-    """Group fields by the object that holds them, with the function that finds it."""
+    """Group fields by their enclosing object, with the function that finds the object."""
     holders: dict[Keys, list[tuple[str, str, _Source]]] = {}
     for source in fields:
         *outer, key = source.keys
@@ -298,7 +298,7 @@ def _add(features: Features, value: object, source: _Source) -> None:
 
 
 def _is_something(value: object, skip: Skip, is_missing: Callable[[object], bool]) -> bool:
-    """Return whether there is anything in a value besides nulls, missing values and skipped fields."""
+    """Return whether a value contains more than nulls, missing values and skipped fields."""
     if not isinstance(value, dict) or not value:
         return value is not None and not is_missing(value)
     below = ((each, skip.get(key, NOTHING)) for key, each in value.items())
@@ -311,12 +311,12 @@ def _uses(entry: str) -> Iterable[Keys]:
 
 
 def _source(entry: str, left_out: Mapping[Keys, Collection[Keys]]) -> _Source:
-    """Return where an entry's features come from, given the places that make none, by what they lie below."""
+    """Return the source of an entry's features, given the locations to skip by the object they lie in."""
     path, is_object = feature_path(entry)
     if path is None:
         skip = skipping(left_out.get((), ()))
         return _Source(find_at(()), entry, "", skip, "", is_object=True)
-    if path.keys is None:  # an object that an expression has made: its names are chosen there
+    if path.keys is None:  # an object made by an expression, which also chooses its names
         return _Source(path.find, entry, "", NOTHING, "")
     name = ".".join(path.keys)
     skip = skipping(left_out.get(path.keys, ()), below=path.keys)
@@ -326,26 +326,26 @@ def _source(entry: str, left_out: Mapping[Keys, Collection[Keys]]) -> _Source:
 
 
 class MadeFeatures(NamedTuple):
-    """What a step has made of an event's document."""
+    """The features made from an event's document."""
 
     features: Features
     vectors: VectorFeatures | None
-    """The vectors after those features, where they need no check."""
+    """The vectors that follow the features, if they need no check."""
     text: str | None
-    """The text that a hook returns; None if it returns none."""
+    """The text returned by a hook, if any."""
 
 
 class FeatureStep:
-    """Makes the features of events as the settings say.
+    """Makes the features of events, according to the settings.
 
     Parameters
     ----------
     settings
-        Of the events.
+        The settings `events`.
     others
-        Places that are not features where an object around them is taken.
+        Locations used by other settings, which are skipped in enclosing objects.
     max_name_chars
-        Most characters of the names that nested features of an event make, together.
+        Largest total length of the names of an event's nested features.
 
     """
 
@@ -353,8 +353,8 @@ class FeatureStep:
         missing = frozenset(settings.missing)
         paths = [parse_path(path) for path in settings.vectors]
         self.vectors = Vectors(paths) if paths else None
-        """How long vectors are: a part of the state of the partition whose records are read."""
-        self._packs = not (settings.hook or settings.derive)  # which may look at the numbers, or replace them
+        """The lengths of vectors: part of the state of the partition whose records are read."""
+        self._packs = not (settings.hook or settings.derive)  # these may read the numbers or replace them
         excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
         used = {*others, *excluded, *(place for path in paths for place in path.uses)}
         entries = settings.features or (() if settings.format == "text" else ("features.*",))
@@ -369,12 +369,12 @@ class FeatureStep:
         )
         made = (self._map, self._derived, self._windows)
         self.uses = frozenset(used).union(*(each.uses for each in made if each is not None))
-        """Places that are looked at."""
+        """The locations that are read."""
         self.entries = entries
         self.path_of = self._map.path_of
 
     def make(self, document: object) -> MadeFeatures:
-        """Make the features of an event. Raises `Rejection` and `PathError`."""
+        """Return the features of an event. Raises `Rejection` and `PathError`."""
         features, packed = self._map.make(document), None
         if self.vectors is not None:
             packed = self.vectors.pack(features, document) if self._packs else None
@@ -388,11 +388,11 @@ class FeatureStep:
     def windowed(
         self, features: Features, document: object, record: Record | None
     ) -> tuple[WindowInput, ...] | None:
-        """Return what each window counts; None without windows. Raises `Rejection` and `PathError`."""
+        """Return the inputs of each window; None without windows. Raises `Rejection` and `PathError`."""
         return self._windows.read(features.found, document, record) if self._windows else None
 
     def is_empty(self, document: object) -> bool:
-        """Return whether a document has nothing that could become a feature. Raises `PathError`."""
+        """Return whether a document has no value for any feature. Raises `PathError`."""
         return self._hook is None and not self._map.finds_anything(document)
 
 
@@ -402,7 +402,7 @@ class Vectors:
     Parameters
     ----------
     paths
-        Where they are.
+        The paths of the vectors.
 
     """
 
@@ -410,15 +410,15 @@ class Vectors:
         self._paths = paths
         self._are_distinct = len({path.expression for path in paths}) == len(paths)
         self._names: dict[str, VectorNames] = {}
-        """By path."""
+        """Number of values by path."""
         self._several: tuple[list[VectorNames], VectorNames] = ([], VectorNames(()))
-        """Names of an event's vectors, and all of them together."""
+        """Names of each of an event's vectors, and of all together."""
         self._lengths: dict[str, int] = {}
         self._new: dict[str, int] = {}
-        """Lengths of an event that is not accepted yet."""
+        """Lengths in an event that is not accepted yet."""
 
     def add(self, features: Features, document: object) -> None:
-        """Add the features of a document. Raises `Rejection`, and `PathError`."""
+        """Add the vectors of a document as features. Raises `Rejection` and `PathError`."""
         self._new = {}
         for path in self._paths:
             values = path.find(document)
@@ -426,9 +426,9 @@ class Vectors:
                 self._add(features, self._names_of(path.expression, values), values)
 
     def pack(self, features: Features, document: object) -> VectorFeatures | None:
-        """Return the vectors of a document as arrays, which stand after the features that it is given.
+        """Return the features followed by the vectors of a document in arrays.
 
-        None where `add` has to evaluate: values are missing, or are not numbers, or two features are alike.
+        None if `add` must handle them: values are missing or not numbers, or two features have the same name.
         Raises as `add` does.
         """
         self._new, name_chars = {}, features.name_chars
@@ -456,7 +456,7 @@ class Vectors:
         return self._several[1]
 
     def _names_of(self, path: str, values: object) -> VectorNames:
-        """Return the names of a list's numbers. Raises `Rejection` if it is none, or of another length."""
+        """Return the names of a list's numbers. Raises `Rejection` unless it is a list of known length."""
         if not isinstance(values, list):
             raise Rejection(Reason.INVALID_TYPE, f"{path} (events.vectors): expected a list of numbers")
         count = len(values)
@@ -474,46 +474,46 @@ class Vectors:
     def _add(self, features: Features, names: VectorNames, values: list[Any]) -> None:
         try:
             sum(values)
-        except (TypeError, OverflowError):  # the latter of an integer beyond every double
+        except (TypeError, OverflowError):  # OverflowError: an integer too large for a double
             self._add_some(features, dict(zip(names.names, values, strict=True)))
         else:
             features.add_numbers(names, values)
 
     @staticmethod
     def _add_some(features: Features, values: Mapping[str, Any]) -> None:
-        """Add the numbers of a list in which some are missing."""
+        """Add the numbers of a list with missing values."""
         for name, value in values.items():
             if not (isinstance(value, (int, float, type(None))) or features.is_missing(value)):
                 raise Rejection(Reason.INVALID_TYPE, f"{name} (events.vectors): expected a number")
             features.add(value, name, "", {})
 
     def accept(self) -> None:
-        """Keep the lengths of the event that was added last: it is valid."""
+        """Keep the lengths of the last event, which was accepted."""
         if self._new:
             self._lengths |= self._new
 
     def follow(self, stream: Vectors) -> None:
-        """Expect the lengths of a stream's events, from now on, and what they come to be."""
+        """Share the lengths of a stream's events, present and future."""
         self._lengths = stream._lengths
 
     def state(self) -> dict[str, int]:
-        """Return how many numbers the lists have, by path."""
+        """Return the lengths of the vectors by path."""
         return dict(self._lengths)
 
     def restore(self, state: Mapping[str, int] | None) -> None:
-        """Restore what `state` returned; None from a snapshot that was made without vectors."""
+        """Restore a state; None is from a snapshot without vectors."""
         self._lengths = dict(state or {})
 
 
 class Derived:
-    """Derived features, in their order.
+    """The derived features, in order.
 
     Parameters
     ----------
     expressions
-        Names with expressions.
+        Names and expressions.
     missing
-        Values of fields that mean that there is none.
+        Values that stand for a missing value.
 
     """
 
@@ -527,7 +527,7 @@ class Derived:
         self._made = [(name, each.evaluate) for name, each in made]
 
     def add(self, features: Features, document: object) -> None:
-        """Add them; one of a feature's name takes its place. Raises `Rejection`."""
+        """Add the derived features; one with the name of another feature replaces it. Raises `Rejection`."""
         found = features.found
         for name, evaluate in self._made:
             try:
@@ -554,12 +554,12 @@ class Hook:
     Parameters
     ----------
     setting
-        Names it, perhaps with its version.
+        The function, optionally with its version.
 
     Raises
     ------
     ConfigurationError
-        It cannot be imported, or has another version.
+        The function cannot be imported, or has another version.
 
     """
 
@@ -568,13 +568,13 @@ class Hook:
         self._call = import_code("events.hook", self.place, "")
 
     def add(self, features: Features, document: object) -> str | None:
-        """Add the features of a record, and return its text; None if there is none.
+        """Add the features of a record, and return its text, if any.
 
-        Raises `Rejection` where the function raises, or returns something else.
+        Raises `Rejection` if the function raises or returns another type.
         """
         try:
             found = self._call(document)
-        except MemoryError:  # no fault of the record
+        except MemoryError:  # not the fault of the record
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises
             where = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,6 +1,6 @@
-"""Make messages of records of other schemas, as the settings say.
+"""Make messages from records of other schemas, according to the settings.
 
-The result is validated as messages of the native schema are. A rejection names the path.
+The result is validated like messages of the native schema. A rejection names the path.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from service.settings.mapping import (
 from service.stream.protocol import Record
 
 _RECORDS: Final = 1000
-"""After so many nothing is watched any more."""
+"""Events after which mapped fields are no longer watched."""
 _RECORDS_OF_TEXTS: Final = 100
-"""After so many, texts are not looked at any more."""
+"""Events after which texts are no longer checked."""
 _log = logging.getLogger(__name__)
 _Find = Callable[[object, Mapping[str, Any]], object]
 
 
 class Unfound:
-    """The paths and derived names that no event had so far.
+    """The paths and derived features that no event has had yet.
 
     Parameters
     ----------
     settings
-        Name them.
+        They have the paths and derived features.
 
     """
 
@@ -60,13 +60,13 @@ class Unfound:
         self._doubts = DataWarnings(_warn_of_text)
 
     def note(self, document: object, found: Mapping[str, Any]) -> bool:
-        """Look at an event and its features; return whether the next one is to be looked at as well."""
+        """Check an event and its features; return whether to check the next one."""
         self._n_events += 1
         if self._n_events <= _RECORDS_OF_TEXTS:
             for name, value in found.items():
                 self._doubts.note(name, value)
         for named, find in [*self._waiting.items()]:
-            with suppress(PathError):  # there is something, though of another type
+            with suppress(PathError):  # there is a value, of another type
                 if find(document, found) is None:
                     continue
             del self._waiting[named]
@@ -75,17 +75,17 @@ class Unfound:
         return bool(self._waiting) or self._n_events < _RECORDS_OF_TEXTS
 
     def found(self) -> tuple[int, Collection[str]]:
-        """Return how many events were looked at, and what none of them had."""
+        """Return how many events were checked, and the fields that none of them had."""
         return self._n_events, self._waiting.keys()
 
     def warn(self) -> None:
-        """Warn of each, once."""
+        """Warn once of each field that was not found."""
         warn_of_unfound([self.found()])
         self._waiting.clear()
 
 
 def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
-    """Warn of what no event had, given `Unfound.found` of those of each partition."""
+    """Warn of fields that no event had, given `Unfound.found` of each partition."""
     if seen := [(n_events, waiting) for n_events, waiting in found if n_events]:
         for named in seen[0][1]:
             if all(named in waiting for _, waiting in seen):
@@ -94,13 +94,13 @@ def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
 
 @lru_cache(maxsize=256)
 def _warn(named: str, n_events: int) -> None:
-    """Warn, once for all partitions."""
+    """Warn once for all partitions."""
     _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
 
 
 @lru_cache(maxsize=256)
 def _warn_of_text(name: str, what: str, hint: str) -> None:
-    """Warn, once for all partitions."""
+    """Warn once for all partitions."""
     _log.warning("the feature %r has %s; %s", name, what, hint)
 
 
@@ -128,7 +128,7 @@ def _in_document(expression: str) -> _Find:
 
 
 def _in_lists(keys: Sequence[str]) -> _Find:
-    """Make the function that follows names, in the objects of lists as well."""
+    """Return a function that follows names, also in the objects of lists."""
 
     def find(document: object, place: int = 0) -> object:
         if isinstance(document, list):
@@ -145,13 +145,14 @@ def _in_features(name: str) -> _Find:
 
 
 FindId = Callable[[object, Record | None], object]
-"""Finds the id of a message; None where there is none. Raises `Rejection`, and `PathError`."""
+"""Finds the id of a message; None if there is none. Raises `Rejection` and `PathError`."""
 
 
 def id_finder(place: str) -> FindId:
-    """Make the function that finds an id at a place: a path, or a part of the record.
+    """Return a function that finds an id at a path or in a part of the record.
 
-    A message without a record, such as one that came by HTTP, gets an id of its own where the record has it.
+    A message without a record, such as one posted over HTTP, gets a generated id if the record should have
+    it.
     """
     if not is_of_record(place):
         find = parse_path(place).find
@@ -180,27 +181,27 @@ def _of_record(place: str, record: Record) -> str | None:
 
 _WHOLE: Final = "@"
 _LONGEST_TENANT: Final = 256
-"""Characters, as of ids: each feature of an event carries them once more."""
+"""Longest tenant in characters, as of ids: each feature's name contains it."""
 
 
 class Mapper:
-    """Reads the records of one topic as messages: an id, a label, a time, and what else a subclass reads.
+    """Reads the records of one topic as messages: id, label and time; a subclass reads more.
 
     Parameters
     ----------
     settings
-        Paths of the fields; by default, those of the native schema.
+        Paths of the fields; the defaults are the native schema.
     vocabulary
-        The label values to take.
+        The accepted label values.
     read_value
-        Reads a record's value as a document.
+        Reads the value of a record as a document.
     label
-        Where the label is.
+        The path of the label.
 
     """
 
     vectors: Vectors | None = None
-    """How long vectors are: a part of the state of the partition whose records are read."""
+    """The lengths of vectors: part of the state of the partition whose records are read."""
 
     def __init__(
         self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader, label: Path | None
@@ -216,23 +217,23 @@ class Mapper:
         in_document = None if is_of_record(self._id) else parse_path(self._id)
         paths = filter(None, (in_document, self._label, self._time))
         self.uses = frozenset(place for path in paths for place in path.uses)
-        """Places in a document that say id, label or time."""
+        """The locations of id, label and time in a document."""
 
     @property
     def maps_time(self) -> bool:
-        """Whether messages say their event time."""
+        """Whether messages contain their event time."""
         return self._time is not None
 
     def place_of_time(self) -> str:
-        """Say where the event time is found, for messages."""
+        """Return the name of the event time, for messages."""
         return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
 
     def unfound(self) -> tuple[int, Collection[str]]:
-        """Return how many events were looked at, and what the settings name and none of them had."""
+        """Return how many events were checked, and the mapped fields that none of them had."""
         return 0, ()
 
     def decode(self, value: bytes, record: Record | None) -> Incoming:
-        """Read a message. Raises `Rejection`, and `Skipped` where `where` is false or null."""
+        """Read a message. Raises `Rejection`, and `Skipped` if `where` is false or null."""
         document = self._read_value(value)
         if self._where is not None:
             self._filter(document, self._where)
@@ -248,11 +249,11 @@ class Mapper:
             raise Skipped(f"{name}: false or null for this record")
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
-        """Read a message that a value of so many bytes holds. Raises `Rejection`."""
+        """Read a message from the document of a value of `message_bytes` bytes. Raises `Rejection`."""
         raise NotImplementedError
 
     def _time_ms(self, document: object) -> int | None:
-        """Return the event time; None where it is the record's. Raises `Rejection` and `PathError`."""
+        """Return the event time; None if it is the record's. Raises `Rejection` and `PathError`."""
         if self._time is None:
             return None
         found = self._time.find(document)
@@ -264,7 +265,7 @@ class Mapper:
             raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time()}: {error}") from None
 
     def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
-        """Return the refusal of a document in which no message was found."""
+        """Return the rejection of a document without a valid message."""
         if isinstance(error, PathError):
             return Rejection(Reason.INVALID_TYPE, str(error))
         found = error.errors(include_url=False)
@@ -279,7 +280,7 @@ class Mapper:
             raise Rejection(Reason.UNKNOWN_LABEL, f"{self._place('label')}: {error}") from None
 
     def _place_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
-        """Name the path in the document that leads to a place in the fields."""
+        """Return the path in the document of a location in the fields."""
         return self._place(str(location[0]))
 
     def _place(self, field: str) -> str:
@@ -293,14 +294,14 @@ class Mapper:
 
 
 def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] | None:
-    """Return the fields that may be there; None if any may."""
+    """Return the allowed fields; None if any are allowed."""
     if settings.where:
         uses |= parse_path(settings.where).uses
     return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
 
 
 class OwnMapper(Mapper):
-    """Takes documents that have the fields of the native schema; null is then a missing value."""
+    """Reads documents with the fields of the native schema; null is a missing value."""
 
     def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
         super().__init__(settings, vocabulary, read_value, None)
@@ -311,7 +312,7 @@ class OwnMapper(Mapper):
 
 
 class LabelMapper(Mapper):
-    """Makes labels of documents."""
+    """Reads documents as labels."""
 
     def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
         label = parse_path(settings.label or (_WHOLE if settings.format == "text" else "label"))
@@ -341,14 +342,14 @@ class LabelMapper(Mapper):
 
 
 class EventMapper(Mapper):
-    """Makes events of documents: every document is one.
+    """Reads documents as events.
 
     Parameters
     ----------
     settings, vocabulary, read_value
-        As of a `Mapper`.
+        As in `Mapper`.
     max_name_chars
-        Most characters of the names that nested features of an event make, together.
+        Largest total length of the names of an event's nested features.
     asks_only
         Whether events are only predicted: their labels and times are not read.
 
@@ -380,7 +381,7 @@ class EventMapper(Mapper):
             self._time = None
         self._asks_only = asks_only
         self.watched = None if asks_only or is_text else Unfound(settings)
-        """Names of which no event has had anything; None where none is left, or they are not watched."""
+        """The fields that no event has had yet; None if none is left, or they are not watched."""
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""
@@ -417,22 +418,22 @@ class EventMapper(Mapper):
         return made
 
     def unfound(self) -> tuple[int, Collection[str]]:
-        """Return how many events were looked at, and what the settings name and none of them had."""
+        """Return how many events were checked, and the mapped fields that none of them had."""
         return (1, ()) if self.watched is None else self.watched.found()
 
     def _find_id_asked(self, document: object, record: Record | None) -> object:
-        """Find the id; the number of a record that is only asked about stands for one that is missing."""
+        """Return the id; an event that is only predicted may lack one and gets a number."""
         found = self._find_id(document, record)
         return str(record.offset) if found is None and self._asks_only and record is not None else found
 
     def _time_ms(self, document: object) -> int | None:
-        """Return the event time; one that is asked about need not have one."""
+        """Return the event time; an event that is only predicted need not have one."""
         if self._asks_only and self._time is not None and self._time.find(document) is None:
             return None
         return super()._time_ms(document)
 
     def _text(self, document: object) -> str | None:
-        """Join the texts that are there; None if none is."""
+        """Join the texts of an event; None if it has none."""
         lines: list[str] = []
         for path in self._texts:
             value = path.find(document)
@@ -474,7 +475,7 @@ def _tenant_of(path: Path, document: object) -> str | None:
 
 
 def _lines(value: object, path: Path) -> list[str]:
-    """Return the texts of a list; a number is one as well. Raises `Rejection`."""
+    """Return the texts of a value: a text, or a list of texts and numbers. Raises `Rejection`."""
     lines = value if isinstance(value, list) else [value]
     where = f"{path.expression} (events.text)"
     if any(isinstance(each, (dict, list)) for each in lines):

@@ -1,7 +1,7 @@
-"""Read numbers and times of records that are written as people do: `1.234,50`, `01.02.2026 00:01:43`.
+"""Read numbers and times in human formats: `1.234,50`, `01.02.2026 00:01:43`.
 
-`events.decimal` and `events.time_format` say how, for all fields or by name. What is not written so stays the
-text that it is. A number stands in the place of a number's text, seconds since 1970 in that of a time's.
+`events.decimal` and `events.time_format` set the formats, for all fields or by name. Texts of a number are
+replaced by the number, texts of a time by seconds since 1970; other texts are unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS: Final = {
     )
     for sign, groups in ((".", ","), (",", "."))
 }
-"""By the sign before the fraction; thousands may be set apart."""
+"""Patterns of numbers by decimal sign; thousands may be separated."""
 _DATES: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
 _CLOCKS: Final = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DATES, _CLOCKS, ("", "%z"))]
@@ -33,12 +33,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Notation:
-    """Reads the texts of records that are numbers or times.
+    """Converts texts of records that are numbers or times.
 
     Parameters
     ----------
     settings
-        Say how they are written, and which fields are ids, texts, labels and tenants, which stay as they are.
+        They have the formats, and the fields of ids, texts, labels and tenants, which are unchanged.
 
     """
 
@@ -54,12 +54,12 @@ class Notation:
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Notation | None:
-        """Return what reads texts as the settings say; None if they say nothing of it."""
+        """Return the notation of the settings; None if they set no format."""
         decimal = isinstance(settings, EventSettings) and settings.decimal
         return cls(settings) if decimal or settings.time_format else None
 
     def reading(self, read: Reader) -> Reader:
-        """Return a reader of records whose documents have numbers in the place of texts."""
+        """Return a reader whose documents have numbers in place of such texts."""
 
         def read_all(value: bytes) -> object:
             return self._read(read(value), self._skip, "", "")
@@ -67,7 +67,7 @@ class Notation:
         return read_all
 
     def value(self, name: str, text: str, path: str = "") -> str | float:
-        """Return what a text says under a name, or a path that ends in it: a number, else the text."""
+        """Return the number or time of a text in the field of this name or path; else the text."""
         if sign := _named(self._decimals, path, name):
             number = read_number(text, sign)
             if number is not None:
@@ -97,7 +97,7 @@ def _named(given: Mapping[str, str], path: str, name: str) -> str | None:
 
 
 def read_number(text: str, decimal: str) -> float | None:
-    """Return a number that is written with this sign before its fraction; None if the text is none.
+    """Return a number with this decimal sign; None if the text is not a number.
 
     >>> [read_number(text, ",") for text in ("9,91", "1.234,50", "-12", "007", "9.91", "abc")]
     [9.91, 1234.5, -12, None, None, None]
@@ -111,9 +111,9 @@ def read_number(text: str, decimal: str) -> float | None:
 
 
 def read_time(text: str, form: str) -> float | None:
-    """Return the seconds since 1970 of a time in a format of `datetime.strptime`; None if the text is none.
+    """Return a time in a `datetime.strptime` format as seconds since 1970; None if the text does not match.
 
-    Without a zone in it, it is UTC.
+    Without a zone, it is UTC.
 
     >>> read_time("01.02.2026 00:01:43", "%d.%m.%Y %H:%M:%S"), read_time("soon", "%d.%m.%Y")
     (1769904103.0, None)
@@ -126,9 +126,9 @@ def read_time(text: str, form: str) -> float | None:
 
 
 def guess_decimal(texts: Collection[str]) -> str | None:
-    """Return the sign before the fraction with which all texts are numbers, where they are none as they are.
+    """Return the decimal sign with which all texts are numbers; None if they already are, or no sign fits.
 
-    Of `1,234` alone, both are possible: then it is the point, as numbers of three decimals are rare.
+    With `1,234` both signs are possible: then it is the point, as numbers with three decimals are rare.
 
     >>> (
     ...     guess_decimal(["9,91", "10"]),
@@ -151,7 +151,7 @@ def _is_float(text: str) -> bool:
 
 
 def guess_time_format(texts: Collection[str]) -> str | None:
-    """Return the first usual format of times that all texts have; None if there is none.
+    """Return the first common time format that all texts have; None if there is none.
 
     >>> (
     ...     guess_time_format(["01.02.2026 00:01:43"]),
@@ -167,23 +167,23 @@ def guess_time_format(texts: Collection[str]) -> str | None:
 
 _FEW_NUMBERS: Final = 3
 _MOST_LOOKED_AT: Final = 20
-"""Texts of a feature that are checked for numbers and times."""
+"""How many texts of a feature are checked for numbers and times."""
 
 
 class DataWarnings:
-    """Warns once for each feature of texts that are numbers or times, and of words among numbers.
+    """Warns once per feature of texts that are numbers or times, and of words among numbers.
 
     Parameters
     ----------
     warn
-        Called with the name, what is wrong with its values, and a hint.
+        Called with the name, a description of the values, and a hint.
 
     """
 
     def __init__(self, warn: Callable[[str, str, str], None]) -> None:
         self._warn = warn
         self._numbers: dict[str, int] = {}
-        """Number of values that were checked, by feature, up to a few."""
+        """Number of checked values by feature, up to a few."""
         self._looks: dict[str, int] = {}
 
     def note(self, name: str, value: object) -> None:
@@ -202,7 +202,7 @@ class DataWarnings:
             self._warn(name, f"{found}, such as {text!r:.50}: each text becomes a category", hint)
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
-        """Return what is suspicious about a text, and a hint; two empty texts if nothing is."""
+        """Return what is suspicious about a text, and a hint; two empty texts if it is not."""
         option = shlex.quote(name)
         if self._numbers.get(name, 0) >= _FEW_NUMBERS:
             return (

@@ -1,4 +1,4 @@
-"""Read HTML and mails: the text that a reader sees, headers, attachments; broken ones as far as they go."""
+"""Read HTML and mails, even malformed ones: the visible text, headers, attachments."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from typing import Any, Final
 
 _OPENING: Final = re.compile(r"<(?:(!--)|[!?]|/?([A-Za-z][A-Za-z0-9]*))")
 _HIDDEN: Final = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "head")}
-"""Elements whose content no one reads, with what ends them."""
+"""Elements with invisible content, and their end tags."""
 _WITHIN_WORDS: Final = frozenset({"a", "b", "em", "font", "i", "s", "span", "strong", "u", "wbr"})
-"""Elements that may begin and end in the middle of a word."""
+"""Elements that may start and end within a word."""
 
 
 def text_of_html(html: str) -> str:
-    """Return the text that a reader sees, its white space as single spaces.
+    """Return the visible text, with white space as single spaces.
 
-    What never ends, as a comment or a tag, takes the rest with it.
+    An unclosed comment or tag hides the rest.
 
     >>> text_of_html("<p>Win <b>pri</b>zes &amp; more<br>now<script>track()</script>")
     'Win prizes & more now'
@@ -59,24 +59,24 @@ _SPACES: Final = re.compile(r"\s+")
 _TEXTS: Final = ("text/plain", "text/html")
 _ADDRESSES: Final = ("from", "to", "cc", "reply-to")
 _LONGEST_HEADER: Final = 10_000
-"""Characters; of a longer one, the beginning."""
+"""Longest text in characters; a longer one is cut."""
 _MOST_HEAD_BYTES: Final = 65_536
-"""Of the headers of a mail; of its parts a sixteenth. What is longer is left out."""
+"""Largest size of a mail's headers in bytes; of a part's headers, a sixteenth. The rest is left out."""
 _MOST_PARTS: Final = 100
 _MOST_LEVELS: Final = 10
 _CODECS: Final = {module.name for module in iter_modules(encodings.__path__)} - {"punycode", "idna"}
-"""Without those of host names: decoding these takes the square of the length."""
+"""Charsets without those of host names, whose decoding takes the square of the length."""
 _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What Python's library raises at headers that are none."""
+"""Errors that Python's library raises for malformed headers."""
 _HEAD: Final = re.compile(rb"(?:(?:From |[!-9;-~]*:|[\t ])[^\r\n]*(?:\r\n|[\r\n]|\Z))*")
 _LINE_END: Final = re.compile(rb"\A(?:\r\n|[\r\n])")
 _PARAMETER: Final = re.compile(r';\s*([!#$&+.^\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))')
 
 
 def parameter_of(header: str, name: str) -> str | None:
-    """Return a parameter of a header like `Content-Type`, in linear time; None if it has none of this name.
+    """Return a parameter of a header like `Content-Type`, in linear time; None if it is missing.
 
-    Python's parser takes the square of the length of a value whose quote does not end.
+    Python's parser takes quadratic time for a value with an unclosed quote.
 
     >>> parameter_of('text/plain; format=flowed; Charset="utf-8"', "charset")
     'utf-8'
@@ -90,7 +90,7 @@ def parameter_of(header: str, name: str) -> str | None:
 def mail_document(mail: bytes) -> dict[str, Any]:
     r"""Return a mail as a document: addresses, subject, date, text, html, headers, attachments.
 
-    What a mail has not is None, or an empty list. Raises ValueError if parts are nested too deeply.
+    Missing parts are None or an empty list. Raises `ValueError` if parts are nested too deeply.
 
     >>> mail = b"From: Ann <ann@x.org>\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n\nHello\n"
     >>> found = mail_document(mail)
@@ -120,13 +120,13 @@ def mail_document(mail: bytes) -> dict[str, Any]:
 
 
 def text_of_mail(mail: bytes) -> str:
-    """Return the subject of a mail and the text of its body. Raises ValueError as `mail_document`."""
+    """Return the subject of a mail and the text of its body. Raises `ValueError` as `mail_document`."""
     found = mail_document(mail)
     return f"{found['subject'] or ''}\n{found['text'] or ''}"
 
 
 def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
-    """Return the headers of a mail or of a part, as far as they are not too long, and the body."""
+    """Return the headers of a mail or part, up to a limit, and the body."""
     head = _HEAD.match(mail)
     assert head is not None, "it matches nothing, if nothing else"
     message: Message = BytesHeaderParser().parsebytes(head[0][:most_bytes])
@@ -134,9 +134,9 @@ def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
 
 
 def _leaves(message: Message, body: bytes, level: int) -> Iterator[Message]:
-    """Yield the parts that hold no others; a mail that is attached is one of them.
+    """Yield the parts that contain no parts; an attached mail counts as one.
 
-    Raises ValueError if they are nested too deeply.
+    Raises `ValueError` if they are nested too deeply.
     """
     pieces = []
     if message.get_content_maintype() == "multipart":
@@ -152,7 +152,7 @@ def _leaves(message: Message, body: bytes, level: int) -> Iterator[Message]:
 
 
 def _pieces(body: bytes, boundary: str) -> list[bytes]:
-    """Return what lies between the lines of a boundary, up to the one that ends it."""
+    """Return the pieces between the lines of a boundary, up to its last line."""
     line = rb"(?:\A|\r\n|[\r\n])--%b(--)?[ \t]*(?=[\r\n]|\Z)"
     delimiter = re.compile(line % re.escape(boundary.encode("ascii", "surrogateescape")))
     pieces, start = [], -1
@@ -179,7 +179,7 @@ def _disposition(part: Message) -> str | None:
 
 
 def _first(parts: list[Message], kind: str) -> str | None:
-    """Return the text of the first part of a type that is not attached; None if there is none."""
+    """Return the text of the first part of a type that is not an attachment; None if there is none."""
     for part in parts:
         if part.get_content_type() == kind and not _is_attached(part):
             return _content(part)
@@ -187,7 +187,7 @@ def _first(parts: list[Message], kind: str) -> str | None:
 
 
 def _content(part: Message) -> str:
-    """Return the text of a part; what is not a character becomes U+FFFD, as mail programs show it."""
+    """Return the text of a part; invalid bytes become U+FFFD, as in mail programs."""
     try:
         payload = part.get_payload(decode=True)
     except _BROKEN:
@@ -202,7 +202,7 @@ def _content(part: Message) -> str:
 
 
 def _decoded(value: object) -> str:
-    """Return a header in characters: encoded words are decoded, lines are joined."""
+    """Return the decoded text of a header: encoded words are decoded, lines are joined."""
     text = str(value)[:_LONGEST_HEADER]
     try:
         pieces = [_text(each, charset) for each, charset in decode_header(text)]
@@ -213,9 +213,9 @@ def _decoded(value: object) -> str:
 
 
 def decoded(text: bytes, charset: str, errors: str = "strict") -> str:
-    """Return a text in characters. Raises LookupError if the charset is not one of texts.
+    """Decode a text. Raises `LookupError` if the charset is not a text encoding.
 
-    Python keeps every name that it is asked for, also of charsets that it does not have.
+    Python caches every name that is looked up, even of charsets that it does not have.
     """
     name = normalize_encoding(charset.lower())
     codec = aliases.get(name, name)
@@ -241,7 +241,7 @@ def _addresses(value: str) -> list[str]:
 
 
 def _date(value: str) -> str | None:
-    """Return a date in ISO 8601, in UTC; one without a zone is taken to be there. None if it is none."""
+    """Return a date in ISO 8601, in UTC, also the default zone; None if it is invalid."""
     try:
         moment = parsedate_to_datetime(value)
         zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

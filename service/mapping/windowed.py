@@ -1,4 +1,4 @@
-"""Find in documents what windows by key count: keys, numbers and hashes of values.
+"""Find the inputs of windows by key in documents: keys, numbers and hashes of values.
 
 `windowed.pxd` gives this module its C types.
 """
@@ -21,23 +21,23 @@ from service.stream.protocol import Record
 
 _HASH_BYTES: Final = 8
 _MOST_REMEMBERED: Final = 64
-"""Characters of a text whose hash is remembered: to look it up takes a tenth of the time."""
+"""Longest text in characters whose hash is cached: a lookup takes a tenth of the time."""
 _log = logging.getLogger(__name__)
 
 
 class Field:
-    """A field that a window counts.
+    """A field that a window aggregates.
 
     Parameters
     ----------
     name
-        Its path, or the name of a derived feature.
+        The path of the field, or the name of a derived feature.
     find
-        Finds it in a document; None for a derived feature.
+        Finds the value in a document; None for a derived feature.
     is_counted
-        Whether it is only counted, so that it need not be a number.
+        Whether values are only counted, so that they need not be numbers.
     key
-        Its name in the document, if that is all that the path is.
+        The name in the document, if the path is a single name.
 
     """
 
@@ -49,16 +49,16 @@ class Field:
 
 
 class WindowedFields:
-    """The fields that windows by key count.
+    """The fields that windows by key aggregate.
 
     Parameters
     ----------
     windows
-        Their settings.
+        The settings of the windows.
     derived
-        Names of derived features: these are not paths.
+        Names of derived features, which are not paths.
     is_missing
-        Returns whether the value of a field means that there is none; None: none does.
+        Returns whether a value stands for a missing value; None: no value does.
 
     """
 
@@ -73,7 +73,7 @@ class WindowedFields:
         """Places that are looked at."""
         self._windows: list[tuple[Field, list[Field], list[Field]]] = []
         self._waits_for_records = True
-        """Whether no record has shown yet whether records are keyed as windows are."""
+        """Whether it is still unknown if records have the keys of the windows."""
         for each in windows:
             counted = {what for what, names in each.of.items() if {*names} <= {"count", "distinct"}}
             key, *others = (
@@ -93,7 +93,7 @@ class WindowedFields:
     def read(
         self, found: Mapping[str, Any], document: object, record: Record | None
     ) -> tuple[WindowInput, ...]:
-        """Return what each window counts, given the features by name and the document.
+        """Return the inputs of each window, given the features by name and the document.
 
         Raises `Rejection` and `PathError`.
         """
@@ -145,8 +145,8 @@ class WindowedFields:
         return 0 if value is None else hash_of(key_text(value, field.name))
 
     def _compare(self, text: str, by: str, record: Record) -> None:
-        """Warn, once, if records that lie in several partitions are not keyed as a window is."""
-        if record.partition > 0:  # of partition 0, there may be no other
+        """Warn once if records in several partitions do not have the window's key as their key."""
+        if record.partition > 0:  # partition 0 may be the only one
             self._waits_for_records = False
             if record.key != text.encode(errors="replace"):
                 _warn_of_keys(by)
@@ -159,7 +159,7 @@ def _warn_of_keys(by: str) -> None:
 
 
 def written(value: object, place: str) -> str:
-    """Write a scalar as JSON does, a text without quotes.
+    """Format a scalar as in JSON; a text without quotes.
 
     >>> [written(value, "tags") for value in ("red", True, 7, 2.5)]
     ['red', 'true', '7', '2.5']
@@ -167,7 +167,7 @@ def written(value: object, place: str) -> str:
     Raises
     ------
     Rejection
-        It is a number that is not finite; the message names the place.
+        A number is not finite; the message names the place.
 
     """
     if isinstance(value, float) and not isfinite(value):
@@ -176,12 +176,12 @@ def written(value: object, place: str) -> str:
 
 
 def key_text(value: object, name: str) -> str:
-    """Write a key or another scalar as a text; 7, 7.0 and "7" are the same.
+    """Format a key or another scalar as text; 7, 7.0 and "7" are the same.
 
     Raises
     ------
     Rejection
-        It is an object or a list, or not finite.
+        The value is an object, a list or not finite.
 
     """
     if isinstance(value, str):
@@ -194,7 +194,7 @@ def key_text(value: object, name: str) -> str:
 
 
 def hash_of(text: str) -> int:
-    """Return a hash of 64 bits, as a number with a sign; never 0."""
+    """Return a signed 64-bit hash, never 0."""
     return _remembered(text) if len(text) <= _MOST_REMEMBERED else _digest(text)
 
 

@@ -1,1 +1,1 @@
-"""Messages: bytes to events and labels, predictions and dead letters to bytes."""
+"""Messages: read events and labels from bytes, write predictions and dead letters as bytes."""

@@ -1,6 +1,6 @@
 """Dead letters: the bytes of a refused record, with the reason and its origin as headers.
 
-A dead letter always fits its topic: whole, compressed if need be, or else cut and marked as cut.
+A dead letter always fits its topic: whole, compressed if necessary, or cut and marked as cut.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ REASON: Final = "error.reason"
 MESSAGE: Final = "error.message"
 SOURCE: Final = ("source.topic", "source.partition", "source.offset")
 EVENT_TIME: Final = "source.timestamp"
-"""Milliseconds since the Unix epoch; a dead letter's own timestamp is the time of writing."""
+"""Event time in milliseconds since the Unix epoch; the record's timestamp is the time of writing."""
 TRUNCATED: Final = "error.truncated"
 ORIGIN_HEADERS: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
-"""What every dead letter says of its record, in this order, after the producer's own headers."""
+"""Headers of every dead letter about its record, in this order, after the producer's headers."""
 SIZE: Final = "source.size"
 _SHA256: Final = "source.sha256"
 _KEY_SIZE: Final = "source.key_size"
 _N_HEADERS: Final = "source.headers"
-"""What a dead letter that was cut says besides; value, key and headers are counted as they were before."""
+"""Further headers of a cut dead letter: the sizes of value, key and headers before the cut."""
 HEADERS: Final = frozenset({*ORIGIN_HEADERS, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
 REPLAYED_FROM: Final = "replayed.from"
-"""In a record that a replay has brought back: where its dead letter lies."""
+"""Header of a replayed record: the position of its dead letter."""
 
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
-"""One of 64 bits, whoever has written it."""
+"""A number of at most 64 bits, from any writer."""
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
-# Attributes of a Kafka record, and a varint of at most 5 or 10 bytes each for its length, time, offset, key,
+# The attributes of a Kafka record, and varints of at most 5 or 10 bytes for its length, time, offset, key,
 # value and headers.
 _RECORD_FRAME_BYTES: Final = 36
 # A varint of at most 5 bytes each for the name and the value.
@@ -43,10 +43,10 @@ _HEADER_FRAME_BYTES: Final = 10
 
 
 def split_headers(headers: Headers) -> tuple[Headers, Headers]:
-    """Split a dead letter's headers into those of its record and its own.
+    """Split the headers of a dead letter into those of its record and those about it.
 
-    A record may have headers with the names of a dead letter's own, such as a dead letter that was sent as
-    an event: its own are the last ones, beginning with the last reason.
+    The record may have headers of the same names, for example if a dead letter was sent as an event: those
+    about the record are the last ones, from the last reason on.
     """
     names = [name for name, _ in headers]
     n_own = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
@@ -57,12 +57,12 @@ def split_headers(headers: Headers) -> tuple[Headers, Headers]:
 
 
 def without_replayed(headers: Headers) -> Headers:
-    """Return a record's headers without what earlier replays have said."""
+    """Return a record's headers without those of earlier replays."""
     return tuple(header for header in headers if header[0] != REPLAYED_FROM)
 
 
 class DeadLetter(NamedTuple):
-    """A dead letter as it reads."""
+    """A dead letter that was read."""
 
     record: Record
     reason: str
@@ -71,19 +71,19 @@ class DeadLetter(NamedTuple):
     source_partition: int | None
     source_offset: int | None
     full_size: int | None = None
-    """Bytes of the whole value, if it was truncated to fit."""
+    """Size of the whole value in bytes, if it was cut."""
 
     event_time_ms: int = 0
-    """The time of the record that was refused."""
+    """Event time of the rejected record."""
 
     @property
     def is_truncated(self) -> bool:
-        """Whether something of the record was cut off: such a dead letter does not go back."""
+        """Whether the record was cut: such a dead letter cannot be replayed."""
         return self.full_size is not None
 
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
-        """Read a record of the dead-letters topic; missing fields are empty or None."""
+        """Parse a record of the dead-letters topic; missing fields are empty or None."""
         fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
         topic, *numbers = (fields.get(name, "") for name in SOURCE)
         partition, offset = (_count(text) for text in numbers)
@@ -95,11 +95,11 @@ class DeadLetter(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it lies."""
+        """The position of the dead letter, as text."""
         return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
 
     def source_record(self, value: bytes | None) -> Record:
-        """Return the record that was refused, with this value."""
+        """Return the rejected record, with this value."""
         place = self.source_topic, self.source_partition or 0, self.source_offset or 0
         return Record(*place, self.event_time_ms, self.record.key, value, self.own_headers())
 
@@ -109,12 +109,12 @@ class DeadLetter(NamedTuple):
 
 
 def _count(text: str) -> int | None:
-    """Return a number from 0 on; None of any other text."""
+    """Return a non-negative whole number; None for any other text."""
     return int(text) if _WHOLE_NUMBER.fullmatch(text) and text[0] != "-" else None
 
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
-    """Make the dead letter of a refused record: key, value and the producer's own headers unchanged."""
+    """Make the dead letter of a rejected record, with its key, value and headers unchanged."""
     origin = (rejection.reason, rejection.message, *record[:4])
     ours = (
         (name, str(value).encode(errors="replace"))
@@ -124,7 +124,7 @@ def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
 
 
 def record_bytes(output: Output) -> int:
-    """Return what a record takes at most, in any stream: key, value, headers and their framing."""
+    """Return the largest size of a record in any stream: key, value, headers and framing."""
     return (
         _RECORD_FRAME_BYTES
         + len(output.key or b"")
@@ -134,7 +134,7 @@ def record_bytes(output: Output) -> int:
 
 
 def fit(output: Output, limit: RecordLimit) -> tuple[Output, bool]:
-    """Return a dead letter as it fits its topic, and whether it has to be compressed for that."""
+    """Return a dead letter that fits its topic, and whether it must be compressed to fit."""
     size = record_bytes(output)
     if size <= limit.n_bytes:
         return output, False
@@ -144,13 +144,13 @@ def fit(output: Output, limit: RecordLimit) -> tuple[Output, bool]:
 
 
 def fit_all(outputs: Sequence[Output], topic: str, limit: RecordLimit) -> tuple[list[Output], bool]:
-    """Return outputs, those for the dead letters' topic as they fit, and whether that takes compression."""
+    """Return outputs with fitting dead letters, and whether they must be compressed to fit."""
     fitted = [fit(output, limit) if output.topic == topic else (output, False) for output in outputs]
     return [output for output, _ in fitted], any(compress for _, compress in fitted)
 
 
 def _compressed_bytes(output: Output) -> int:
-    """Estimate what a batch of this record alone takes, a little more than less."""
+    """Estimate the compressed size of a batch with only this record, rather too high than too low."""
     packer = zlib.compressobj()
     parts = (output.key or b"", output.value or b"", *(part for _, part in output.headers))
     size = sum(len(packer.compress(part)) for part in parts) + len(packer.flush())
@@ -159,7 +159,7 @@ def _compressed_bytes(output: Output) -> int:
 
 
 def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Headers:
-    """Return what the dead letter of a record says besides if it is cut."""
+    """Return the further headers of a record's dead letter if it is cut."""
     key, value = key or b"", value or b""
     return (
         (TRUNCATED, b"true"),
@@ -171,9 +171,9 @@ def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Header
 
 
 def _cut(output: Output, max_bytes: int) -> Output:
-    """Cut a dead letter: what says why and where from stays, then the key, the producer's headers, the value.
+    """Cut a dead letter: reason and origin stay; the rest goes to the key, the producer's headers, the value.
 
-    A key and the headers that would take more than half of what is left make room for the value.
+    If the key or the headers would take more than half of the rest, they are dropped for the value.
     """
     own, origin = output.headers[: -len(ORIGIN_HEADERS)], output.headers[-len(ORIGIN_HEADERS) :]
     origin = _with_message_cut(origin, max_bytes // 8)
@@ -192,7 +192,7 @@ def _cut(output: Output, max_bytes: int) -> Output:
 
 
 def _with_message_cut(origin: Headers, max_bytes: int) -> Headers:
-    """Cut the error's message, which is the only one of them that may be long, between two characters."""
+    """Cut the error message, the only header here that may be long, between two characters."""
 
     def cut(value: bytes) -> bytes:
         return value if len(value) <= max_bytes else value[:max_bytes].decode(errors="ignore").encode()

@@ -1,8 +1,8 @@
-"""Messages of the common shape, read in one pass, as Pydantic would read them.
+"""Read messages of the common shape in one pass, with the same result as Pydantic.
 
-The common shape is an object with known fields, each once, numbers of at most 19 digits, texts without escapes. Of
-a message in which there is anything else nothing is read, and Pydantic judges. Features whose names were expected
-are `NamedValues` if all are numbers.
+The common shape is an object with known fields, each once, numbers of at most 19 digits, texts without
+escapes. Any other message is left to Pydantic. Features with the expected names are `NamedValues` if all are
+numbers.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
@@ -21,12 +21,12 @@ cdef extern from "Python.h":
 cdef Py_ssize_t MAX_ID_LENGTH = _MAX_ID_LENGTH
 cdef double MAX_WEIGHT = _MAX_WEIGHT
 
-# Names of features that are remembered, each at the place that its hash says; longer ones are not.
+# How many names of features are cached, each in the slot of its hash, and the longest name that is.
 cdef enum:
     KNOWN_NAMES = 1024
     LONGEST_KNOWN = 48
 
-# The fields, by their bits; several are not read.
+# The fields as bits, which detect repeated fields.
 cdef enum:
     ID = 0
     FEATURES
@@ -36,7 +36,7 @@ cdef enum:
 
 
 cdef class EventReader:
-    """Reads messages of the service's own schema."""
+    """Reads messages of the native schema."""
 
     def __init__(self):
         self._names = ()
@@ -46,7 +46,7 @@ cdef class EventReader:
         self._known_names = [None] * KNOWN_NAMES
 
     cpdef tuple read(self, value):
-        """Return the fields as Pydantic would read them; None if it has to be asked."""
+        """Return the fields as Pydantic would; None if the message is left to Pydantic."""
         if not PyBytes_CheckExact(value):
             return None
         if not self.read_at(<const unsigned char*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)):
@@ -54,13 +54,13 @@ cdef class EventReader:
         return self.id, self.features, self.text, self.label, self.weight
 
     cdef bint read_at(self, const unsigned char* value, Py_ssize_t size) except -1:
-        """Read a message, behind which there is a zero; return whether it was read, else Pydantic has to be asked."""
+        """Read a message that ends with a zero byte; return False if it is left to Pydantic."""
         cdef const unsigned char* at = skip(value)
         self.id = self.features = self.text = self.label = self.weight = None
         return self._fields(&at, value + size) and skip(at) == value + size and self.id is not None
 
     cdef bint _fields(self, const unsigned char** at, const unsigned char* end) except -1:
-        """Read an object of fields; return whether that could be done."""
+        """Read an object of fields; return whether that succeeded."""
         cdef int field, seen = 0
         if at[0][0] != c'{':
             return False
@@ -78,7 +78,7 @@ cdef class EventReader:
                 return False
 
     cdef bint _value(self, int field, const unsigned char** at, const unsigned char* end) except -1:
-        """Read the value of a field; return whether it is one that the field may have."""
+        """Read the value of a field; return whether the field may have it."""
         read = self._features(at, end) if field == FEATURES else scalar(at, end)
         if read is NotImplemented:
             return False
@@ -100,7 +100,7 @@ cdef class EventReader:
     cdef object _features(self, const unsigned char** at, const unsigned char* end):
         """Read an object of scalars."""
         if at[0][0] != c'{':
-            return scalar(at, end)  # null, or nothing that fits
+            return scalar(at, end)  # null, or a value that does not fit
         at[0] = skip(at[0] + 1)
         if at[0][0] == c'}':
             at[0] += 1
@@ -108,9 +108,10 @@ cdef class EventReader:
         return self._expected(at, end)
 
     cdef object _expected(self, const unsigned char** at, const unsigned char* end):
-        """Read features that have the names of the last message, as most have; any others from the first one on.
+        """Read features with the names of the last message, the usual case; from the first other name on, any
+        names.
 
-        As long as all of them are numbers, no object is made of any.
+        As long as all of them are numbers, no objects are made.
         """
         cdef const unsigned char* after
         cdef const unsigned char* written = <const unsigned char*>PyBytes_AS_STRING(self._written)
@@ -147,13 +148,13 @@ cdef class EventReader:
         return features
 
     cdef dict _so_far(self, dict features, Py_ssize_t n):
-        """Return a dictionary of the first n expected names; `features` are None if all of them are numbers."""
+        """Return a dictionary of the first n expected names; `features` is None if all values are numbers."""
         if features is None:
             features = self._first(n)
         return {name: features[name] for name in self._names[:n]}
 
     cdef dict _first(self, Py_ssize_t n):
-        """Return a dictionary of the expected names in which the first n have the numbers that were read."""
+        """Return a dictionary of the first n expected names with the numbers that were read."""
         cdef dict features = PyDict_Copy(self._template)
         cdef Py_ssize_t k
         for k in range(n):
@@ -161,7 +162,7 @@ cdef class EventReader:
         return features
 
     cdef bint _others(self, const unsigned char** at, const unsigned char* end, dict features) except -1:
-        """Read features of any names, beginning with a name, up to the end; return whether that could be done."""
+        """Read features of any names, from a name up to the end; return whether that succeeded."""
         cdef const unsigned char* text
         cdef unsigned char bits
         cdef Py_ssize_t n = len(features)
@@ -185,25 +186,25 @@ cdef class EventReader:
             at[0] = skip(at[0])
             if at[0][0] == c'}':
                 at[0] += 1
-                return n == len(features)  # else a name came twice
+                return n == len(features)  # otherwise a name occurred twice
             if at[0][0] != c',':
                 return False
             at[0] = skip(at[0] + 1)
 
     cdef _expect(self, dict features):
-        """Expect these names again, if there were as many as in the message before."""
+        """Expect these names from now on, if there are as many as in the last message."""
         cdef Py_ssize_t n = len(features), k
         if n == self._n_last and n <= MOST_EXPECTED:
             names = tuple(features)
             written = [b'"%s"' % name.encode() for name in names]
-            self._written = b"".join(written) + bytes(7)  # which `is_same` may read
+            self._written = b"".join(written) + bytes(7)  # `is_same` may read these bytes
             self._template, self._names = dict.fromkeys(names), names
             for k in range(n):
                 self._sizes[k] = len(written[k])
         self._n_last = n
 
     cdef object _name(self, const unsigned char* text, Py_ssize_t size, bint is_ascii):
-        """Return the name of a feature: the same object each time, as far as names are remembered."""
+        """Return the name of a feature: the same object each time while the name is cached."""
         cdef unsigned int place = 0
         cdef Py_ssize_t k, known_size
         cdef const char* known_text
@@ -224,7 +225,7 @@ cdef class EventReader:
 
 
 cdef int _field(const unsigned char** at, const unsigned char* end) except -2:
-    """Read the name of a field and the colon behind it; return which it is, -1 for none of them."""
+    """Read the name of a field and the colon after it; return its index, -1 for an unknown name."""
     cdef const unsigned char* text = at[0]
     cdef Py_ssize_t left = end - text
     cdef int field
@@ -255,7 +256,7 @@ cdef int _field(const unsigned char** at, const unsigned char* end) except -2:
 cdef bint _is_name(
     const unsigned char** at, const unsigned char* end, const unsigned char* written, Py_ssize_t size
 ) noexcept:
-    """Read a name that is written so, and the colon behind it, if they are there; else nothing."""
+    """Read this name and the colon after it, if they follow; otherwise read nothing."""
     cdef const unsigned char* text
     if not is_same(at[0], end, written, size):
         return False
@@ -267,7 +268,7 @@ cdef bint _is_name(
 
 
 def _bits_of_power(exponent):
-    """Return the first 128 bits of 5^exponent as Lemire has them: cut off; those of a reciprocal, and one more."""
+    """Return the first 128 bits of 5^exponent as in Lemire's table: truncated; of a reciprocal, plus one."""
     power = 5 ** abs(exponent)
     length = power.bit_length()
     if exponent >= 0:

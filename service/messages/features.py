@@ -1,12 +1,12 @@
 r"""Features of an event: x, a dictionary of numbers, from its named values and its text.
 
-Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
-value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits. Of a
-tenant, every feature stands there once more: `tenant=acme×name`. Where there are tenants, no other feature
-has such a name: one that begins with `tenant=` gets a backslash, `tenant\=`, and so do × and \ in a tenant.
+Numbers are unchanged, booleans become 0 and 1, a string becomes the category `name=value` with value 1, a
+token of the text becomes `text=token`. With hashing, names become indices below 2**bits. An event of a tenant
+has every feature twice: `name` and `tenant=acme×name`. To keep these names unique, a feature that begins with
+`tenant=` gets a backslash, `tenant\=`, and so do × and \ in a tenant.
 
-A vector has hundreds of numbers, the same names in every event. So these are made once and shared, and no
-dictionary has them.
+A vector has hundreds of numbers, with the same names in every event. So the names are made once and shared,
+instead of a dictionary for each event.
 
 `features.pxd` gives this module its C types.
 """
@@ -40,16 +40,16 @@ _MOST_JOINED = 64
 _LARGEST = float(MAX_MAGNITUDE)
 
 X = dict[Any, Any]
-"""Feature values by name (str) or, hashed, by index (int): numbers, and what `RawFeatures` leaves."""
+"""Feature values by name (str) or, hashed, by index (int): numbers, and with `RawFeatures` any values."""
 
 
 class VectorNames:
-    """Names of the numbers of vectors.
+    """The names of a vector's numbers.
 
     Parameters
     ----------
     names
-        In order, no two alike.
+        Distinct names, in order.
 
     """
 
@@ -58,14 +58,14 @@ class VectorNames:
         self._set = frozenset(self.names)
         self._joined: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.hashed: HashedNames | None = None
-        """Their indices where features are hashed, kept by whoever hashes them."""
+        """The hashed indices of the names, which the extractor caches here."""
 
     def are_new(self, features: dict[str, Any]) -> bool:
-        """Return whether no feature has one of the names."""
+        """Return whether none of the names is that of a feature."""
         return self._set.isdisjoint(features)
 
     def followed_by(self, features: dict[str, Any]) -> tuple[str, ...] | None:
-        """Return the names of features and these, mostly the same object; None if two are alike."""
+        """Return the names of features followed by these, usually the same object; None if a name repeats."""
         first = tuple(features)
         joined = self._joined.get(first)
         if joined is None and self.are_new(features):
@@ -76,14 +76,14 @@ class VectorNames:
 
 
 class HashedNames:
-    """Indices of the numbers of vectors; those of names that collide add up.
+    """The hashed indices of a vector's numbers; numbers whose names collide are added.
 
     Parameters
     ----------
     indices
-        Of each name.
+        The index of each name.
     mask
-        The largest that there may be.
+        The largest possible index.
 
     """
 
@@ -91,7 +91,7 @@ class HashedNames:
         self.mask = mask
         places: dict[int, int] = {}
         self._places = array("i", [places.setdefault(index, len(places)) for index in indices])
-        """Of each number, among the indices."""
+        """The position of each number's index among the distinct indices."""
         self._indices = array("i", places)
         self._set = frozenset(places)
         self._n = len(places)
@@ -103,9 +103,9 @@ class HashedNames:
         last: dict[int, float],
         is_scaled: bool,  # noqa: FBT001  C has no keywords
     ) -> IndexedValues | None:
-        """Make values of hashed features and, after them, of vectors and of a text, as `joined_values` does.
+        """Join the values of hashed features, vectors and a text, as `joined_values` does.
 
-        None if two of the three have an index in common.
+        None if two of the three share an index.
         """
         if not (self._set.isdisjoint(first) and self._set.isdisjoint(last)):
             return None
@@ -133,16 +133,16 @@ class HashedNames:
 
 
 class VectorFeatures(FeatureArray):
-    """An immutable mapping of features and, after them, of the numbers of vectors.
+    """An immutable mapping of features, followed by the numbers of vectors.
 
     Parameters
     ----------
     first
-        The features as a message has them: numbers, booleans and texts.
+        The features of the message: numbers, booleans and texts.
     names
-        Those of all vectors, none of which is that of a feature.
+        The names of all vectors' numbers, distinct from those of the features.
     vectors
-        Their numbers.
+        The numbers of each vector.
 
     """
 
@@ -153,7 +153,7 @@ class VectorFeatures(FeatureArray):
         self.n = len(first) + len(names.names)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a new dictionary of the same features and values in the same order."""
+        """Return a new dictionary of the features and values, in the same order."""
         made = self.first.copy()
         for vector in self.vectors:
             made.update(vector.as_dict())
@@ -161,9 +161,9 @@ class VectorFeatures(FeatureArray):
 
 
 def listed_values(names: tuple[str, ...], values: list[Any]) -> NamedValues | None:
-    """Make values of a list; None if one of them is not a float or integer of at most `MAX_MAGNITUDE`.
+    """Return named values of a list; None unless all are floats or integers up to `MAX_MAGNITUDE`.
 
-    Names are strings, no two alike, one for each.
+    There is one name for each value, and names are distinct.
     """
     if len(values) != len(names):
         return None
@@ -190,9 +190,9 @@ def joined_values(
     last: dict[str, float],
     is_scaled: bool,  # noqa: FBT001  as above
 ) -> NamedValues:
-    """Make values of a dictionary's numbers, which are doubles, of others and of another, under these names.
+    """Join a dictionary's numbers, which are doubles, and further values under the given names.
 
-    Scaled, they have the length 1.
+    If scaled, they have length 1.
     """
     made = NamedValues.__new__(NamedValues)
     made._allocate(names)  # noqa: SLF001  what makes it in C
@@ -213,7 +213,7 @@ def joined_values(
 
 
 def _scale_numbers(numbers: array[float], n: int) -> None:
-    """Divide by ‖x‖₂, as the extractor does with a dictionary."""
+    """Divide numbers by ‖x‖₂, as the extractor does with a dictionary."""
     squares = 0.0
     for k in range(n):
         squares += numbers[k] * numbers[k]
@@ -225,7 +225,7 @@ def _scale_numbers(numbers: array[float], n: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FeatureOptions:
-    """How features are made; each field is the setting of the same name, but for the last two."""
+    """Options of the extractor; each field but the last two is the setting of the same name."""
 
     text: Analyzer = "words"
     ngrams: tuple[int, int] = (1, 1)
@@ -234,24 +234,24 @@ class FeatureOptions:
     normalize: Literal["none", "l2"] = "none"
     hash_bits: int = 0
     has_tenants: bool = False
-    """Whether names like those of tenants' own features are reserved to them."""
+    """Whether names that begin with `tenant=` are reserved for tenants' features."""
     hash_key: bytes = b""
-    """Goes into the hash of tenants' own features, 64 bytes at most; empty: anybody can compute it."""
+    """Key of the hash of tenants' features, at most 64 bytes; empty: anybody can compute the hash."""
 
 
 class FeatureExtractor:
-    """Turns the features and the text of an event into x.
+    """Makes x from the features and the text of an event.
 
-    Hashing is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 name, its lowest `hash_bits` bits: as in
-    scikit-learn's FeatureHasher, without its alternating sign. Features whose names collide add up;
-    tokens of a binary text that collide count once.
+    An index is the lowest `hash_bits` bits of MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 name, as in
+    scikit-learn's FeatureHasher without its alternating sign. Values of features whose names collide are
+    added; colliding tokens of a binary text count once.
 
-    With a tenant, each feature counts once for all and once for this tenant, and `tenant=acme` is its bias:
-    feature hashing for multitask learning (Weinberger et al. 2009). Hashed, the index of a tenant's
-    feature is MurmurHash3, as above, of `tenant=acme×` in UTF-8 and the index of the feature for all in four
-    bytes, little-endian; that of the tenant's bias of `tenant=acme`. With `hash_key`, eight bytes that
-    BLAKE2b makes of the key and `tenant=acme` stand for the tenant, after the index: a producer cannot
-    compute which features meet another tenant's weights.
+    With a tenant, each feature occurs once for all tenants and once for this tenant, and `tenant=acme` is the
+    tenant's bias: feature hashing for multitask learning (Weinberger et al. 2009). The index of a tenant's
+    feature is the MurmurHash3 of `tenant=acme×` in UTF-8 followed by the common feature's index in four
+    bytes, little-endian; the index of the tenant's bias is that of `tenant=acme`. With `hash_key`, the tenant
+    is represented by eight bytes of BLAKE2b, of the key and `tenant=acme`, after the index: so a producer
+    cannot compute which features collide with another tenant's weights.
     """
 
     def __init__(self, options: FeatureOptions) -> None:
@@ -263,7 +263,7 @@ class FeatureExtractor:
         self._key = options.hash_key
 
     def extract(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
-        """Make x of what an event carries; where nothing is to be changed, x is `features`.
+        """Return x of an event; if nothing needs to change, x is `features` itself.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class FeatureExtractor:
         text
             Free text, or None.
         tenant
-            Whose event it is; None: of no one in particular.
+            The tenant of the event; None: no tenant.
 
         """
         x: X = {}
@@ -282,7 +282,7 @@ class FeatureExtractor:
             if not _are_doubles(features):
                 x = _as_numbers(features, ())
             elif text or tenant is not None or self._l2:
-                x = features.copy()  # which is changed below
+                x = features.copy()  # a copy, as it is changed below
             else:
                 x = features
             if self._has_tenants:
@@ -298,16 +298,16 @@ class FeatureExtractor:
         return x
 
     def as_numbers(self, features: Features | None, others: Container[str]) -> X:
-        """Return a number for each value, as `extract` begins; texts under the names of `others` stay."""
+        """Return a number for each value, as `extract` does first; texts named in `others` are unchanged."""
         if isinstance(features, FeatureArray):
             features = features.as_dict()
         return _as_numbers(features, others) if features else {}
 
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
-        """Make x as `extract` does, as arrays where nothing is to be changed.
+        """Return x as `extract` does, in arrays if nothing needs to change.
 
-        These are the event's own `NamedValues`, its vectors after its other features and before those of its
-        text, or the hashed features of its text alone.
+        These are the event's `NamedValues`; or its features, vectors and text features joined; or the hashed
+        features of a text without others.
         """
         if text and not features and tenant is None and not self._l2 and self._hasher is not None:
             hasher = self._hasher
@@ -322,7 +322,7 @@ class FeatureExtractor:
         return self.extract(features, text, tenant)
 
     def _joined(self, features: VectorFeatures, text: str | None) -> NamedValues | IndexedValues | None:
-        """Return features, vectors and a text as one array; None if two of them have a name or an index."""
+        """Join features, vectors and a text in one array; None if two of them share a name or an index."""
         first, shared, last = features.first, features.names, self._of_text(text) if text else {}
         if not _are_doubles(first):
             first = _as_numbers(first, ())
@@ -344,7 +344,7 @@ class FeatureExtractor:
         return x
 
     def _of_tenant(self, x: X, tenant: str) -> X:
-        """Return the features of one tenant alongside those for all."""
+        """Return the features for all tenants and those of one tenant."""
         if self._mask:
             return self._hashed_of_tenant(x, f"{_TENANT}={tenant}")
         escaped = tenant.replace("\\", "\\\\").replace("×", "\\×")
@@ -364,12 +364,12 @@ class FeatureExtractor:
 
 
 class RawFeatures:
-    """Leaves events as they are, for a model that makes its own features of them.
+    """Leaves events unchanged, for a model that makes its own features.
 
     Parameters
     ----------
     takes_text
-        Whether a text says anything to the model.
+        Whether the model uses texts.
 
     """
 
@@ -386,11 +386,11 @@ class RawFeatures:
         text: str | None,
         tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
     ) -> X:
-        """Return the features with the text alongside them: `text`, or `text of the event` where that is one.
+        """Return the features and the text, as `text`, or `text of the event` if `text` is a feature.
 
-        Raises `Rejection` if there is a text alone, and it says nothing to the model.
+        Raises `Rejection` if there is only a text and the model does not use texts.
         """
-        x: X = dict(features.items()) if features else {}  # one by one, an array takes n²
+        x: X = dict(features.items()) if features else {}  # looking up each name in an array would take n²
         if text is not None:
             if not x and not self._takes_text:
                 raise Rejection(
@@ -442,11 +442,11 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
 
 
 def _index_of(name: str, mask: int) -> int:
-    return mmh3.hash(name.encode(), 0, signed=False) & mask  # given str, 5.3 dies of a surrogate
+    return mmh3.hash(name.encode(), 0, signed=False) & mask  # given a str, mmh3 5.3 crashes at a surrogate
 
 
 def _are_doubles(features: Features) -> bool:
-    """Return whether all values are doubles, as most are: then there is nothing to convert."""
+    """Return whether all values are doubles, the usual case, so that none needs to be converted."""
     for value in features.values():  # noqa: SIM110 - compiled, no generator is made
         if type(value) is not float:
             return False
@@ -454,7 +454,7 @@ def _are_doubles(features: Features) -> bool:
 
 
 def _as_numbers(features: Features, others: Container[str]) -> X:
-    """Return a number for each value; a category becomes a name of its own, but under one of `others`."""
+    """Return a number for each value; a text becomes a category, except under the names in `others`."""
     x: X = {}
     for name, value in features.items():
         if type(value) is float:
@@ -470,7 +470,7 @@ def _as_numbers(features: Features, others: Container[str]) -> X:
 
 
 def _reserved(named: X) -> X:
-    """Return the features under names that no tenant's own feature has."""
+    """Return the features under names that differ from those of tenants' features."""
     x: X = {}
     for name, value in named.items():
         if name.startswith(_TENANT) and name[len(_TENANT) :].lstrip("\\").startswith("="):
@@ -514,9 +514,9 @@ def _sum(x: X, more: X) -> X:
 
 
 def _scale_to_unit_length(x: X) -> None:
-    """Divide by ‖x‖₂, in place; x = 0 stays. Values are at most 1e100, so no square overflows."""
+    """Divide by ‖x‖₂ in place, unless x = 0. Values are at most 1e100, so squares do not overflow."""
     squares = 0.0
-    for value in x.values():  # not `sum`, which since Python 3.12 rounds otherwise
+    for value in x.values():  # not `sum`, which rounds differently since Python 3.12
         squares += value * value
     norm = sqrt(squares)
     if norm:

@@ -1,6 +1,6 @@
-"""Events and labels as they may reach the model; rejections of values of the native schema.
+"""Valid events and labels, and rejections of values of the native schema.
 
-What is not finite, too large, unknown or malformed is rejected.
+Values that are not finite, too large, unknown or malformed are rejected.
 
 `incoming.pxd` gives this module its C types.
 """
@@ -19,35 +19,35 @@ from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
 
 WindowInput = tuple[int, list[float], list[int]]
-"""A hash of the key, 0 where there is none; numbers, NaN where there is none; and hashes, likewise 0."""
+"""A hash of the key; numbers; hashes of values. A missing hash is 0, a missing number NaN."""
 
 
 class Incoming:
-    """An event or a label that may reach the model.
+    """A valid event or label.
 
     Parameters
     ----------
     id, features, text
-        As the message has them.
+        The fields of the message.
     label
-        As it was spelled.
+        The label as written.
     truth
         The class the label denotes.
     message_bytes
-        Length of the message.
+        Length of the message in bytes.
 
     Attributes
     ----------
     is_label : bool
         Whether this is a bare label: no features, no text.
     timestamp_ms : int or None
-        Event time, where the message says it; else it is the record's.
+        Event time of the message; None: it is the record's.
     tenant : str or None
-        Whose event it is; None: of no one in particular.
+        The tenant of the event; None: no tenant.
     windowed : tuple of WindowInput or None
-        What windows by key count of it, by window; None where there are none.
+        The inputs of each window by key; None without windows.
     weight : float or None
-        How much its label counts in learning; None: nothing is said of that.
+        The weight of its label in learning; None: not given.
 
     """
 
@@ -74,7 +74,7 @@ class Incoming:
 
 
 def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> Incoming:
-    """Make a message of the fields of the native schema. Raises `Rejection`."""
+    """Return the message with these fields of the native schema. Raises `Rejection`."""
     event_id, features, text, label, weight = fields
     if type(features) is NamedValues:
         features = features.as_dict()
@@ -100,7 +100,7 @@ def read_fields(value: bytes) -> Fields:
 
 
 def check_fields(document: object) -> Fields:
-    """Check fields of the native schema that were found elsewhere; a feature that is None is none.
+    """Check fields of the native schema from another format; drop features that are None.
 
     Raises `Rejection`.
     """
@@ -119,7 +119,7 @@ def _fields(read: Mapping[str, Any]) -> Fields:
 
 
 def _without_nulls(document: object) -> object:
-    """Return a document without the features that are None; None if there are none of those."""
+    """Return a document without the features that are None; None if it has no such features."""
     if not isinstance(document, dict):
         return None
     features = document.get("features")
@@ -145,7 +145,7 @@ _UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
 
 
 def _rejection(value: bytes, error: ValidationError) -> Rejection:
-    """Name the reason behind Pydantic's error; where there are several, the most telling one."""
+    """Return the rejection for Pydantic's errors: of several, for the most informative one."""
     found = error.errors(include_url=False)
     first = found[0]
     if first["type"] == "json_invalid":
@@ -158,13 +158,13 @@ def _rejection(value: bytes, error: ValidationError) -> Rejection:
 def rejection_of_fields(
     found: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
 ) -> Rejection:
-    """Return the refusal of fields in which Pydantic found these errors; `place_of` names a place in them."""
+    """Return the rejection of fields with these Pydantic errors; `place_of` formats a location."""
     telling = next((e for e in found if e["type"] in _BY_TYPE), found[0])
     return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, found)}")
 
 
 def rejection_of_syntax(value: bytes, message: str) -> Rejection:
-    """Return the refusal of a value that is not JSON, which a reader of JSON has called `message`."""
+    """Return the rejection of a value that is not JSON, with a JSON reader's `message`."""
     try:
         value.decode()
     except UnicodeDecodeError as error:
@@ -181,7 +181,7 @@ def _reason(error: Mapping[str, Any]) -> Reason:
 
 
 def _place(location: Iterable[int | str]) -> str:
-    """Name a place in the message: `features.length`; which type Pydantic tried there is no news."""
+    """Format a location in the message, such as `features.length`, without the type that Pydantic tried."""
     parts = list(location)
     last = len(parts) - 1
     if last > 0 and parts[last] in _UNION_BRANCHES:

@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 LabelValue = bool | int | float | str
-"""A label as it stands in a message."""
+"""A label as a message has it."""
 
 TrueLabel = bool | str
-"""A class: False or True where there are two, its name where there are more."""
+"""A class: False or True of two classes, the name of several."""
 
 Spelling = tuple[LabelValue, LabelValue]
-"""How the two classes are written: (negative, positive)."""
+"""The label values of two classes: (negative, positive)."""
 
 BINARY: Final = 2
 """Classes of a binary problem."""
 
 MAX_WEIGHT: Final = 1e12
-"""Of an event or a class; a product of two is a weight that every learner takes."""
+"""Largest weight of an event or a class; the product of two is a weight that every learner accepts."""
 
 _LONGEST_TYPO: Final = 64
-"""Characters: no longer label is compared with the classes."""
+"""Longest label in characters that is compared with the classes."""
 
 BOOLEANS: Final[Spelling] = (False, True)
 _SIGNS: Final[Spelling] = (-1, 1)
@@ -36,7 +36,7 @@ _BINARY: Final[Mapping[LabelValue, bool]] = {True: True, False: False, -1: False
 
 _IN_TEXT: Final[Mapping[str, LabelValue]] = {"true": True, "false": False, "1": 1, "-1": -1, "0": 0}
 _NUMBER: Final = re.compile("true|false|0|-?[1-9][0-9]{0,14}")
-"""Class names that JSON writes as a number or boolean, too."""
+"""Class names that are also a number or boolean in JSON."""
 
 
 class UnknownLabelError(ValueError):
@@ -44,7 +44,7 @@ class UnknownLabelError(ValueError):
 
 
 class Vocabulary:
-    """The label values a stream may use.
+    """The label values that a stream may use.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Vocabulary:
 
     @property
     def values(self) -> Sequence[LabelValue]:
-        """All label values, as JSON tells them apart: there 1 is not true."""
+        """All label values, distinct as in JSON, where 1 is not true."""
         return [*self._truths] if self.is_multiclass or self.is_by_name else [*self._truths, 1, 0]
 
     def truth(self, label: LabelValue) -> TrueLabel:
@@ -86,7 +86,7 @@ class Vocabulary:
         Raises
         ------
         UnknownLabelError
-            If it denotes none.
+            It denotes no class.
 
         """
         try:
@@ -105,13 +105,13 @@ class Vocabulary:
         Raises
         ------
         UnknownLabelError
-            If it denotes none.
+            It denotes no class.
 
         """
         return self.truth(self.value_of_text(text))
 
     def value_of_text(self, text: str) -> LabelValue:
-        """Return the label value that a text is, where values are nothing but text.
+        """Return the label value of a text, for formats in which all values are text.
 
         >>> Vocabulary().value_of_text("0"), Vocabulary(["0", "1", "2"]).value_of_text("0")
         (0, '0')
@@ -120,10 +120,10 @@ class Vocabulary:
         return value if value in self._truths and text not in self._truths else text
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
-        """Return the spelling to answer in after `label` was seen: the stream's own.
+        """Return the spelling of answers after `label` was seen, so that answers follow the stream.
 
-        A lone 1 leaves open whether the other class is −1 or 0: booleans give way to −1, any other
-        choice stays.
+        A 1 leaves open whether the other class is −1 or 0: booleans are replaced by ±1, any other spelling
+        stays.
         """
         if self.is_by_name or isinstance(label, str):
             return current
@@ -134,23 +134,23 @@ class Vocabulary:
         return _SIGNS if label == -1 else _BITS
 
     def first_spelling(self) -> Spelling:
-        """Return the spelling to answer in before any label was seen."""
+        """Return the spelling of answers before any label was seen."""
         if self.classes and not self.is_multiclass:
             return (self.classes[0], self.classes[1])
         return BOOLEANS
 
     def spell(self, truth: TrueLabel, spelling: Spelling) -> LabelValue:
-        """Write a class as the stream does."""
+        """Return the label value of a class in a spelling."""
         return spelling[truth] if isinstance(truth, bool) else truth
 
     def name(self, truth: TrueLabel) -> str:
-        """Return the name that people know a class by: the given one, or `true` and `false`."""
+        """Return the name of a class: the configured one, or `true` and `false`."""
         if isinstance(truth, str):
             return truth
         return self.classes[truth] if self.classes else str(truth).lower()
 
     def _meant(self, label: LabelValue) -> str:
-        """Ask whether a name like the label was meant, if there is one."""
+        """Return a suggestion if a class name is similar to the label."""
         short = isinstance(label, str) and len(label) <= _LONGEST_TYPO
         close = difflib.get_close_matches(str(label), self.classes, n=1) if short else []
         return "".join(f"; did you mean {name!r}?" for name in close)
@@ -161,7 +161,7 @@ class Vocabulary:
 
 
 def log_odds_of(predicted: TrueLabel, score: float) -> float:
-    """Return the log-odds of the predicted class: of two classes the score is that of True, and signed."""
+    """Return the log-odds of the predicted class; of two classes, a score is that of True."""
     return abs(score) if isinstance(predicted, bool) else score
 
 
@@ -170,7 +170,7 @@ def _number_of(name: str) -> LabelValue:
 
 
 class UnreadLabels(Vocabulary):
-    """Takes any label, where events are asked about: what it says is not wanted."""
+    """Accepts any label, for events that are only predicted: the label is ignored."""
 
     def truth(self, label: LabelValue) -> TrueLabel:  # noqa: ARG002 - whatever it is
         """Return False."""

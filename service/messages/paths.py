@@ -1,10 +1,10 @@
-"""Paths into documents: JMESPaths as functions, and the fields that they use; event times found there.
+"""Paths into documents: compile JMESPaths to functions, find the fields that they use; parse event times.
 
-A document is what a reader makes of bytes: dictionaries, lists, texts, numbers, booleans, None. A path of
-names alone is followed without the library, in a tenth of the time.
+A document is the result of a reader: dictionaries, lists, texts, numbers, booleans, None. A path of names is
+followed without the library, in a tenth of the time.
 
-A time is a text in ISO 8601 or a number, whose magnitude decides its unit: below 1e11 seconds (until the year
-5138), then milliseconds (from 1973 on), from 1e14 on microseconds, from 1e17 on nanoseconds.
+A time is a text in ISO 8601 or a number, whose magnitude decides its unit: seconds below 1e11 (until the year
+5138), milliseconds below 1e14 (from 1973 on), microseconds below 1e17, else nanoseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 Keys = tuple[str, ...]
-"""A place in a document: the names that lead there."""
+"""A location in a document: the names that lead there."""
 
 Find = Callable[[object], Any]
 
@@ -28,15 +28,15 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 _SECONDS_BELOW: Final = 1e11
 _MILLISECONDS_BELOW: Final = 1e14
 _MICROSECONDS_BELOW: Final = 1e17
-"""Magnitudes that tell the unit of a number."""
+"""Magnitudes that decide the unit of a number."""
 _DEEPEST: Final = 200
-"""Names of a path at most: values are nested less deeply."""
+"""Largest number of names in a path; values are nested less deeply."""
 _LONGEST: Final = 10_000
-"""Characters of an expression that is more than names with dots."""
+"""Longest expression, in characters, that is not only names with dots."""
 _PROJECTIONS: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
 )
-"""Nodes of which only the first child is evaluated on the document itself."""
+"""Nodes whose first child alone is evaluated on the document itself."""
 
 
 class PathError(ValueError):
@@ -45,15 +45,15 @@ class PathError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A JMESPath, ready to be followed."""
+    """A compiled JMESPath."""
 
     expression: str
     keys: Keys | None
-    """The names that lead to the value; None if the expression is more than that."""
+    """The names that lead to the value; None for any other expression."""
     uses: frozenset[Keys]
-    """The places of the document that the value depends on, with all that is below them."""
+    """The locations of the document that the value depends on, everything below them included."""
     find: Find
-    """Returns the value in a document, None where there is none; raises `PathError`."""
+    """Returns the value in a document, None if there is none. Raises `PathError`."""
 
 
 @lru_cache(maxsize=256)
@@ -70,7 +70,7 @@ def parse_path(expression: str) -> Path:
     Raises
     ------
     PathError
-        It is none; the message names the position. Or it is nested too deeply.
+        It is not a JMESPath (the message has the position), or is nested too deeply.
 
     """
     try:
@@ -103,7 +103,7 @@ def _parsed(expression: str) -> Path:
 
 
 def find_at(keys: Keys) -> Find:
-    """Make the function that follows names; what is not an object has none."""
+    """Return a function that follows names; values other than objects have none."""
     if not keys:
         return lambda document: document
     *outer, key = keys
@@ -129,7 +129,7 @@ def _search(expression: str, search: Find) -> Find:
 
 
 def _complaint(error: Any) -> str:  # noqa: ANN401 - the library has no types
-    """Say what is wrong with an expression, and at which of its characters."""
+    """Describe what is wrong with an expression, and at which character."""
     position = getattr(error, "lex_position", None)
     what = getattr(error, "msg", None) or getattr(error, "message", None) or str(error)
     where = "" if position is None else f" at character {position + 1}"
@@ -137,24 +137,24 @@ def _complaint(error: Any) -> str:  # noqa: ANN401 - the library has no types
 
 
 def _check_functions(node: Mapping[str, Any]) -> None:
-    """Refuse a function that does not exist, or takes another number of arguments."""
+    """Raise for a function that does not exist, or has another number of arguments."""
     from jmespath.exceptions import JMESPathTypeError  # noqa: PLC0415 - see above
     from jmespath.functions import Functions  # noqa: PLC0415
 
     if node["type"] == "function_expression":
-        with suppress(JMESPathTypeError):  # which depends on the document
+        with suppress(JMESPathTypeError):  # types depend on the document
             Functions().call_function(node["value"], [None for _ in node["children"]])
     for child in _children(node):
         _check_functions(child)
 
 
 def _children(node: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the nodes below; those of a slice are its bounds, which are numbers."""
+    """Return the child nodes; those of a slice would be its bounds, which are numbers."""
     return () if node["type"] == "slice" else node["children"]
 
 
 def _keys(node: Mapping[str, Any]) -> Keys | None:
-    """Return the names of a node that is nothing but names."""
+    """Return the names of a node that consists only of names; else None."""
     if node["type"] == "field":
         return (node["value"],)
     if node["type"] != "subexpression":
@@ -164,7 +164,7 @@ def _keys(node: Mapping[str, Any]) -> Keys | None:
 
 
 def _uses(node: Mapping[str, Any]) -> Iterator[Keys]:
-    """Yield the places that a node looks at; the empty one is the whole document."""
+    """Yield the locations that a node reads; the empty one is the whole document."""
     if (keys := _keys(node)) is not None:
         yield keys
     elif node["type"] in {"current", "identity", "slice"}:

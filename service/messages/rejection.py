@@ -7,12 +7,12 @@ from typing import Final
 
 
 class Reason(StrEnum):
-    """Why a message was refused: the fixed vocabulary of `error.reason`.
+    """Why a message was rejected: the values of `error.reason`.
 
-    Three places decide: `Decoder.decode` refuses the bytes, `Processor._take` the event time (by
-    `rejection_of_time`), and `rejection_of` of service.models.learner translates what the model raises: a
-    learner's error is `OUT_OF_RANGE`, that of a River model `MODEL_ERROR`, as is a text that says
-    nothing to the model; that of `events.hook` is `HOOK_ERROR`.
+    `Decoder.decode` rejects bytes, and `Processor` an event time (with `rejection_of_time`). `rejection_of`
+    of service.models.learner translates errors of the model: a learner's error is `OUT_OF_RANGE`; an error of
+    a River model, or a text that the model does not use, is `MODEL_ERROR`. An error of `events.hook` is
+    `HOOK_ERROR`.
     """
 
     EMPTY = "empty"
@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
 
 SKIPPED: Final = "skipped"
-"""What commands and answers call the reason of `Skipped`; no dead letter has it."""
+"""Name of the reason of `Skipped` in commands and answers; no dead letter has it."""
 BEFORE_START: Final = "the record is earlier than start_from"
 _LONGEST_MESSAGE: Final = 500
 _LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
@@ -51,7 +51,7 @@ class Rejection(Exception):
     reason
         One of `Reason`.
     message
-        What is wrong, for people; cut to 500 characters, as names in it may be of any length.
+        What is wrong, as text; cut to 500 characters, as names in it may be of any length.
 
     """
 
@@ -62,12 +62,12 @@ class Rejection(Exception):
 
 
 class Skipped(Rejection):
-    """A record that a filter leaves out: it is counted, and makes neither a prediction nor a dead letter.
+    """A record that a filter skips: it is counted, without a prediction or a dead letter.
 
     Parameters
     ----------
     why
-        Names the setting that leaves it out.
+        Names the setting that skips it.
 
     """
 
@@ -79,7 +79,7 @@ OWN_TIME: Final = "the record's timestamp"
 
 
 def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = OWN_TIME) -> Rejection:
-    """Return the refusal of an event's time, which may be any number; `time` says where it was found."""
+    """Return the rejection of an event time, which may be any number; `time` names its field."""
     what = f"{time}, {_cut(timestamp_ms)} ms,"
     if timestamp_ms < 0:
         return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
@@ -90,6 +90,6 @@ def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = OW
 
 
 def _cut(number: int) -> str:
-    """Write a number that may be too large for a float; of a very long one, its beginning."""
+    """Format a number that may be too large for a float; of a very long one, only its beginning."""
     digits = str(number)
     return digits if len(digits) <= _LONGEST_NUMBER else f"{digits[:_LONGEST_NUMBER]}…"

@@ -1,4 +1,4 @@
-"""The messages of the stream as Pydantic models: strict, finite, nothing unknown let through.
+"""The messages of the stream as strict Pydantic models, without infinite numbers or unknown fields.
 
 Decoding, the HTTP API and `perceptron schema` share these definitions.
 """
@@ -25,12 +25,12 @@ EventId = Annotated[
 ]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Scalar = Annotated[Number | bool | str, Field(union_mode="left_to_right")]
-"""Numbers first, as most values are; being strict, a number takes no boolean and no text for itself."""
+"""Numbers first, as most values are numbers; a strict number accepts no boolean or text."""
 Features = dict[str, Scalar]
 Weight = Annotated[float, Field(allow_inf_nan=False, ge=0, le=MAX_WEIGHT)]
 
 Fields = tuple[str, Features | None, str | None, LabelValue | None, float | None]
-"""Id, features, text, label and weight of a message that was read."""
+"""Id, features, text, label and weight of a message."""
 
 _STRICT: Final = ConfigDict(
     strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True
@@ -92,18 +92,18 @@ class Label(Message):
 
 
 class Written(NamedTuple):
-    """How a field of a prediction or an outcome is written, evaluated and shown.
+    """How a field of a prediction or an outcome is written, checked and shown.
 
-    From this, from its type and from its default follow JSON, `verify`, the answers over HTTP, the page
-    and the reference; what writes JSON is tested against it.
+    JSON, `verify`, the HTTP API, the page and the reference follow from this and from the field's type and
+    default; the writers of JSON are tested against it.
     """
 
     last: bool = False
-    """Whether JSON has it after the fields that are declared after it."""
+    """Whether the field comes after the fields that are declared later."""
     nullable: bool = False
     """Whether JSON may have null for it."""
     column: tuple[str, str] | None = None
-    """Its heading on the page, and its values there: `percent`, `number`, `signed` or `text`."""
+    """Its heading on the page, and the format of its values: `percent`, `number`, `signed` or `text`."""
 
 
 def _is_none(value: object) -> bool:
@@ -111,7 +111,7 @@ def _is_none(value: object) -> bool:
 
 
 def optional(description: str, *, ge: int | None = None, le: int | None = None) -> Any:  # noqa: ANN401 - as `Field`
-    """Return a field that is absent where it is None."""
+    """Return a field that is left out if it is None."""
     return Field(None, exclude_if=_is_none, description=description, ge=ge, le=le)
 
 
@@ -166,13 +166,13 @@ class AnswerField(NamedTuple):
 
     name: str
     types: tuple[type, ...]
-    """One, or all that a label may have; None is not among them."""
+    """Its type, or the types that a label may have; None is not among them."""
     is_required: bool
     written: Written
 
 
 def _fields_of(kind: type[Message]) -> list[AnswerField]:
-    """List the fields of a kind of answer in the order in which JSON has them."""
+    """List the fields of a kind of answer in the order of JSON."""
     fields = [
         AnswerField(
             name,
@@ -190,19 +190,19 @@ OUTCOME: Final = _fields_of(Outcome)
 
 
 def answer_fields(names: Container[str]) -> list[AnswerField]:
-    """Return the fields of outcomes if these are the names of one, else those of predictions."""
+    """Return the fields of outcomes if the names are those of an outcome, else those of predictions."""
     return OUTCOME if "predicted" in names else PREDICTION
 
 
 def labels_in(answer: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the predicted class that an answer names, and the truth, None if it names none."""
+    """Return the predicted class of an answer, and its truth if it has one, else None."""
     if "predicted" in answer:
         return answer["predicted"], answer["label"]
     return answer["label"], answer.get("truth")
 
 
 class Input(TypedDict, total=False):
-    """An event or a label as it came: what `read_input` gives. A label has no features and no text."""
+    """An event or a label as `read_input` returns it. A label has no features and no text."""
 
     __pydantic_config__ = _STRICT  # type: ignore[misc]  # the way Pydantic configures a typed dictionary
 
@@ -216,10 +216,10 @@ class Input(TypedDict, total=False):
 _input: Final = TypeAdapter(Input).validator
 
 read_input: Final = _input.validate_json
-"""Reads an event or a label from bytes: what the models above take, with nothing built around the values."""
+"""Reads an event or a label from bytes, as the models above accept it, into plain dictionaries."""
 
 check_input: Final = _input.validate_python
-"""Checks the fields of an event or a label that were found elsewhere, as strictly."""
+"""Checks the fields of an event or a label from another format, as strictly."""
 
 KINDS: Final[dict[str, type[Message]]] = {
     "event": Event,

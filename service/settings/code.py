@@ -1,4 +1,4 @@
-"""Import functions and classes that settings name, and check that packages of extras are installed."""
+"""Import the functions and classes that settings name, and check that optional packages are installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.errors import ConfigurationError
 
 
 def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - whatever is there
-    """Return what a setting names as `package.module:name` or `path/to/file.py:name`, to be called.
+    """Import the function or class that a setting names as `package.module:name` or `path/to/file.py:name`.
 
     Raises `ConfigurationError`, with the hint, if it cannot be imported.
     """
@@ -32,9 +32,9 @@ def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - w
 
 
 def with_version(hook: str) -> str:
-    """Return a hook, if there is one, with the version of its function or module, where either declares one.
+    """Return a hook, if given, with the version that its function or module declares, if any.
 
-    Raises `ConfigurationError` if it cannot be imported, or is said to have another version.
+    Raises `ConfigurationError` if it cannot be imported, or has another version than given.
     """
     if not hook:
         return hook
@@ -51,16 +51,16 @@ def _import_module(location: str) -> ModuleType:
     if not location.endswith(".py"):
         return importlib.import_module(location)
     path = Path(location)
-    # A name that no other module has: a pickle refers to the classes of the file by it.
+    # A unique name, by which pickles refer to the classes of the file.
     name = f"perceptron_model_{path.stem}"
     known = sys.modules.get(name)
     if known is not None and known.__file__ == str(path.absolute()):
-        return known  # once for all partitions: another import would make other classes
+        return known  # once for all partitions, as another import would make different classes
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # a function's own module, as its version says
+    sys.modules[name] = module  # where a function finds its module, which may declare the version
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -70,7 +70,7 @@ def _import_module(location: str) -> ModuleType:
 
 
 _PACKAGES: Final = {"google.protobuf": "protobuf"}
-"""Packages whose name differs from that of their module."""
+"""Packages whose name differs from that of the module."""
 
 
 def need(module: str, what: str, extra: str = "schemas") -> None:
@@ -79,16 +79,16 @@ def need(module: str, what: str, extra: str = "schemas") -> None:
     Parameters
     ----------
     module
-        What is imported.
+        The module.
     what
-        What needs it: the beginning of the sentence.
+        What needs the module: the subject of the error message.
     extra
-        Which installs it.
+        The extra that installs it.
 
     """
     try:
         found = find_spec(module)
-    except ModuleNotFoundError:  # the package that it is in
+    except ModuleNotFoundError:  # for its parent package
         found = None
     if found is None:
         raise ConfigurationError(

@@ -1,10 +1,10 @@
-"""Declare a setting: all that other rooms read about it stands where the setting stands.
+"""Declare a setting: everything that other packages need to know about it.
 
-The command line makes an option of it, the reference a section, `config show` and errors what may be shown of
-its value, snapshots and model files the config fingerprint.
+From the declaration follow the option of the command line, the section of the reference, the value shown by
+`config show` and in errors, and the config fingerprint in snapshots and model files.
 
-Below are the text forms of settings. What parses or checks one returns the value or raises `ValueError` with
-the expected form.
+Below are the text forms of settings. A function that parses or checks one returns the value, or raises
+`ValueError` with the expected form.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ _SHORTEST_KEY: Final = 16
 
 _HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
 _IPV6: Final = re.compile(r"[0-9a-f:.]+")
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # as in Apache Kafka's Topic.validate
 _ALL: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Decides(Enum):
-    """What a setting decides. All but `NOTHING` are in the config fingerprint of a snapshot."""
+    """What a setting decides. All but those with `NOTHING` are in a snapshot's config fingerprint."""
 
     NOTHING = auto()
     MODEL = auto()
-    """What is learned: a model made under another value is another model."""
+    """What is learned: with another value, the model is another model."""
     TEXT = auto()
-    """The same, through the features of a text; the model `auto` makes its own."""
+    """What is learned, by the features of a text; the model `auto` makes its own."""
     FEATURES = auto()
-    """The same, through the features of a record."""
+    """What is learned, by the features of a record."""
     RECORDS = auto()
-    """What a record does: it may change where no record must be replayed."""
+    """The effect of a record; it may change if no record must be replayed."""
     JOIN = auto()
-    """The same, through how long and how many events wait for their labels."""
+    """The effect of a record, by how long and how many events wait for labels."""
     DECISIONS = auto()
-    """The same, through decisions."""
+    """The effect of a record, by decisions."""
     DRIFT = auto()
-    """The same, through drifts."""
+    """The effect of a record, by drift detection."""
 
 
 class Section(StrEnum):
-    """A section of a command's help, in their order."""
+    """The sections of a command's help, in order."""
 
     STREAM = "Stream"
     INPUT = "Input"
@@ -78,21 +78,21 @@ class Section(StrEnum):
 
 
 class Declaration(NamedTuple):
-    """What a setting declares besides its type, default, description and bounds."""
+    """The declaration of a setting, besides its type, default, description and bounds."""
 
     decides: Decides = Decides.NOTHING
     form: str = ""
-    """What the command line calls its value, such as `URL`; empty: what its type is called."""
+    """Placeholder of its value on the command line, such as `URL`; empty: that of its type."""
     option: str = ""
-    """Its option, if that is not `--` and its name."""
+    """Its option, if that differs from `--` and its name."""
     shown: Callable[[Any], object] | None = None
-    """Returns what may be shown of a value that may have a secret in it."""
+    """Returns the part of a value that may be shown, if the value may contain a secret."""
     kept: Callable[[Any], object] | None = None
-    """Makes of all settings what a fingerprint keeps, if that is not the value."""
+    """Computes the fingerprint's entry from all settings, if that is not the value."""
     section: Section | None = None
-    """The section of a command's help that starts with it; None: the section of the setting before it."""
+    """The section of a command's help that starts with it; None: that of the preceding setting."""
     common: bool = False
-    """Whether a help of many options shows its option without ``--help-all``."""
+    """Whether ``--help`` shows its option for commands with many options."""
 
 
 def setting(
@@ -108,15 +108,15 @@ def setting(
     Parameters
     ----------
     default
-        Its default.
+        The default value.
     decides
-        What it decides.
+        What the setting decides.
     parse
-        Turns a value as a user writes it into one of the setting's type. Raises `ValueError`.
+        Converts a value as users write it to the setting's type. Raises `ValueError`.
     check
-        Returns a value of the setting's type as it is kept. Raises `ValueError`.
+        Checks a value of the setting's type, and returns it in normal form. Raises `ValueError`.
     others
-        The rest of a `Declaration`, and bounds as `Field` has them.
+        Further fields of `Declaration`, and bounds as in `Field`.
 
     """
     own = {name: others.pop(name) for name in Declaration._fields if name in others}
@@ -130,7 +130,7 @@ def setting(
 
 
 def declaration(field: FieldInfo) -> Declaration:
-    """Return what a setting declares."""
+    """Return the declaration of a setting."""
     return next(each for each in field.metadata if isinstance(each, Declaration))
 
 
@@ -147,7 +147,7 @@ class Table(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _check_is_not_a_boolean(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a boolean for a number, which Pydantic takes as 0 or 1."""
+        """Refuse a boolean for a number, which Pydantic would read as 0 or 1."""
         kind = cls.model_fields[info.field_name or ""].annotation
         if {int, float}.isdisjoint((kind, *get_args(kind))):
             return value
@@ -157,18 +157,18 @@ class Table(BaseModel):
 
 
 def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
-    """Make an error about several settings; the one that was not left at its default is to blame."""
+    """Return an error about several settings; it is attributed to the first that was given."""
     return PydanticCustomError("settings_disagree", "{reason}", {"settings": settings, "reason": reason})
 
 
 def parse_tables(value: object) -> object:
-    """Return tables, which may be written as JSON, as a list; one may stand for itself."""
+    """Return tables, which may be JSON, as a list; a single table makes a list of one."""
     found = parse_object(value)
     return [found] if isinstance(found, Mapping) and found else found or ()
 
 
 def as_tables(value: Iterable[BaseModel]) -> list[dict[str, Any]]:
-    """Return tables as they are shown."""
+    """Return tables in the form that is shown."""
     return [each.model_dump() for each in value]
 
 
@@ -182,7 +182,7 @@ def split_names(value: object) -> object:
 
 
 def split_paths(value: object) -> object:
-    """Split text at its commas, those inside brackets and quotes left out.
+    """Split text at its commas outside brackets and quotes.
 
     >>> split_paths("subject, join(', ', tags), body")
     ['subject', "join(', ', tags)", 'body']
@@ -206,13 +206,13 @@ def split_paths(value: object) -> object:
 
 
 def split_pairs(value: object) -> Any:  # noqa: ANN401 - what is not a table stays as it is
-    """Turn a table, which may be written as JSON, into pairs of names and texts."""
+    """Convert a table, which may be JSON, to pairs of names and texts."""
     found = parse_object(value)
     return tuple(found.items()) if isinstance(found, Mapping) else found or ()
 
 
 def split_named(value: object) -> Any:  # noqa: ANN401 - as of `split_pairs`
-    """Turn ``","`` and ``"amount=,"`` into pairs of a name (* for all) and a text; a table as `split_pairs`.
+    """Convert ``","`` or ``"amount=,"`` to a pair of name (* for all) and text; a table as `split_pairs`.
 
     >>> split_named(","), split_named("amount=,"), split_named({"a": ".", "b": ","})
     ((('*', ','),), (('amount', ','),), (('a', '.'), ('b', ',')))
@@ -267,7 +267,7 @@ def parse_batch(value: object) -> object:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that was there before; None if all differ.
+    """Return the first repeated name; None if all differ.
 
     >>> first_repeated(["a", "b", "b", "a"]), first_repeated("abc")
     ('b', None)
@@ -281,14 +281,14 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def reasons(error: ValidationError) -> list[str]:
-    """Return why settings cannot be used: each by its name, without its value, which may be a secret."""
+    """Return the errors of settings: each with its name, without the value, which may be a secret."""
     return [reason(each) for each in error.errors(include_url=False, include_input=False)]
 
 
 def reason(error: ErrorDetails, n_known: int = 0) -> str:
-    """Return an error of Pydantic as the end of a sentence, after the place in the value.
+    """Return an error of Pydantic as the end of a sentence, after its location in the value.
 
-    The first `n_known` names of the place are left out.
+    The first `n_known` names of the location are left out.
     """
     place = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
     return ": ".join([*place, pydantic_sentence(error, "setting")])
@@ -300,7 +300,7 @@ def lower(value: object) -> object:
 
 
 def written(value: object) -> str:
-    """Return a value as a user writes it, or as Python does where that is the same to the eye.
+    """Format a value as users write it, or like Python's `repr`.
 
     >>> [written(value) for value in (("ham", "spam"), (1, 2), (3, 3), (), "words")]
     ['ham,spam', '1-2', '3', 'none', "'words'"]
@@ -313,12 +313,12 @@ def written(value: object) -> str:
 
 
 def as_label(value: object) -> object:
-    """Write a label value that is not a text as JSON does: ``False`` as ``"false"``."""
+    """Format a label value that is not a text as in JSON: ``False`` as ``"false"``."""
     return json.dumps(value) if isinstance(value, (bool, int)) else value
 
 
 def check_broker(broker: str) -> str:
-    """Return a stream's URL, which may be empty."""
+    """Check the URL of a stream, which may be empty."""
     if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
         raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
     if broker.startswith("kafka://") and "@" in broker:
@@ -327,49 +327,49 @@ def check_broker(broker: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """Return a path, which may be empty. Raises `PathError`."""
+    """Check a path, which may be empty. Raises `PathError`."""
     if path:
         parse_path(path)
     return path
 
 
 def check_topic_name(name: str) -> str:
-    """Return the name of a topic, which may be empty."""
+    """Check the name of a topic, which may be empty."""
     if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
         raise ValueError("expected 1 to 249 of the characters a-z A-Z 0-9 . _ -")
     return name
 
 
 def check_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of classes: none, or at least two that differ."""
+    """Check the names of classes: none, or at least two different ones."""
     if len(classes) == 1 or first_repeated(classes) is not None or not all(classes):
         raise ValueError("expected at least two different names, such as ham,spam")
     return classes
 
 
 def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
-    """Return the lengths of the shortest and the longest n-gram."""
+    """Check the lengths of the shortest and the longest n-gram."""
     if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
         raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
     return ngrams
 
 
 def check_key(key: SecretStr) -> SecretStr:
-    """Return a secret, which may be empty, but not so short that it can be guessed from its fingerprint."""
+    """Check a secret, which may be empty, but not so short that its fingerprint reveals it."""
     if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
         raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
     return key
 
 
 def check_http(address: str) -> str:
-    """Return the address of the HTTP server, which may be empty."""
+    """Check the address of the HTTP server, which may be empty."""
     if address:
         split_address(address)
     return address
 
 
 def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names as the header Host has them, without a port: in lower case, IPv6 in brackets."""
+    """Return host names in the form of the Host header, without a port: lower case, IPv6 in brackets."""
     return tuple(_host(name) for name in names)
 
 
@@ -382,7 +382,7 @@ def _host(name: str) -> str:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Split ``host:port``; an IPv6 host stands in brackets.
+    """Split ``host:port``; an IPv6 address is in brackets.
 
     >>> split_address("[::1]:8000")
     ('::1', 8000)
@@ -396,7 +396,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def url_at(host: str, port: int) -> str:
-    """Return the URL at which this machine finds a server that listens there.
+    """Return the URL of a server on this machine that listens at this address.
 
     >>> url_at("::1", 8000), url_at("0.0.0.0", 8000)
     ('http://[::1]:8000', 'http://localhost:8000')

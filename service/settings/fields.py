@@ -1,4 +1,4 @@
-"""The settings themselves, and what they declare. `service.settings.load` loads them."""
+"""All settings and their declarations. `service.settings.load` loads them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from service.settings.mapping import EventSettings, LabelSettings
 from service.stream.protocol import KafkaClient
 
 _TOPIC: Final = "TOPIC"
-"""The form of a setting that names a topic."""
+"""A setting with the name of a topic."""
 
 
 def _check_time(text: str) -> str:
-    """Return a time in ISO 8601, which may be empty."""
+    """Check a time in ISO 8601, which may be empty."""
     if text:
         event_time_ms(text)
     return text
 
 
 class Settings(Table):
-    """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
+    """All settings, checked and frozen. Made by `service.settings.load.load_settings`."""
 
     broker: str = setting(
         "", form="URL", shown=redacted_url, check=forms.check_broker, section=Section.STREAM, common=True
@@ -211,14 +211,14 @@ class Settings(Table):
 
     @property
     def hash_key_bytes(self) -> bytes:
-        """The key in 64 bytes, of a secret of any length; none where no feature is hashed with it."""
+        """The key in 64 bytes, from a secret of any length; empty if no feature is hashed with it."""
         secret = self.hash_key.get_secret_value()
         is_used = secret and self.hash_bits and self.events.tenant
         return blake2b(secret.encode()).digest() if is_used else b""
 
     @property
     def key_fingerprint(self) -> str:
-        """What a model made with a key keeps of it: a fingerprint; empty if it is made without one."""
+        """The fingerprint of the key in a model; empty if the model is made without a key."""
         key = self.hash_key_bytes
         if not key:
             return ""
@@ -226,7 +226,7 @@ class Settings(Table):
 
     @property
     def correction_seconds(self) -> float:
-        """Event time for which a label may correct what was learned by time-out."""
+        """Event time after the timeout during which a label may correct the assumed one."""
         return self.label_correction_seconds or self.label_timeout_seconds
 
     @property
@@ -237,7 +237,7 @@ class Settings(Table):
 
     @property
     def written_at_once(self) -> int:
-        """Number of records that `produce` and `dead-letters replay` write at once."""
+        """Number of records that `produce` and `dead-letters replay` write at a time."""
         return self.max_batch_records or 1000
 
     @property
@@ -247,12 +247,12 @@ class Settings(Table):
 
     @property
     def takes_inputs(self) -> bool:
-        """Whether events and labels may be posted: by this machine, or where others cannot be web pages."""
+        """Whether events and labels may be posted: from this machine, or if web pages cannot post."""
         return self.is_on_loopback or bool(self.http_hosts or self.http_token.get_secret_value())
 
     @property
     def shows_events(self) -> bool:
-        """Whether the live page may show what events contain."""
+        """Whether the live page may show the contents of events."""
         return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
 
 
@@ -310,7 +310,7 @@ AGREEMENTS = (
     _check_webhooks,
     _check_label_on_timeout,
 )
-"""Functions of all settings, each of which raises if some disagree."""
+"""Checks of all settings; each raises if some disagree."""
 
 
 def _sections() -> dict[str, Section]:
@@ -331,7 +331,7 @@ FIELDS: Final[Mapping[str, FieldInfo]] = {
     **{name: field for name, field in Settings.model_fields.items() if name not in TABLES},
     **{f"{table}.{name}": field for table in TABLES for name, field in TABLES[table].model_fields.items()},
 }
-"""All settings but the tables themselves, by dotted name, those in tables last."""
+"""All settings without the tables themselves, by dotted name; those in tables come last."""
 DECLARED: Final[Mapping[str, forms.Declaration]] = {
     name: forms.declaration(field) for name, field in FIELDS.items()
 }
@@ -340,21 +340,21 @@ SECRETS: Final = frozenset(
     for name, field in FIELDS.items()
     if field.annotation in {SecretStr, tuple[parts.WebhookSettings, ...]}
 )
-"""Settings that are never on the command line, nor shown."""
+"""Settings that are never shown and have no option."""
 SECTIONS: Final[Mapping[str, Section]] = _sections()
-"""Of each setting, the table of one in a table: the section of a command's help that shows it."""
+"""The section of a command's help for each setting, or for the table that contains it."""
 TOPIC_SETTINGS: Final = tuple(name for name, declared in DECLARED.items() if declared.form == _TOPIC)
 MAPPING: Final = tuple(name for name in FIELDS if name.startswith(("events.", "labels.")))
-"""Settings that say where things are in records of any shape."""
+"""Settings of the mapping: the locations of fields in records of any shape."""
 
 
 def names_that_decide(*what: Decides) -> tuple[str, ...]:
-    """Name the settings that decide any of these."""
+    """Return the names of the settings that decide any of these."""
     return tuple(name for name, declared in DECLARED.items() if declared.decides in what)
 
 
 def setting_values(settings: Settings) -> Mapping[str, object]:
-    """List every setting's value under its dotted name, secrets still wrapped."""
+    """Return every setting's value by dotted name, secrets still wrapped."""
     values: dict[str, object] = {}
     for name, value in settings:
         nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
@@ -362,18 +362,18 @@ def setting_values(settings: Settings) -> Mapping[str, object]:
     return values
 
 
-# The config fingerprint: what snapshots and model files keep of the settings that decide something.
+# The config fingerprint: the settings that decide something, as snapshots and model files keep them.
 HASH_KEY: Final = "hash_key"
 OF_MODELS: Final = names_that_decide(Decides.MODEL, Decides.TEXT, Decides.FEATURES)
-"""A model learned under others is another model."""
+"""Settings under which a model is the same model."""
 KEPT: Final = tuple(name for name, declared in DECLARED.items() if declared.decides != Decides.NOTHING)
 OF_MODEL_FILES: Final = tuple(name for name in KEPT if name in {*OF_MODELS, *MAPPING})
 
 
 def fingerprint(settings: Settings, names: Iterable[str] = KEPT) -> dict[str, Any]:
-    """Return what is kept of the named settings, as it comes back from a file.
+    """Return the fingerprint of the named settings, in the form in which a file returns it.
 
-    Settings of tables, and those that say themselves what is kept, are left out at their defaults.
+    Settings of tables, and those with a computed entry, are left out at their defaults.
 
     >>> fingerprint(Settings(hash_bits=4), ("hash_bits", "text_values", "events.id", "hash_key"))
     {'hash_bits': 4, 'text_values': 'binary'}
@@ -406,12 +406,12 @@ def _as_read(values: dict[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def defaults() -> dict[str, Any]:
-    """Return what a setting was that a fingerprint does not name."""
+    """Return the values of settings that a fingerprint leaves out."""
     return _as_read(_kept(Settings(), KEPT))
 
 
 OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes", "hoeffding-forest", "nearest-neighbors"})
-"""Models that take events as they are, and make their own features."""
+"""Models that make their own features of raw events."""
 
 WITHOUT_TEXT: Final = frozenset({"hoeffding-forest", "nearest-neighbors"})
-"""Those of them to which a text says nothing."""
+"""Models of raw events that ignore texts."""

@@ -1,4 +1,4 @@
-"""Settings of `kafka://` streams, what each client calls them, and of the Schema Registry."""
+"""Settings of `kafka://` streams with their names in each client, and of the Schema Registry."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class KafkaSettings(Table):
         return self
 
     def check_files(self) -> None:
-        """Read the certificates and the key as a client will: it would only say that no broker answers.
+        """Read the certificates and the key, as a client would only report that no broker answers.
 
         Raises
         ------
         ConfigurationError
-            One cannot be read, or they do not belong together.
+            A file cannot be read, or the key does not belong to the certificate.
 
         """
         for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
@@ -86,12 +86,12 @@ class KafkaSettings(Table):
         if path := self.ssl_certfile:
             names = "kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password"
             with _explained(names, path, "a certificate, its key and the password that opens it"):
-                # without a password, OpenSSL would ask for one on the terminal
+                # an empty password, as OpenSSL would otherwise ask for one on the terminal
                 password = self.ssl_password.get_secret_value()
                 context.load_cert_chain(path, self.ssl_keyfile or None, password)
 
     def client_options(self, client: KafkaClient) -> dict[str, Any]:
-        """Return the options that every client of this kind takes, secrets in the clear."""
+        """Return the options for every client of this kind, with secrets in clear text."""
         given = {name: getattr(self, name) for name in _OPTION_NAMES}
         given["ssl_keyfile"] = self.ssl_keyfile or self.ssl_certfile
         return {
@@ -127,7 +127,7 @@ class RegistrySettings(Table):
 
 @contextmanager
 def _explained(settings: str, path: str, wanted: str) -> Iterator[None]:
-    """Raise `ConfigurationError`, which names settings and what was expected, if a file cannot be used."""
+    """Raise `ConfigurationError` with the settings and the expectation if a file cannot be used."""
     try:
         yield
     except ssl.SSLError as error:
@@ -150,4 +150,4 @@ _OPTION_NAMES: Final[dict[str, dict[KafkaClient, str]]] = {
     "ssl_keyfile": {"kafka-python": "ssl_keyfile", "confluent": "ssl.key.location"},
     "ssl_password": {"kafka-python": "ssl_password", "confluent": "ssl.key.password"},
 }
-"""What the settings are called by each client."""
+"""The names of the settings in each client."""

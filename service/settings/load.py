@@ -1,8 +1,8 @@
 """Load the settings and remember the source of each value.
 
-Sources, the first wins: command line, environment, ``.env``, TOML file, defaults. The result is a frozen
-`Settings` with the origin of each value, or a `ConfigurationError` that names the setting, the value, its
-origin and the reason. A secret ``x`` may also be given as ``x_file``, the file that holds it.
+Sources in order of precedence: command line, environment, ``.env``, TOML file, defaults. The result is a
+frozen `Settings` with the origin of each value, or a `ConfigurationError` with the setting, the value, its
+origin and the reason. A secret ``x`` may also be given as ``x_file``, a file with the secret.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ __all__ = ["Loaded", "Settings", "load_settings", "option_settings", "parse_scal
 ENVIRONMENT_PREFIX: Final = "PERCEPTRON_"
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
-# Variables of this project that configure the tests or the build, not the service.
+# Environment variables of this project that configure tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
 _MOST_LINES = 20
 
 _FREE = ("model_params",)
-"""Settings that are tables of names that the user chooses."""
+"""Settings that are tables with names chosen by the user."""
 _OBJECTS = {*TABLES, *_FREE}
 _SECRET_FILES = {f"{secret}_file": secret for secret in SECRETS}
-"""Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""
+"""Secrets mounted into a container: the file, and the setting in it."""
 _NAMES = FIELDS.keys() | TABLES.keys() | _SECRET_FILES.keys()
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Settings, and where they came from."""
+    """The settings and their origins."""
 
     settings: Settings
     origins: Mapping[str, str]
-    """For every name of `setting_values`: "command line", "environment NAME", ".env", a file, "default"."""
+    """The origin of each of `setting_values`: "command line", "environment NAME", ".env", file, "default"."""
     unknown_variables: Mapping[str, str]
-    """Environment variables with the service's prefix that name no setting, each with a hint."""
+    """Environment variables with the service's prefix that are not settings, each with a hint."""
 
 
 class _Given(NamedTuple):
-    """A value that some source gave, and what to call the source."""
+    """A given value, and the name of its source."""
 
     value: object
     origin: str
@@ -69,17 +69,17 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
     Parameters
     ----------
     command_line
-        Values given by the user, by dotted name; None counts as not given.
+        Values by dotted name; None counts as not given.
     config_file
         A TOML file, or None.
 
     Raises
     ------
     ConfigurationError
-        Any value is wrong, or a file cannot be read.
+        A value is invalid, or a file cannot be read.
 
     """
-    given = {  # the weakest first: each overrides those before it
+    given = {  # in ascending precedence
         **(_from_toml(config_file) if config_file else {}),
         **_from_dotenv(),
         **_from_variables(os.environ, "environment {}"),
@@ -96,12 +96,12 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
 
 
 def option_settings() -> tuple[str, ...]:
-    """Return the names of the settings that the command line has: all but the secret ones."""
+    """Return the names of the settings with an option: all but secrets."""
     return tuple(name for name in FIELDS if name not in SECRETS)
 
 
 def parse_scalar(text: str) -> object:
-    """Read a number, true, false, null or a quoted string as JSON does; any other text is itself.
+    """Parse a number, true, false, null or a quoted string as JSON; return any other text unchanged.
 
     >>> [parse_scalar(text) for text in ("1e-3", "true", "l2", "NaN")]
     [0.001, True, 'l2', 'NaN']
@@ -118,10 +118,8 @@ def _variable(name: str) -> str:
 
 
 def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (variable, dotted name) for the variables with the service's prefix, in whatever case."""
-    for variable in sorted(
-        variables, key=str.lower
-    ):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
+    """Yield (variable, dotted name) for the variables with the service's prefix, in any case."""
+    for variable in sorted(variables, key=str.lower):  # PERCEPTRON_KAFKA before PERCEPTRON_KAFKA__...
         name = variable.upper().removeprefix(ENVIRONMENT_PREFIX)
         if name != variable.upper():
             yield variable, name.lower().replace("__", ".", 1)
@@ -149,14 +147,14 @@ def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[st
 
 
 def _parse_table(name: str, text: str) -> object:
-    """Read a table written as JSON; what is not JSON is left for the validation to complain about."""
+    """Parse a table in JSON; other text is left to the validation."""
     with suppress(ValueError):
         return parse_object(text) if name in _OBJECTS else text
     return text
 
 
 def _from_dotenv() -> dict[str, _Given]:
-    """Read ``.env`` here, if there is one; variables of other programs in it are ignored."""
+    """Read ``.env`` in the working directory, if there is one; ignore other programs' variables in it."""
     try:
         variables = dotenv_values(DOTENV, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -171,7 +169,7 @@ def _from_toml(path: Path) -> dict[str, _Given]:
     text = _read(path, str(path), "check the path of --config")
     try:
         given = _from_mapping(tomllib.loads(text), str(path))
-    except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
+    except tomllib.TOMLDecodeError as error:  # its text ends with "(at line 1, column 5)"
         hint = "write a setting as name = value, and text in quotes"
         raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
     for name in given:
@@ -181,7 +179,7 @@ def _from_toml(path: Path) -> dict[str, _Given]:
 
 
 def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given]:
-    """Spell nested values with dots: ``{"kafka": {"a": 1}}`` is ``{"kafka.a": 1}``. None is not given."""
+    """Flatten nested values: ``{"kafka": {"a": 1}}`` to ``{"kafka.a": 1}``. None counts as not given."""
     given: dict[str, _Given] = {}
     for name, value in values.items():
         if isinstance(value, Mapping) and name in _OBJECTS:
@@ -192,7 +190,7 @@ def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given
 
 
 def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
-    """Replace each file that holds a secret by its contents."""
+    """Replace each file of a secret by its contents."""
     read = {name: value for name, value in given.items() if name not in _SECRET_FILES}
     for name in sorted(given.keys() - read.keys()):
         secret, (path, origin) = _SECRET_FILES[name], given[name]
@@ -206,7 +204,7 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
 
 
 def _read_secret(name: str, path: str, origin: str) -> str:
-    """Read a secret, of which errors show nothing; the end of its last line does not belong to it."""
+    """Read a secret from a file, without the newline at the end; errors do not show it."""
     place = f"{name} = {path!r} (from {origin})"
     hint = f"set {name} to a readable file with only the secret in it"
     if secret := _read(Path(path), place, hint).rstrip("\r\n"):
@@ -215,7 +213,7 @@ def _read_secret(name: str, path: str, origin: str) -> str:
 
 
 def _read(path: Path, place: str, hint: str) -> str:
-    """Return the text of a file. Raises `ConfigurationError`, which names `place`."""
+    """Return the text of a file. Raises `ConfigurationError` with `place`."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -244,7 +242,7 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 
 
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
-    """Describe each error: the setting, its value, where that came from, and why it cannot be used."""
+    """Describe each error: the setting, its value, the origin of the value, and the reason."""
     found = errors.errors(include_url=False)
     names = [_blamed(error, given) for error in found[:_MOST_LINES]]
     lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=False)]
@@ -254,7 +252,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
-    """Return the name of the setting in error; of several that disagree, the first that was given."""
+    """Return the name of the invalid setting; of several that disagree, the first that was given."""
     named = ".".join(str(part) for part in error["loc"])
     candidates: tuple[str, ...] = error.get("ctx", {}).get("settings") or (named, *_outer(named))
     return next((name for name in candidates if name in given), candidates[0])
@@ -273,7 +271,7 @@ def _outer(name: str) -> Iterator[str]:
 
 
 def _shown(name: str, value: object) -> str:
-    """Return a value as an error may show it; a mistyped name may be that of a secret."""
+    """Return a value for an error message; under a mistyped name it may be a secret."""
     if name in SECRETS or name in TABLES or not _is_setting(name):
         return STARS
     return cut(repr(value) if name in MAPPING else redacted(value), 400)

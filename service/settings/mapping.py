@@ -1,6 +1,6 @@
-"""Settings that say where events and labels are in records of any shape.
+"""Settings of the mapping: where records of any shape have the fields of events and labels.
 
-The paths of `EventSettings` and `LabelSettings` are checked to be JMESPaths.
+The paths of `EventSettings` and `LabelSettings` are checked to be valid JMESPaths.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from service.settings.declaration import Decides, Paths, Table, disagreement, se
 from service.settings.parts import WindowSettings, check_windows
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
-"""How the value of a record is written; `service.formats` has a reader for each."""
+"""Formats of a record's value; `service.formats` has a reader for each."""
 
 _PATHS: Final = "PATH,PATH,…"
 EVERYTHING: Final = "*"
-"""As a feature: all fields that are left; after a path, all below it."""
+"""A feature that stands for all other fields; after a path, for all fields below it."""
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
 _OF_NO_FIELD: Final = frozenset({"label_on_timeout", "unlabelled"})
-"""Settings that say nothing of where things are in a record."""
+"""Settings that do not locate fields in a record."""
 _OF_TEXT: Final = frozenset({"format", "id", "text_format"})
-"""Settings of records that are texts as a whole."""
+"""Settings of records that are plain text."""
 
 
 def is_of_record(place: str) -> bool:
-    """Return whether an id is in the record's key, headers or offset, not in its value."""
+    """Return whether an id is in the key, headers or offset of the record, not in its value."""
     return place in {KEY, OFFSET} or (place.startswith(HEADER) and place != HEADER)
 
 
 def feature_path(entry: str) -> tuple[Path | None, bool]:
-    """Return the path of a feature, None for the whole document; and whether all below it is meant.
+    """Return the path of a feature, None for the whole document, and whether all fields below are meant.
 
     >>> path, everything = feature_path("after.*")
     >>> path.expression, everything, feature_path("*")
@@ -79,7 +79,7 @@ def _check_time_formats(formats: Pairs) -> Pairs:
     for _, form in formats:
         try:
             datetime.strptime(datetime(2001, 12, 31, tzinfo=UTC).strftime(form), form)  # noqa: DTZ007 - a check
-        except (ValueError, re.error):  # strptime makes a regular expression of the format
+        except (ValueError, re.error):  # strptime compiles the format to a regular expression
             raise ValueError(f"expected a strptime format, such as %d.%m.%Y %H:%M, got {form!r}") from None
         if "%" not in form:
             raise ValueError(f"expected a directive, such as %Y, in {form!r}")
@@ -138,21 +138,21 @@ class LabelSettings(Table):
 
     @property
     def is_mapped(self) -> bool:
-        """Whether anything differs from the native schema."""
+        """Whether any setting differs from the native schema."""
         own = type(self)()
         given = {name for name, value in self if value != getattr(own, name)} - _OF_NO_FIELD
         return bool(given - {"unknown_fields"}) or self.unknown_fields == "ignore"
 
     @property
     def has_own_fields(self) -> bool:
-        """Whether nothing differs from the native schema but how values are written."""
+        """Whether at most the format of values differs from the native schema."""
         plain = {"format": "json", "decimal": (), "time_format": ()}
         plain = {name: value for name, value in plain.items() if name in type(self).model_fields}
         return not self.model_copy(update=plain).is_mapped
 
     @property
     def maps_fields(self) -> bool:
-        """Whether the settings say where fields are."""
+        """Whether the settings locate fields."""
         return self.format != "text" and not self.has_own_fields
 
     @model_validator(mode="after")
@@ -172,7 +172,7 @@ class LabelSettings(Table):
 
     @classmethod
     def table(cls) -> str:
-        """Return the name of the table that these settings are in."""
+        """Return the name of the table of these settings."""
         return "labels"
 
 
@@ -240,12 +240,12 @@ class EventSettings(LabelSettings):
     earlier labels, or at the time-out."""
 
     def truth_on_timeout(self, classes: Sequence[str]) -> TrueLabel | None:
-        """Return the class, among these, of an event whose label does not come in time; None if it has none.
+        """Return the class, among these, of an event that times out without a label; None if there is none.
 
         Raises
         ------
         PydanticCustomError
-            The setting names another class; `Settings` has none such.
+            The setting has another class; never raised for a checked `Settings`.
 
         """
         if not self.label_on_timeout:
@@ -292,5 +292,5 @@ class EventSettings(LabelSettings):
 
     @classmethod
     def table(cls) -> str:
-        """Return the name of the table that these settings are in."""
+        """Return the name of the table of these settings."""
         return "events"

@@ -1,4 +1,4 @@
-"""Settings of parts: windows by key, decisions, costs, drifts; and of webhooks."""
+"""Settings of parts: windows by key, decisions, costs and drift; and of webhooks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from service.settings import declaration as forms
 from service.settings.declaration import Decides, Names, Table, disagreement, setting
 
 EVENT, LABEL = "@event", "@label"
-"""Stand in `of` for the events themselves, and for their labels."""
+"""Keys in `of` for the events themselves, and for their labels."""
 SINCE: Final = "seconds_since_last"
-"""The aggregate that has no span."""
+"""The aggregate without a span."""
 _OF_EVENT: Final = ("count", SINCE)
 _OF_LABEL: Final = ("rate",)
 _OF_FIELD: Final = ("count", "sum", "mean", "min", "max", "std", "distinct")
@@ -89,17 +89,17 @@ class WindowSettings(Table):
     max_keys: int = Field(100_000, ge=1, le=10_000_000)
 
     def numbers(self) -> list[str]:
-        """List what is counted, added up and so on: all but what is only told apart."""
+        """List the aggregated fields, without those of which only distinct values are counted."""
         return [
             what for what, names in self.of.items() if what not in {EVENT, LABEL} and {*names} != {"distinct"}
         ]
 
     def hashed(self) -> list[str]:
-        """List that of which different values are counted."""
+        """List the fields whose distinct values are counted."""
         return [what for what, names in self.of.items() if "distinct" in names]
 
     def feature_name(self, what: str, aggregate: str, span: str) -> str:
-        """Return the name of a feature."""
+        """Return the name of an aggregate's feature."""
         parts = (what.removeprefix("@"), aggregate, *(() if aggregate == SINCE else (span,)), "by", self.by)
         return "_".join(parts)
 
@@ -112,7 +112,7 @@ class WindowSettings(Table):
 
 
 def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, ...]:
-    """Return windows whose features are not too many, each made once. Raises ValueError."""
+    """Check the number of the windows' features, and that their names differ. Raises `ValueError`."""
     names = [name for window in windows for name in window.feature_names()]
     if twice := forms.first_repeated(names):
         raise ValueError(f"{twice!r} is made twice")
@@ -123,17 +123,17 @@ def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, 
 
 COST: Final = "cost"
 _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST, "threshold", "max_rate")
-"""In the order of the goals of `service.partition.parts.decisions`."""
+"""Goals in the order of `service.partition.parts.decisions`."""
 _LARGEST: Final = 1e100
-"""Of a threshold; `perceptron_core`, which has it as well, takes long to import."""
+"""Largest threshold; `perceptron_core` has this constant, too, but takes long to import."""
 _RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
 
 DRIFT: Final = "drift"
-"""The type of a signal that says so, and what a webhook calls it."""
+"""The type of a drift signal, and its name in webhooks."""
 
 
 class DecisionSettings(Table):
-    """A decision, with at most one goal that its threshold follows from; without one, costs decide."""
+    """A decision, with at most one goal, which determines its threshold; without a goal, costs do."""
 
     model_config = ConfigDict(validate_by_alias=True, validate_by_name=False, serialize_by_alias=True)
 
@@ -150,12 +150,12 @@ class DecisionSettings(Table):
 
     @property
     def goal(self) -> str:
-        """What its threshold follows from."""
+        """The goal that determines its threshold."""
         return next(iter(self._goals()), COST)
 
     @property
     def level(self) -> float | str:
-        """What it wants of its goal."""
+        """The level of its goal."""
         level: float | str = self._goals().get(self.goal, 0.0)
         return level
 
@@ -181,12 +181,12 @@ class DecisionSettings(Table):
 def goal_of(
     given: DecisionSettings, classes: Sequence[str]
 ) -> tuple[int, float, TrueLabel, float, tuple[int, int]]:
-    """Return the goal, level, class, confidence and rate of a decision, as `Rule` takes them.
+    """Return the goal, level, class, confidence and rate of a decision, for `Rule`.
 
     Raises
     ------
     ValueError
-        It names no class, or another than these; `Settings` has none such.
+        The class is missing or unknown; never raised for a checked `Settings`.
 
     """
     if not given.of and len(classes) > BINARY:
@@ -199,7 +199,7 @@ def goal_of(
 
 
 def spell_goal(goal: int, level: float, budget: int, period_ms: int) -> str:
-    """Return a goal as settings have it.
+    """Format a goal as in the settings.
 
     >>> spell_goal(0, 0.95, 0, 0), spell_goal(5, 0.0, 24, 86_400_000), spell_goal(3, 0.0, 0, 0)
     ('min_precision = 0.95', 'max_rate = 24/day', 'cost')
@@ -221,7 +221,7 @@ class CostSettings(Table):
 
     @property
     def are_given(self) -> bool:
-        """Whether mistakes have costs."""
+        """Whether costs are configured."""
         return self.false_positive > 0
 
     @model_validator(mode="after")
@@ -235,7 +235,7 @@ class CostSettings(Table):
 def check_decisions(
     decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
 ) -> None:
-    """Raise `PydanticCustomError` if decisions and costs do not go with each other or with the classes."""
+    """Raise `PydanticCustomError` if decisions and costs do not fit each other or the classes."""
     if twice := forms.first_repeated(each.name for each in decisions):
         raise disagreement(("decisions",), f"{twice!r} is named twice")
     for each in decisions:
@@ -254,7 +254,7 @@ def check_decisions(
 
 
 class DriftSettings(Table):
-    """What comes of a drift, and how rare false alarms are."""
+    """The detection of drifts, and the reaction to them."""
 
     labels_between_false_alarms: float = setting(1e6, Decides.DRIFT, ge=1000, le=1e15)
     """Mean number of labels between two false alarms, at least."""
@@ -263,7 +263,7 @@ class DriftSettings(Table):
 
     @property
     def is_on(self) -> bool:
-        """Whether drifts are looked for."""
+        """Whether drifts are detected."""
         return self.reaction != "none"
 
 
@@ -273,11 +273,11 @@ _NAME: Final = re.compile(r"[\w.:+-]{1,100}")
 _WEB_URL: Final = re.compile(
     r"(https?://(?:\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(?::\d+)?)(?=[/?#]|$)", re.IGNORECASE
 )
-"""Up to the path, in which a token may be."""
+"""The URL up to the path, which may contain a token."""
 
 
 def _as_json(value: object) -> object:
-    """Write a template that is a table as JSON."""
+    """Convert a template that is a table to JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
 
 
@@ -332,22 +332,22 @@ class WebhookSettings(Table):
 
     @property
     def title(self) -> str:
-        """Its name, or what it is about."""
+        """Its name, or else the alert that it is for."""
         return self.name or "+".join(self.on)
 
     @property
     def place(self) -> str:
-        """Return the URL as it may be shown: a token may be anywhere behind the host."""
+        """Return the part of the URL that may be shown: a token may be anywhere after the host."""
         found = _WEB_URL.match(self.url.get_secret_value())
         return f"{found[1] if found else ''}/{STARS}"
 
     def shown(self) -> Mapping[str, object]:
-        """Return what may be shown of it."""
+        """Return the webhook without secrets, to be shown."""
         return {"name": self.title, "on": self.on, "url": self.place, "template": self.template}
 
 
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
-    """Return webhooks whose titles differ. Raises ValueError."""
+    """Check that the titles of webhooks differ. Raises `ValueError`."""
     if twice := forms.first_repeated(each.title for each in webhooks):
         raise ValueError(f"two webhooks are named {twice!r}: give each its own name")
     return webhooks

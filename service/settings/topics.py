@@ -14,14 +14,14 @@ _log = logging.getLogger(__name__)
 
 
 def input_topics(settings: Settings) -> tuple[str, ...]:
-    """List the topics read, the leading one first."""
+    """List the input topics, the leading one first."""
     return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
 
 
 def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequence[int]:
-    """List the partitions of a task: its own, or all of them where one model is shared.
+    """List the partitions of a task: its own, or all of them with a shared model.
 
-    Of a topic that has just grown, those that the others have as well.
+    After a topic has grown, only partitions that all topics have.
     """
     if not settings.share_model:
         return (task,)
@@ -29,26 +29,26 @@ def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequen
 
 
 def input_places(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
-    """List the places of these partitions, in the order in which records of the same time are taken."""
+    """List the topic partitions of these partitions, in the order for records of equal time."""
     numbers = [*partitions]
     return [(topic, each) for topic in input_topics(settings) for each in numbers]
 
 
 def output_topics(settings: Settings) -> tuple[str, ...]:
-    """List the topics written."""
+    """List the output topics."""
     further = [settings.signals_topic] * settings.drift.is_on
     return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *further)
 
 
 def ensure_topics(transport: Transport, settings: Settings) -> int:
-    """Create missing topics, and partitions so that all have as many as the events topic; return how many.
+    """Create missing topics, and add partitions to those with fewer than the events topic; return how many.
 
     Raises
     ------
     TopicMissing
-        A topic does not exist, and `create_topics` does not have it created.
+        A topic is missing, and `create_topics` does not allow creating it.
     ConfigurationError
-        A topic that needs as many has fewer, and `create_topics` is none.
+        A topic has fewer partitions, and `create_topics` is none.
     TransportError
         As `Transport.ensure_topics` and `Transport.add_partitions`.
 
@@ -83,7 +83,7 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
 
 
 def _ensure_input(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
-    """Make sure that a topic that is read exists. Raises `TopicMissing`, which names topics of like names."""
+    """Make sure that an input topic exists. Raises `TopicMissing`, with similar topic names."""
     try:
         transport.ensure_topics({topic: partitions}, create=settings.create_topics == "all")
     except TopicMissing as error:
@@ -97,7 +97,7 @@ def _ensure_input(transport: Transport, settings: Settings, topic: str, partitio
 
 
 def _check_one_partition(transport: Transport, settings: Settings) -> None:
-    """Refuse a checkpoints topic with several partitions: one of them says who has all partitions."""
+    """Refuse a checkpoints topic with several partitions: its only partition decides the owner of all."""
     topic = settings.checkpoints_topic
     if (found := transport.partition_count(topic)) > 1:
         raise ConfigurationError(
@@ -107,9 +107,10 @@ def _check_one_partition(transport: Transport, settings: Settings) -> None:
 
 
 def _gone(transport: Transport, settings: Settings) -> list[str]:
-    """Return the topics of answers that do not exist, although the checkpoints do.
+    """Return the output topics that are missing although the checkpoints topic exists.
 
-    The checkpoints are created last and checked first, as another process may be creating the topics now.
+    The checkpoints topic is created last and checked first, as another process may be creating the topics
+    now.
     """
     answers = (settings.predictions_topic, settings.dead_letters_topic)
     found = partition_counts(transport, (settings.checkpoints_topic, *answers))
@@ -119,7 +120,7 @@ def _gone(transport: Transport, settings: Settings) -> list[str]:
 
 
 def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
-    """Count the partitions of those topics that exist, asking in this order."""
+    """Return the numbers of partitions of the existing topics, asked in this order."""
     counts = {}
     for topic in topics:
         try:
@@ -130,7 +131,7 @@ def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, i
 
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
-    """Add the partitions that a topic lacks, or refuse to continue without those that are needed."""
+    """Add the partitions that a topic lacks. Raises `ConfigurationError` if that is not allowed."""
     found = transport.partition_count(topic)
     if found >= partitions:
         return

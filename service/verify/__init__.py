@@ -1,1 +1,1 @@
-"""Prove or refute from the topics alone that everything was done exactly once."""
+"""Verify from the topics alone that every record was processed exactly once."""

@@ -1,4 +1,4 @@
-"""Read predictions and outcomes as they were written, and find what in one contradicts itself."""
+"""Read predictions and outcomes, and find contradictions within one."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ class Answer(NamedTuple):
     predicted: TrueLabel
     truth: TrueLabel | None
     delay_seconds: float | None
-    """Of an outcome; None for a prediction."""
+    """The truth of an outcome; None for a prediction."""
     event_time_ms: int | None
     contradiction: str = ""
-    """What in the message contradicts itself; empty if nothing does."""
+    """The contradiction within the message; empty if there is none."""
     is_decided: bool = False
     """Whether a prediction has a decision."""
 
     @property
     def kind(self) -> str:
-        """Return which of the two it is."""
+        """Return `prediction` or `outcome`."""
         return "prediction" if self.delay_seconds is None else "outcome"
 
     @property
     def mistake(self) -> bool:
-        """Return whether the truth is known and another one."""
+        """Return whether the truth is known and differs from the prediction."""
         return self.truth is not None and self.truth != self.predicted
 
 
 def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
-    """Read a record of the predictions topic; None if it is not a prediction and not an outcome."""
+    """Read a record of the predictions topic; None if it is neither a prediction nor an outcome."""
     names: tuple[str, ...] = ()
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal names
-        names = tuple(name for name, _ in pairs)  # a name is there twice if it is written twice
+        names = tuple(name for name, _ in pairs)  # with repeated names
         return dict(pairs)
 
     try:
@@ -61,7 +61,7 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
         label, truth_label = labels_in(fields)
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    predicted: TrueLabel = False  # it answers its event all the same
+    predicted: TrueLabel = False  # it still counts as the answer to its event
     truth, wrong = None, "unknown class as label"
     with suppress(UnknownLabelError, TypeError):
         predicted = vocabulary.truth(label)
@@ -78,13 +78,13 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
 
 
 def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueLabel | None) -> str:
-    """Return which field does not follow from others; empty if all do."""
+    """Return the field that does not follow from the others; empty if all do."""
     mistake = fields.get("mistake")
     if mistake is not (None if truth is None else predicted != truth):
         return f"mistake is {json.dumps(mistake)}, which contradicts its labels"
     probability, score = fields.get("probability", 0.5), fields.get("score")
     if "probability" in fields and type(score) is type(probability) is float:
-        log_odds = abs(score) if isinstance(predicted, bool) else score  # of two classes, that of True
+        log_odds = abs(score) if isinstance(predicted, bool) else score  # the score of True, of two classes
         if not isclose(probability, 0.5 + 0.5 * tanh(log_odds / 2), abs_tol=1e-9):
             return f"probability is {probability}, which contradicts its score"
     threshold, is_decided = fields.get("threshold"), fields.get("decision") is not None
@@ -97,7 +97,7 @@ def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueL
 
 
 def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
-    """Return what is wrong with the names, the order or the types of the fields; empty if nothing is."""
+    """Return what is wrong with the names, order or types of the fields; empty if they are valid."""
     if names != _wanted(names):
         return f"unexpected fields or order: {', '.join(names)}"[:_LONGEST]
     try:
@@ -112,6 +112,6 @@ def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=32)
 def _wanted(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the fields that an answer with some of these has, in their order."""
-    there = {*names, "event_time_ms"}  # the schema calls it optional
+    """Return the names of the fields, in order, that an answer with these names should have."""
+    there = {*names, "event_time_ms"}  # optional in the schema, but always written
     return tuple(each.name for each in answer_fields(names) if each.is_required or each.name in there)

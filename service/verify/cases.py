@@ -1,4 +1,4 @@
-"""Check the records of one id: its events and labels, and the predictions and outcomes that were written."""
+"""Check the records of one id: its events and labels against the predictions and outcomes written."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class Event(NamedTuple):
-    """An event as it was read."""
+    """An event that was read."""
 
     place: RecordPosition
     task: int
     number: int
-    """Of its record, in the order of processing of its task."""
+    """Number of its record in its task's order of processing."""
     batch: int
     timestamp_ms: int
     truth: TrueLabel | None
     """The label inside it."""
     truths: tuple[TrueLabel | None, ...]
-    """Those that its prediction may name, if the order of processing is known."""
+    """The truths that its prediction may have, if the order of processing is known."""
     first: int
-    """The number of the event with its id that was kept then: its own, or an earlier one's."""
+    """The number of the pending event with its id: its own, or that of an earlier event."""
     labels_first: TrueLabel | None
-    """Its label, if that is the first of an event that came before."""
+    """Its label, if that is the first label of an earlier event."""
 
 
 class Label(NamedTuple):
-    """A label; or a record by whose time an event got the label of its time-out."""
+    """A label; or a record whose time made an event time out."""
 
     place: RecordPosition
     task: int
@@ -44,39 +44,40 @@ class Label(NamedTuple):
     timestamp_ms: int
     truth: TrueLabel
     event: int | None
-    """The number of the event for which it makes an outcome; None if it makes none."""
+    """The number of the event that it makes an outcome for; None if it makes none."""
 
 
 class Found(NamedTuple):
-    """A prediction or an outcome as it was found."""
+    """A prediction or an outcome that was found."""
 
     place: RecordPosition
     answer: Answer
     is_new: bool
-    """Whether it was committed while this ran: its cause may lie after the last commit that was read."""
+    """Whether it was committed during the verification: its cause may lie after the last commit read."""
     n_partitions: int
-    """Among how many partitions at most its id belongs where it lies; 0 if among none."""
+    """The largest number of partitions with which its id belongs to its partition; 0 if there is none."""
 
 
 @dataclass
 class Knowledge:
-    """What is known of a task: on it depends what contradicts.
+    """What is known of a task, which decides what counts as a contradiction.
 
     Attributes
     ----------
     is_complete
-        Whether all input that was ever processed is there.
+        Whether all input ever processed is available.
     has_holes
-        Whether records are gone from between others.
+        Whether records are missing between others.
     is_ordered
-        Whether the order of processing is known from the first batch on. Else that batch, which is all before
-        the oldest progress record, has several places, of whose records each has its own order only.
+        Whether the order of processing is known from the first batch on. Otherwise the first batch, which is
+        everything before the oldest progress record, has records of several places whose relative order is
+        unknown.
     is_exact
-        Whether it is known in which order the input was processed, and which events were kept when.
-    doubts
-        What contradicts if that is as it is assumed, but is not known.
+        Whether the order of processing is known, and which events were pending when.
+    data_warnings
+        Contradictions that depend on assumptions about the order.
     n_ambiguous
-        Labels inside events that came again: then they count, or not.
+        Number of labels in repeated events, which may count or not.
 
     """
 
@@ -95,9 +96,9 @@ class Case:
     Parameters
     ----------
     event_id, events, labels
-        What was read; there is an event.
+        The input records; at least one event.
     predictions, outcomes
-        What was written.
+        The output records.
     ledger
         Receives the results.
 
@@ -118,10 +119,10 @@ class Case:
         self._event_of = {event.number: event for event in events}
         self._prediction_of: dict[int, Found] = {}
         self._answered: set[int] = set()
-        """The events that have an outcome."""
+        """The numbers of events with an outcome."""
 
     def check(self) -> None:
-        """Check them."""
+        """Check the records; report contradictions."""
         for event, found in self._aligned():
             if event is not None and found is not None:
                 self._prediction_of[event.number] = found
@@ -141,10 +142,10 @@ class Case:
         self._ledger.say(fault, place, message, self._id)
 
     def _aligned(self) -> Iterator[tuple[Event | None, Found | None]]:
-        """Pair events with predictions in their order; where one is without the other, times tell which.
+        """Pair events with predictions in order; if their numbers differ, event times decide the pairs.
 
-        Where records are deleted, from the end on: those without partners are the first; where events may be
-        gone from between others, only those of one time belong together.
+        If records were deleted, pair from the end, as the first ones lack partners; if events may be missing
+        in between, pair only equal times.
         """
         step = 1 if self._known.is_complete and not self._ledger.deleted else -1
         events, predictions = deque(self._events[::step]), deque(self._predictions[::step])
@@ -166,7 +167,7 @@ class Case:
         self._ledger.pair(found, event, is_compared=is_first and has_truth)
         known.n_ambiguous += has_truth and not is_first
         if answer.contradiction:
-            return  # reported where it was read
+            return  # reported by `read`
         if answer.event_time_ms != event.timestamp_ms:
             message = f"its event time is {answer.event_time_ms}, that of {event.place} {event.timestamp_ms}"
             self._say(Fault.WRONG, found.place, message)
@@ -207,7 +208,7 @@ class Case:
                 self._known.data_warnings.add(Finding(Fault.MISSING, label.place, message, self._id))
 
     def _fits(self, found: Found, event: Event, label: Label) -> bool:
-        """Return whether an outcome says what it must say of an event and its label."""
+        """Return whether an outcome has the fields that follow from an event and its label."""
         answer, prediction = found.answer, self._prediction_of.get(event.number)
         return (
             answer.truth == label.truth
@@ -217,7 +218,7 @@ class Case:
         )
 
     def _take(self, found: Found, event: Event, label: Label) -> None:
-        """Take an outcome for that of an event."""
+        """Note an outcome as that of an event."""
         self._answered.add(event.number)
         self._ledger.pair(found, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
@@ -225,7 +226,7 @@ class Case:
             self._say(Fault.OUT_OF_ORDER, found.place, f"it precedes its prediction {prediction.place}")
 
     def _check_left(self, found: Found, missing: list[Label]) -> None:
-        """Check an outcome that no label makes if events were kept for as long as the settings say."""
+        """Check an outcome that no label explains under the settings of the label join."""
         known, events = self._known, self._events
         for event in () if known.is_exact else events:
             ways = *self._labels, *self._ledger.on_timeout(event)
@@ -233,7 +234,7 @@ class Case:
             if label is not None and event.number not in self._answered:
                 self._take(found, event, label)
                 return
-        if found.is_new or not known.is_complete:  # it may be of an earlier event with its id, which is gone
+        if found.is_new or not known.is_complete:  # an earlier event with its id may be missing
             self._ledger.unasked(found, events)
         elif self._answered and not missing:
             self._say(Fault.DUPLICATE, found.place, f"second outcome of event {events[0].place}")

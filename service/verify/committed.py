@@ -1,4 +1,4 @@
-"""Read what a group has committed: the progress records and snapshots of each task, checked as a chain."""
+"""Read the commits of a group: the progress records and snapshots of each task, checked as a chain."""
 
 from __future__ import annotations
 
@@ -25,53 +25,54 @@ from service.verify.findings import Fault, RecordPosition, Stream
 _TOPICS: Final = ("events_topic", "labels_topic")
 _OTHERS: Final = (*_TOPICS, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN))
 COMPARED: Final = tuple(name for name in KEPT if name in {*_OTHERS, *MAPPING})
-"""Settings that snapshots name and that decide what is expected of a record."""
+"""Settings in snapshots that decide what is expected of a record."""
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
-"""Counts that never fall while a model lives."""
+"""Counts of a model that never decrease."""
 
 
 class Step(NamedTuple):
-    """Where a task stood after a batch."""
+    """The state of a task after a batch."""
 
     place: RecordPosition
     sequence: int
     offsets: Mapping[TopicPartition, int]
-    """Next offset by input topic and partition."""
+    """Next offsets by input topic and partition."""
     counts: Mapping[str, int]
     consumed: Mapping[str, int]
-    """Records ever processed by input topic."""
+    """Number of records processed since the start, by input topic."""
     is_snapshot: bool = False
-    """Whether there is no progress record of it: the input or the model was replaced there."""
+    """Whether it comes from a snapshot without a progress record: the input or the model was replaced."""
 
 
 class Committed:
-    """What the checkpoint log of one task says; what contradicts in it is reported.
+    """The contents of a task's checkpoint log; contradictions in it are reported.
 
     Parameters
     ----------
     stream, number
-        Where it is, and the number of the task: that of the log's partition.
+        The stream, and the number of the task, which is the partition of the log.
 
     Attributes
     ----------
     place
-        Where the log lies.
+        The partition of the log.
     steps
-        The oldest state that it knows and each batch since, as far as they belong together.
+        The oldest known state and each batch since, as far as they form a chain.
     origin, start_ms
-        Where its input began, by topic and partition, and the event time before which records are skipped.
+        The offsets at which its input started, by topic and partition, and the event time before which
+        records are skipped.
     start
-        From where on it is evaluated.
+        The offsets from which on it is verified.
     reasons
-        Why not from the origin.
+        Why it is not verified from the origin.
     config_fingerprint, n_changes
-        The settings that the newest snapshot names, and how often they have changed.
+        The settings in the newest snapshot, and how often they have changed.
     recreated
-        The topics that were deleted and created again since.
+        The topics that were recreated since.
     schemas, vectors
-        What its records were written with.
+        The schemas of its records, and the lengths of their vectors.
     owners
-        The groups whose records are there.
+        The groups with records in the log.
 
     """
 
@@ -91,9 +92,9 @@ class Committed:
         self._log = CheckpointLog()
         self._by_sequence: dict[int, Step] = {}
         self._named: set[str] = set()
-        """The topics that the settings have ever named."""
+        """The topics that the settings have named since the start."""
         self._newest = -1
-        """The batch of the newest snapshot."""
+        """The number of the batch of the newest snapshot."""
 
     @property
     def offsets(self) -> Mapping[TopicPartition, int]:
@@ -101,7 +102,7 @@ class Committed:
         return self.steps[-1].offsets if self.steps else {}
 
     def begin_at(self, offsets: Mapping[TopicPartition, int], why: str) -> None:
-        """Leave out what was processed before these offsets."""
+        """Exclude records processed before these offsets from the verification."""
         for place, at in offsets.items():
             begun_at = self.start.get(place, self.origin.get(place, 0))
             if at > begun_at:
@@ -109,7 +110,7 @@ class Committed:
                 self.reasons.append(f"{RecordPosition(*place)}: records {begun_at}-{at - 1} {why}")
 
     def read(self) -> Self:
-        """Read the log; check that each batch follows the one before, and each snapshot is of its batch."""
+        """Read the log; check that batches follow each other, and that each snapshot matches its batch."""
         log, group = self._log, self._stream.settings.group
         for record in self._stream.read(*self.place[:2]):
             self.owners.add(record.key)
@@ -169,7 +170,7 @@ class Committed:
                 yield place, snapshot
 
     def _note_settings(self, place: RecordPosition, snapshot: Snapshot) -> None:
-        """Note the settings that a snapshot names, and from where on they have held."""
+        """Note the settings in a snapshot, and the offsets from which on they applied."""
         config_fingerprint = snapshot.config_fingerprint
         settings = {name: value for name, value in config_fingerprint.items() if name not in NOT_SETTINGS}
         is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
@@ -224,7 +225,7 @@ class Committed:
             self._say(Fault.WRONG, step.place, f"{', '.join(fallen)} decreased in batch {step.sequence}")
 
     def _check_replaced(self, last: Step, step: Step) -> None:
-        """Tell input that was lost, or created again, from a progress record that is missing."""
+        """Distinguish lost or recreated input from a missing progress record."""
         before = last.offsets
         moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
         if any(before[place] < at > self._stream.transport.bounds(*place)[0] for place, at in moved.items()):

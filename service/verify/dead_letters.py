@@ -1,4 +1,4 @@
-"""Judge dead letters: each refused record has one, with its bytes, its origin and a reason it can have."""
+"""Check dead letters: each rejected record has one, with its bytes, its origin and a possible reason."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from service.verify.findings import Fault, RecordPosition, Stream
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE, Reason.UNKNOWN_SCHEMA}
 )
-"""Reasons that depend on the model, the clock or a registry: the dead letter is the only witness."""
+"""Reasons that depend on the model, the clock or a registry, which cannot be recomputed."""
 
 
 class WrittenDeadLetter(NamedTuple):
-    """A dead letter, whether a replay has moved past it, and whether it was committed while this ran."""
+    """A dead letter, whether it was replayed, and whether it was committed during the verification."""
 
     record: Record
     was_moved: bool
@@ -27,11 +27,11 @@ class WrittenDeadLetter(NamedTuple):
 
     @property
     def place(self) -> RecordPosition:
-        """Return where it lies."""
+        """Return the position of the dead letter."""
         return RecordPosition.of(self.record)
 
     def contradictions(self, record: Record, reason: str | None) -> Iterator[str]:
-        """Yield what it says of a record that is not so; `reason` is why the bytes of that are refused."""
+        """Yield the contradictions to its record; `reason` is why the record's bytes are rejected."""
         source, dead_letter = RecordPosition.of(record), DeadLetter.of(self.record)
         theirs, ours = split_headers(self.record.headers)
         key, value = self.record.key or b"", self.record.value or b""
@@ -51,14 +51,14 @@ class WrittenDeadLetter(NamedTuple):
 
 
 class DeadLetters:
-    """The dead letters by the record that they are of; they lie in the database, not in memory.
+    """The dead letters by their source record, in the database.
 
     Parameters
     ----------
     database
-        Where they are kept.
+        A temporary database.
     stream
-        What is verified.
+        The verified stream.
 
     """
 
@@ -67,12 +67,12 @@ class DeadLetters:
         self._topic = stream.settings.dead_letters_topic
         self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
         self.n_lacking = 0
-        """Refused records without a dead letter, which may be deleted."""
+        """Rejected records without a dead letter, which may have been deleted."""
         database.execute("CREATE TABLE dead_letters (topic, part INT, at INT, is_checked INT, fields BLOB)")
         database.execute("CREATE INDEX by_source ON dead_letters (topic, part, at)")
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
-        """Read all dead letters; those after the bounds of before may be of records that are not read."""
+        """Read all dead letters; those after the `ends` noted before may be of records that are not read."""
         topic, group = self._topic, f"{self._stream.settings.group}.dead-letters"
         committed = self._stream.transport.committed
         moved = [committed(group, [topic], n).get(topic, 0) for n in range(len(self._stream.bounds(topic)))]
@@ -95,9 +95,9 @@ class DeadLetters:
         return [_dead_letter(fields) for (fields,) in rows]
 
     def check(self, record: Record, dead_letters: Sequence[WrittenDeadLetter], reason: str | None) -> None:
-        """Judge the dead letters of a record; `reason` is why its bytes are refused, if they are.
+        """Check the dead letters of a record; `reason` is why its bytes are rejected, if they are.
 
-        There is one, and at most one more for each that a replay has moved past and refused again.
+        There must be one, and at most one more for each time a replay has rejected it again.
         """
         source = RecordPosition.of(record)
         self._database.execute(
@@ -118,9 +118,9 @@ class DeadLetters:
             self._say(Fault.DUPLICATE, dead_letters[-1].place, message)
 
     def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
-        """Judge the dead letters of records that were not read: from where to where, by place.
+        """Check the dead letters of records outside the ranges that were read, by place.
 
-        Return how many may be of records after them.
+        Return how many may be of later records.
         """
         n_new = 0
         for *source, fields in self._database.execute(

@@ -1,4 +1,4 @@
-"""A stream that is verified, what a verification finds, and what none can find."""
+"""The verified stream, the findings of a verification, and claims that cannot be verified."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_VERIFIABLE: Final = (
     ),
     "the decision of a prediction (`verify` checks the counts of each batch); an absent probability",
 )
-"""Claims that the topics cannot decide; the guarantees list them, too."""
+"""Claims that cannot be verified from the topics; the guarantees list them, too."""
 
 
 class Fault(StrEnum):
@@ -43,7 +43,7 @@ class Fault(StrEnum):
 
 
 class RecordPosition(NamedTuple):
-    """Where a record lies, or a whole partition."""
+    """The position of a record, or a whole partition."""
 
     topic: str
     partition: int
@@ -51,7 +51,7 @@ class RecordPosition(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> RecordPosition:
-        """Return where a record lies."""
+        """Return the position of a record."""
         return cls(*record[:3])
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Findings:
-    """Contradictions in the order in which they are found: all are counted, the first 1,000 kept."""
+    """Contradictions in the order found: all are counted, the first 1,000 are kept."""
 
     counts: Counter[Fault] = field(default_factory=Counter)
     kept: list[Finding] = field(default_factory=list)
@@ -90,21 +90,21 @@ class Report:
 
     findings: Findings = field(default_factory=Findings)
     notes: list[str] = field(default_factory=list)
-    """What of this stream could not be verified, and why."""
+    """What could not be verified of this stream, and why."""
     partitions: int = 0
     records: int = 0
-    """Input records up to the last commit, as all that follow."""
+    """Input records up to the last commit, as in all counts below."""
     predictions: int = 0
     outcomes: int = 0
     dead_letters: int = 0
     skipped: int = 0
-    """Input records that a filter has left out."""
+    """Input records that a filter skipped."""
     progress_records: int = 0
     snapshots: int = 0
     not_yet_evaluated: int = 0
-    """Answers that were committed while this ran."""
+    """Answers committed during the verification."""
     unread: dict[str, int] = field(default_factory=dict)
-    """Offsets after the last commit, by partition, that the group has yet to process."""
+    """Number of offsets after the last commit, by partition."""
 
     @property
     def is_proved(self) -> bool:
@@ -114,9 +114,9 @@ class Report:
 
 @dataclass(slots=True)
 class Stream:
-    """A stream that is verified, and what is found.
+    """The verified stream, and the report.
 
-    Each record is read once, in the order in which it lies there or in which it was processed.
+    Each record is read once, in the order of its topic or of processing.
     """
 
     transport: Transport
@@ -133,7 +133,7 @@ class Stream:
         return [self.transport.bounds(topic, partition) for partition in partitions]
 
     def written(self, topic: str, ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Record, bool]]:
-        """Yield the records of all partitions, and whether they lie after the bounds of before."""
+        """Yield the records of all partitions, and whether each lies after the `ends` noted before."""
         for partition, (_, end) in enumerate(self.bounds(topic)):
             before = ends[partition][1] if partition < len(ends) else 0
             for record in self.read(topic, partition, 0, end):
@@ -142,7 +142,7 @@ class Stream:
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield the records from `start` to `end` (exclusive; the present end if None).
 
-        Reports those that are missing, if the stream has a record at each offset.
+        Reports missing records, if the stream has a record at each offset.
         """
         first, last = self.transport.bounds(topic, partition)
         due, end = max(start, first), last if end is None else min(end, last)
@@ -153,7 +153,7 @@ class Stream:
         self._check_gap(topic, partition, due, end)
 
     def _check_gap(self, topic: str, partition: int, due: int, end: int) -> None:
-        """Report the offsets from `due` to `end` that were not deleted from the beginning on meanwhile."""
+        """Report the missing offsets from `due` to `end`, unless all before `end` were deleted meanwhile."""
         if due >= end or not self.transport.offsets_are_dense:
             return
         due = max(due, self.transport.bounds(topic, partition)[0])

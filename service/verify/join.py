@@ -1,7 +1,7 @@
-"""Which label belongs to which event, by the documented rules.
+"""Join labels with events by the documented rules.
 
-Written for the verification alone: the service's own join is among the things that are evaluated.
-Memory is bounded as the service's is: by `max_pending` events, labels and ids.
+A separate implementation for the verification, as the service's join is one of the things to verify. Memory
+is bounded as in the service: by `max_pending` events, labels and ids.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from service.settings.load import Settings
 
 _EXAMPLE_BYTES: Final = 1000
 _BYTES_PER_BYTE: Final = 32
-"""The most memory of a kept event: a constant, and a number for each byte, as n-grams multiply text."""
+"""Largest memory of a pending event: a constant, and a factor for each byte, as n-grams multiply text."""
 
 
 @dataclass(slots=True)
 class Kept:
-    """An event that waits for its label, or for one that corrects it."""
+    """A pending event, which waits for its label or for a correction."""
 
     number: int
-    """Of its record, in the order of processing."""
+    """Number of its record in the order of processing."""
     timestamp_ms: int
     size_bytes: int
     truths: list[TrueLabel] = field(default_factory=list)
-    """Every label so far; whether a later one counts depends on the model."""
+    """Every label so far; whether a later one is accepted depends on the model."""
     is_provisional: bool = False
-    """Whether it has the label of its time-out, and none has come."""
+    """Whether its label was assumed at the timeout."""
 
 
 class Expected(NamedTuple):
-    """What is expected of an event."""
+    """The expected result of an event."""
 
     truths: tuple[TrueLabel | None, ...]
-    """Those that its prediction may name."""
+    """The truths that its prediction may have."""
     first: int
-    """The number of the record that was first kept with its id: its own, or an earlier one's."""
+    """The number of the record of the pending event with its id: its own, or an earlier one."""
     labels_first: TrueLabel | None = None
-    """The label inside it, if that is the first of the event kept before."""
+    """The label inside it, if that is the first label of the earlier event."""
 
 
 class Join:
-    """The events of one task that are kept for their labels, and labels kept for their events.
+    """The pending events and early labels of one task.
 
     Attributes
     ----------
     counts
-        As in progress records: pending, provisional, evicted, late, orphaned, and corrected at most.
+        As in progress records: pending, provisional, evicted, late and orphaned; corrected is an upper bound.
     timeout_ms, truth_on_timeout
-        Event time after which an event is overdue, and its label then.
+        Event time after which an event times out, and its label then.
     may_be_full
-        Whether events may have been evicted for their size, which depends on the model.
+        Whether events may have been evicted by size, which depends on the model.
 
     """
 
@@ -74,7 +74,7 @@ class Join:
         self.may_be_full = False
 
     def advance(self, timestamp_ms: int) -> Iterator[tuple[str, Kept]]:
-        """Advance event time; yield the events that get the label of their time-out now."""
+        """Advance event time; yield the events that time out now and get a provisional label."""
         if timestamp_ms > self._now_ms:
             horizon = timestamp_ms - self.timeout_ms
             yield from self._overdue(horizon)
@@ -86,7 +86,7 @@ class Join:
                 self.counts["orphaned"] += 1
 
     def _overdue(self, horizon: int) -> Iterator[tuple[str, Kept]]:
-        """Label what is overdue, in its order; the first that still waits holds up the rest."""
+        """Label the events that timed out, in order; the first that has not holds up the rest."""
         while self._waiting:
             event_id = self._waiting[0]
             event = self._kept[event_id]
@@ -101,7 +101,7 @@ class Join:
             self._waiting.popleft()
 
     def event(self, number: int, event: Incoming, timestamp_ms: int) -> Expected:
-        """Keep an event, or note that it came again."""
+        """Add a pending event, or note that it is repeated."""
         kept = self._kept.get(event.id)
         if kept is not None:
             labels_first = None
@@ -129,7 +129,7 @@ class Join:
         return Expected((truth,), number)
 
     def label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> Kept | None:
-        """Join a label; return the event if this is the first label of one that waits: an outcome is due."""
+        """Join a label; return the event if this is its first label, so that an outcome is due."""
         kept = self._kept.get(event_id)
         if kept is None:
             self._hold(event_id, truth, timestamp_ms)
@@ -152,7 +152,7 @@ class Join:
         kept.is_provisional = False
 
     def _hold(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> None:
-        """Hold a label until its event comes, unless that has expired."""
+        """Hold an early label for its event, unless that has expired."""
         if event_id in self._expired:
             self.counts["late"] += 1
             return
@@ -165,7 +165,7 @@ class Join:
             self._early[event_id] = truth, timestamp_ms
 
     def _drop_oldest(self) -> bool:
-        """Drop the oldest event; return whether a label of it could still come."""
+        """Drop the oldest event; return whether its label could still arrive."""
         event_id, kept = self._kept.popitem(last=False)
         if self._waiting and self._waiting[0] == event_id:
             self._waiting.popleft()

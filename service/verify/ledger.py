@@ -1,8 +1,8 @@
-"""Bring together what is expected of each id and what was written, and judge the order of all answers.
+"""Compare the expected and the written answers of each id, and check the order of all answers.
 
-Everything expected and everything found is written to a temporary database and sorted there by id. So memory
-holds the records of one id at a time, whatever the length of the stream; the database takes some 300 bytes of
-disk for each record.
+All expected and found records are written to a temporary database and sorted there by id. So memory holds the
+records of one id at a time, whatever the length of the stream; the database takes some 300 bytes of disk for
+each record.
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLO
 CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
 _Firsts = Mapping[tuple[int, int], tuple[int, int]]
-"""By task and partition: the number of the first event, and the offset of the first prediction."""
+"""The number of the first event and the offset of the first prediction, by task and partition."""
 
 
 class Ledger:
-    """Holds what is expected and what was found.
+    """The expected and the found records.
 
     Parameters
     ----------
     database
-        A temporary one.
+        A temporary database.
     stream
-        What is verified.
+        The verified stream.
 
     Attributes
     ----------
     deleted
-        The partitions of the predictions topic whose first records are deleted.
+        The partitions of the predictions topic whose first records were deleted.
     known
-        What is known of each task, by its number.
+        The knowledge of each task, by its number.
     is_mixed
-        Whether a task writes to any partition: where the keys of records are ids, only to that of its number.
+        Whether a task may write to any partition; if records have ids as keys, it writes only to that of its
+        number.
 
     """
 
@@ -72,7 +73,7 @@ class Ledger:
         self._n_without_event = self._n_without_prediction = self._n_shared = 0
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
-        """Read all answers; those after the bounds of before may be of records that are not read."""
+        """Read all answers; those after the `ends` noted before may be of records that are not read."""
         vocabulary = Vocabulary(self._stream.settings.classes)
         for record, is_new in self._stream.written(self._topic, ends):
             place, q = RecordPosition.of(record), record.partition
@@ -88,7 +89,7 @@ class Ledger:
             self._insert("entries", key, answer.kind, pack(found))
 
     def expect(self, event_id: str, expected: Event | Label) -> None:
-        """Add an event or a label."""
+        """Add an event or a label that should have an answer."""
         side = "event" if isinstance(expected, Event) else "label"
         self._insert("entries", event_id.encode(), side, pack(expected))
 
@@ -96,23 +97,23 @@ class Ledger:
         self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
     def on_timeout(self, event: Event) -> Sequence[Label]:
-        """Return the label that an event gets at its time-out, if it gets one."""
+        """Return the label that an event gets at its timeout, if any."""
         truth, time_ms = self._truth_on_timeout, event.timestamp_ms + self._timeout_ms
         return () if truth is None else [Label(*event[:4], time_ms, truth, event.number)]
 
     def dead_letter(
         self, place: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int
     ) -> None:
-        """Note which record a dead letter is of."""
+        """Note the source record of a dead letter."""
         source = self._source(origin, task, batch)
         self._insert("pairs", "letter", task, number, batch, *place[1:], 0, 0, 0, 0, b"", source)
 
     def _source(self, place: RecordPosition, task: int, batch: int) -> str:
-        """Return where a record is from, if its order is known among those from there only."""
+        """Return the source partition of a record, if its order is known only within that."""
         return "" if batch or self.known[task].is_ordered else str(place._replace(offset=None))
 
     def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
-        """Note an answer and the record that it is of."""
+        """Note an answer and the record that it belongs to."""
         answer, place = found.answer, found.place
         self._stream.report.predictions += answer.kind == "prediction"
         self._stream.report.outcomes += answer.kind == "outcome"
@@ -123,7 +124,7 @@ class Ledger:
         self._insert("pairs", answer.kind, *where, *says, found.n_partitions, key, source)
 
     def compare(self, event: Event, *, is_mistake: bool) -> None:
-        """Note a comparison that no answer names."""
+        """Note a labelled prediction without an outcome."""
         where = event.task, event.number, event.batch, 0, 0
         self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"", "")
 
@@ -132,13 +133,13 @@ class Ledger:
         self._insert("unanswered", event.task, event.number, *event.place, event_id.encode())
 
     def unasked(self, found: Found, events: Sequence[Event]) -> None:
-        """Note an answer that is of none of the events with its id."""
+        """Note an answer that belongs to none of the events with its id."""
         answer = found.answer
         event = str(events[0].place) if events else ""
         self._insert("unasked", *found.place[1:], found.is_new, answer.kind, answer.event_id.encode(), event)
 
     def check(self) -> None:
-        """Check the records of each id; then what is left over, and the order."""
+        """Check the records of each id, then unmatched records, then the order."""
         rows = self._database.execute("SELECT id, side, fields FROM entries ORDER BY id, side, rowid")
         for key, group in groupby(rows, itemgetter(0)):
             sides: defaultdict[str, list[Any]] = defaultdict(list)
@@ -179,14 +180,14 @@ class Ledger:
                 self.known[task].has_shared_ids = True
 
     def _firsts(self) -> _Firsts:
-        """Return the first event and the first prediction that have their partners, by (task, partition)."""
+        """Return the first matched event and prediction, by (task, partition)."""
         rows = self._database.execute(
             "SELECT task, q, MIN(number), MIN(at) FROM pairs WHERE side = 'prediction' GROUP BY task, q"
         )
         return {(task, q): (number, at) for task, q, number, at in rows}
 
     def _check_unanswered(self, firsts: _Firsts) -> None:
-        """Check events without a prediction, which may be deleted: then it lay before all that are left."""
+        """Check events without a prediction; it may have been deleted if it preceded all remaining ones."""
         for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
             own = {task, partition_for_key(key, self._n_partitions)}
             lanes = self.deleted if self.is_mixed else self.deleted & own
@@ -197,13 +198,13 @@ class Ledger:
                 self.say(Fault.MISSING, RecordPosition(*place), message, key.decode())
 
     def _check_unasked(self, firsts: _Firsts) -> None:
-        """Check answers without an event, which may be deleted: then they lie before all others."""
+        """Check answers without an event; it may have been deleted if they precede all other answers."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
             is_before = any(
                 task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
                 for n, task in self.known.items()
-                if n == q or n not in seen or self.is_mixed  # where nothing is left, any may have
+                if n == q or n not in seen or self.is_mixed  # an empty partition may have lost any
             )
             if is_new:
                 self._stream.report.not_yet_evaluated += 1
@@ -215,7 +216,7 @@ class Ledger:
                 self.say(fault, RecordPosition(self._topic, q, at), message, key.decode())
 
     def _check_order(self) -> None:
-        """Check that answers lie in the order of the records that they are of."""
+        """Check that answers are in the order of their records."""
         last: defaultdict[tuple[int, int, bool, str], int] = defaultdict(int)
         rows = self._all(
             "SELECT side, task, q, at, number, id, source FROM pairs WHERE side != 'comparison'"
@@ -224,7 +225,7 @@ class Ledger:
         for side, task, q, at, number, key, source in rows:
             known, is_dead_letter = self.known[task], side == "letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
-                continue  # it may be of another record with its id
+                continue  # it may belong to another record with its id
             lane = task, q, is_dead_letter
             if number < max(last[*lane, source], last[*lane, ""]):
                 topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
@@ -233,9 +234,9 @@ class Ledger:
             last[*lane, source] = max(number, last[*lane, source])
 
     def _check_partitions(self, firsts: _Firsts) -> None:
-        """Check that answers lie where their ids belong: by now, or among fewer partitions before.
+        """Check that answers are in the partitions of their ids, for the present or an earlier number.
 
-        Partitions are only added: an answer by fewer of them comes before all that needs more.
+        Partitions are only added: an answer for fewer partitions must precede all answers for more.
         """
         rows = self._all(
             "SELECT task, number, n_partitions, q, at, id FROM pairs WHERE side IN ('prediction', 'outcome')"
@@ -252,7 +253,7 @@ class Ledger:
                 self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
-        """Return what the answers of each batch of a task add up to, by its number."""
+        """Return the counts from the answers of each batch of a task, by its number."""
         what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
         rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
         names = "labelled", "mistakes", "decided"
@@ -263,6 +264,6 @@ class Ledger:
 
 
 _in_order: Final = attrgetter("task", "number")
-"""Of processing."""
+"""The order of processing."""
 _as_written: Final = attrgetter("n_partitions", "place")
-"""By offset, in one partition; what belongs among fewer partitions was written before more were added."""
+"""By offset in one partition; answers for fewer partitions were written before partitions were added."""

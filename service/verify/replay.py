@@ -1,4 +1,4 @@
-"""Go through the input of one task in the order of processing, and say what must have come of it."""
+"""Replay the input of one task in the order of processing, to determine the expected output."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from service.verify.join import Join
 from service.verify.ledger import Ledger
 
 _BECAME: Final = ("predictions", "rejected", "skipped")
-"""What records become, labels aside."""
+"""Fates of records, without those of labels."""
 _OF_THE_JOIN: Final = ("pending", "provisional", "evicted", "late", "orphaned")
 _OF_ANSWERS: Final = ("labelled", "mistakes")
 
 
 class Replay:
-    """One task.
+    """The replay of one task.
 
     Parameters
     ----------
     number, committed
-        The task, and its checkpoint log.
+        The number of the task, and its checkpoint log.
     stream
-        Its input, and the report that receives what is found.
+        The input, and the report that receives the findings.
     ledger, dead letters
-        Receive what must have come of each record, and say which were refused.
+        Receive the expected output; have the rejected records.
 
     """
 
@@ -54,11 +54,11 @@ class Replay:
             self._decoder.vectors.restore(committed.vectors)
         self._join = Join(settings)
         self._record = 0
-        """The number of the record that is read."""
+        """The number of the present record."""
         self._are_whole: list[bool] = []
-        """By batch, whether all its input is there."""
+        """Whether all input of a batch is available, by batch."""
         self._gone: Counter[str] = Counter()
-        """Records that are gone from between others, by topic."""
+        """Number of records missing between others, by topic."""
         self.starts = self._find_starts()
         base = committed.steps[0].offsets if committed.steps else {}
         n_unordered = sum(base.get(place, 0) > start for place, start in self.starts.items())
@@ -70,7 +70,7 @@ class Replay:
         self._report.notes += reasons
 
     def _find_starts(self) -> Mapping[TopicPartition, int]:
-        """Return from where on each place is read, in their order; say why that is not from the beginning."""
+        """Return the first offset to read of each place; report why it is not the first of all."""
         committed, settings, starts = self._committed, self._stream.settings, {}
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
         for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
@@ -105,14 +105,14 @@ class Replay:
             self._report.notes.append(f"{RecordPosition(topic, self._number)}: {what}")
 
     def _steps(self) -> Iterator[tuple[Step, Step]]:
-        """Yield each step with the one before it."""
+        """Yield each step with the preceding step."""
         before = Step(self._committed.place, 0, self.starts, {}, {})
         for step in self._committed.steps:
             yield before, step
             before = step
 
     def _fate_of(self, record: Record, batch: int) -> str:
-        """Note what must have come of a record; return what it has become, as counts call it."""
+        """Note the expected output of a record; return its fate, as counts name it."""
         place, join, ledger = RecordPosition.of(record), self._join, self._ledger
         where = place, self._number, self._record, batch
         dead_letters = self._dead_letters.of(place)
@@ -141,7 +141,7 @@ class Replay:
         return "predictions"
 
     def _read(self, record: Record) -> tuple[Incoming | Rejection, int, bool]:
-        """Return a record's message or why it is refused, its event time, and whether that advances."""
+        """Return a record's message or rejection, its event time, and whether it advances event time."""
         decoder, timestamp_ms, message = self._decoder, record.timestamp_ms, None
         try:
             if decoder.maps_time:
@@ -157,7 +157,7 @@ class Replay:
             return rejection, timestamp_ms, True
 
     def _check_batch(self, before: Step, step: Step, made: Counter[str]) -> None:
-        """Compare what a batch counts with what its records make, if they are all there."""
+        """Compare the counts of a batch with those of its records, if all are available."""
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
         is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
@@ -172,7 +172,7 @@ class Replay:
             self._compare(step, name, step.counts.get(name, 0), self._join.counts[name])
 
     def _is_counted(self, before: Step, step: Step, topic: str, there: int, *, is_due: bool) -> bool:
-        """Compare how many records of a topic a batch has processed with those that are there."""
+        """Compare the number of records that a batch counts for a topic with the available records."""
         processed, known = _grown(before.consumed, step.consumed, topic), self._known
         offsets = sum(
             max(0, step.offsets.get(place, 0) - max(at, self.starts.get(place, 0)))
@@ -200,7 +200,7 @@ class Replay:
         return False
 
     def check_answers(self) -> None:
-        """Compare the counts of each batch with what its answers make; or else of all batches."""
+        """Compare the counts of each batch with its answers, or, if that is impossible, of all batches."""
         known, sums = self._known, self._ledger.sums(self._number)
         is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
         for n, (before, step) in enumerate(self._steps() if is_known else ()):
@@ -236,14 +236,14 @@ def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> in
 
 
 class InOrder:
-    """Reads the input of a task batch by batch, as it was processed: merged by time, ties to earlier places.
+    """Reads the input of a task in the order of processing: by time, equal times in the order of places.
 
     Parameters
     ----------
     stream
-        What is read.
+        The stream to read.
     starts, ends
-        From where to where, by place: topic and partition; in the order of the places.
+        First and end offsets by topic and partition, in the order of the places.
 
     """
 
@@ -255,6 +255,6 @@ class InOrder:
         }
 
     def until(self, ends: Mapping[TopicPartition, int]) -> Iterator[Record]:
-        """Yield the records before these offsets that were not yielded yet."""
+        """Yield the records before these offsets that have not been yielded."""
         parts = [pieces.until(ends.get(place, 0)) for place, pieces in self._places.items()]
         return heapq.merge(*parts, key=attrgetter("timestamp_ms"))

@@ -1,13 +1,13 @@
-"""Verify a stream: read what is committed, what was written and what was read, and judge it.
+"""Verify a stream: compare the committed checkpoints, the outputs and the input.
 
-    checkpoint logs → how far to evaluate, and under which settings
-    dead letters    → which records were refused
+    checkpoint logs → how far to verify, and under which settings
+    dead letters    → which records were rejected
     predictions     → answers found        ┐
     events, labels  → answers expected     ┴ sorted by id in a temporary database, and compared
 
-Outputs and progress are one transaction. So the ends of the outputs are noted first: what lies before them
-must have its cause in the progress that is read next. What is due by that progress lies before the ends as
-they are afterwards.
+Outputs and progress are committed in one transaction. So the ends of the outputs are noted first: outputs
+before them must be explained by the progress that is read next, and the outputs of that progress must lie
+before the ends that are read last.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from service.verify.ledger import Ledger
 from service.verify.replay import Replay
 
 VISIBILITY_SECONDS: Final = 5.0
-"""How long a transaction may take to become visible everywhere: Kafka ends it partition by partition."""
+"""How long a transaction may take to become visible: Kafka ends it in one partition after the other."""
 _PAUSE_SECONDS: Final = 0.3
 
 
 def verify(transport: Transport, settings: Settings) -> Report:
-    """Verify what one group has committed on a stream.
+    """Verify the commits of one group on a stream.
 
-    Again, if something contradicts that may be due to a transaction that becomes visible.
+    Repeats the verification if a contradiction may be due to a transaction that is just becoming visible.
 
     Parameters
     ----------
     transport
         The stream.
     settings
-        Those of the service; `with_settings_of_the_log` finds those that were not given.
+        The settings of the service; `with_settings_of_the_log` adds those that were not given.
 
     Raises
     ------
     TopicMissing, CheckpointError
         There is nothing to verify.
     SettingsDiffer
-        It was made under other settings.
+        The checkpoints have other settings.
     TransportError
         The stream cannot be read.
 
@@ -78,14 +78,14 @@ def _verified(stream: Stream) -> Report:
         partitions = range(stream.transport.partition_count(settings.events_topic))
         stream.report.partitions = len(partitions)
         if any(len({n for _, n in log.offsets}) > 1 for log in logs.values()):
-            partitions = range(1)  # with `share_model` one task has the input of all partitions
+            partitions = range(1)  # with `share_model`, one task has the input of all partitions
         logs = {number: logs.get(number, Committed(stream, number)) for number in partitions}
     except TopicMissing:
-        read_logs(stream)  # says it if there is nothing of the group's
+        read_logs(stream)  # raises if the group has no checkpoint
         raise
     _check_offsets(logs, offsets_before, stream)
     check_settings(logs.values(), settings)
-    with closing(sqlite3.connect("")) as database:  # a temporary file, once it is large
+    with closing(sqlite3.connect("")) as database:  # in a temporary file once it is large
         database.execute("PRAGMA journal_mode = OFF")
         dead_letters, ledger = DeadLetters(database, stream), Ledger(database, stream)
         dead_letters.read(letters_before)
@@ -117,7 +117,7 @@ def _committed_offsets(stream: Stream) -> Mapping[TopicPartition, int]:
 def _check_offsets(
     logs: Mapping[int, Committed], before: Mapping[TopicPartition, int], stream: Stream
 ) -> None:
-    """Check that the logs end where the group has committed: between its offsets before and now."""
+    """Check that the ends of the logs lie between the group's committed offsets before and now."""
     now, topics = _committed_offsets(stream), {*input_topics(stream.settings)}
     for number, log in logs.items():
         ends = {place: at for place, at in log.offsets.items() if place[0] in topics - log.recreated}
@@ -140,7 +140,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
     TopicMissing
         There is no checkpoints topic.
     CheckpointError
-        The group has left nothing in it.
+        The group has no checkpoint in it.
 
     """
     transport, topic = stream.transport, stream.settings.checkpoints_topic
@@ -160,7 +160,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
 
 
 def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
-    """Return the settings with those that the newest snapshot names where none was given.
+    """Return the settings, with those of the newest snapshot where none was given.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
     NewerRelease
         A newer release has written the log.
     InputFileError
-        A snapshot names settings that are none of this release.
+        A snapshot has settings that this release does not have.
 
     """
     logs = read_logs(Stream(transport, loaded.settings))
@@ -184,14 +184,14 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
 
 
 def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
-    """Refuse settings under which no partition was processed: all would be reported as wrong.
+    """Refuse settings under which no partition was processed: every record would be reported as wrong.
 
-    What a partition has processed under others is not evaluated.
+    Records that a partition processed under other settings are not verified.
 
     Raises
     ------
     SettingsDiffer
-        A setting is another one; the message names it and what it was.
+        A setting differs; the message has its name and the value in the checkpoint.
 
     """
     given = fingerprint(settings, COMPARED)
