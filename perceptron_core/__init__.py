@@ -111,7 +111,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what brings NumPy along only when it is asked for."""
+    """Import names that need NumPy only on access."""
     if name != "StructuredPerceptron":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = import_module("perceptron_core.structured.perceptron").StructuredPerceptron

@@ -1,9 +1,9 @@
-"""Elementary functions of doubles, within 1 ulp, with the same bits on every machine.
+"""Elementary functions of doubles, within 1 ulp, bit-identical on every machine.
 
-Those of a C library differ in the last place from one processor, release or system to the next, and so would
-every weight. These are made of additions, multiplications, divisions and square roots, which IEEE 754 rounds
-in one way only (setup.py forbids the compiler to fuse them), and of exact powers of two. `elementary.pxd`
-gives this module its C types.
+The functions of C libraries differ in the last place between processors, releases and systems, and then so
+would every weight. These functions consist of additions, multiplications, divisions and square roots, whose
+rounding IEEE 754 defines exactly (setup.py forbids the compiler to fuse them), and of exact powers of two.
+`elementary.pxd` gives this module its C types.
 
 ========  =================================================================================  =============
 function  method                                                                             largest error
@@ -12,15 +12,15 @@ exp       x = (64·i + j)·ln 2/64 + r; a table of 2^(j/64), a polynomial of deg
                                                                                              below 2⁻¹⁰²²
 log       x = 2ᵏ·(1 + f), √½ ≤ 1 + f < √2, s = f/(2 + f); log(1 + f) = 2·artanh s, of        0.79
           degree 15 in s
-log1p     the same of 1 + x, and what was rounded off over 1 + x                             0.79
-asinh     the same of x + √(x² + 1), which is computed in two doubles                        0.79
+log1p     log of 1 + x, plus its rounding error over 1 + x                                   0.79
+asinh     log of x + √(x² + 1), which is computed in two doubles                             0.79
 hypot     √(x² + y²) in two doubles, by one Newton step                                      0.51
 cosine    x = n·π/2 + r, with π/2 in three doubles and r in two; cos r of degree 14, sin r   0.79
           of degree 13
 ========  =================================================================================  =============
 
-Errors, in units in the last place, bound what 10⁷ points showed against mpmath. All polynomials are minimax,
-by Remez' algorithm.
+Errors, in units in the last place, are upper bounds of those of 10⁷ points compared with mpmath. All
+polynomials are minimax, by Remez's algorithm.
 
 References
 ----------
@@ -32,7 +32,7 @@ Cody, W. J. and Waite, W. (1980). Software manual for the elementary functions. 
 Tang, P. T. P. (1989). Table-driven implementation of the exponential function in IEEE floating-point
 arithmetic. ACM Transactions on Mathematical Software 15(2).
 
-Ng, K. C. (1993). fdlibm, Sun Microsystems. In which order terms are added so that little is lost.
+Ng, K. C. (1993). fdlibm, Sun Microsystems. The order of additions, which limits rounding errors.
 
 """
 
@@ -50,15 +50,15 @@ from typing import Final
 from perceptron_core.memory import exponent, scaled
 
 ARITHMETIC: Final = 1
-"""Raised by a release that changes a bit of these functions. Releases without them had none."""
+"""Version of the results, increased by a release that changes any bit of them."""
 
 _STEPS = 64
 _PRECISION = 200
-"""Bits after the point, of integers from which the table is made."""
+"""Fraction bits of the integers from which the table is computed."""
 
 
 def _powers() -> tuple[array[float], array[float]]:
-    """Return 2^(j/64) for j below 64 as doubles, and which share of each is missing."""
+    """Return 2^(j/64) for j below 64 as doubles, and the relative rounding error of each."""
     one = 1 << _PRECISION
     root = 2 * one
     for _ in range(6):
@@ -76,7 +76,7 @@ _HEADS, _MISSING = _powers()
 
 
 def exp(x: float) -> float:
-    """Compute eˣ; 0 or infinite where no double is near."""
+    """Compute eˣ; 0 or infinity outside the range of doubles."""
     if not -745.2 < x < 709.7827128933841:
         return inf if x > 0 else 0.0 if x < 0 else x
     n = (x * 92.33248261689366 + 6755399441055744.0) - 6755399441055744.0  # rounds x·64/ln 2 to an integer
@@ -96,12 +96,12 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Compute the natural logarithm of x; of what has none, NaN, and −∞ of 0."""
+    """Compute the natural logarithm of x; −∞ for 0, NaN for negative x."""
     return _log_of(x, 0.0, 0)
 
 
 def log1p(x: float) -> float:
-    """Compute log(1 + x) without loss where x is small; NaN or −∞ as `log`."""
+    """Compute log(1 + x) accurately for small x; NaN or −∞ as `log`."""
     if -1e-16 < x < 1e-16:
         return x
     head = 1.0 + x
@@ -124,7 +124,7 @@ def asinh(x: float) -> float:
 
 
 def hypot(x: float, y: float) -> float:
-    """Compute √(x² + y²) of finite numbers; no square overflows."""
+    """Compute √(x² + y²) of finite numbers, without overflow of the squares."""
     a, b = max(abs(x), abs(y)), min(abs(x), abs(y))
     if b <= a * 1e-17:
         return a
@@ -134,7 +134,7 @@ def hypot(x: float, y: float) -> float:
 
 
 def cosine(x: float) -> float:
-    """Compute cos x of |x| ≤ 10⁵. There is no branch, so that a compiler can make several in lanes."""
+    """Compute cos x for |x| ≤ 10⁵, without a branch, so that a compiler can vectorize it."""
     n = (x * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0  # rounds x/(π/2) to an integer
     first = x - n * 1.5707963267341256
     second = n * 6.077100506303966e-11
@@ -209,7 +209,7 @@ def _root_of_squares(a: float, b: float) -> tuple[float, float]:
 
 
 def _square(x: float) -> tuple[float, float]:
-    """Return x², rounded, and what was rounded off."""
+    """Return x², rounded, and the rounding error."""
     c = 134217729.0 * x
     high = c - (c - x)
     low = x - high
@@ -225,15 +225,15 @@ def logistic(z: float) -> float:
     return power / (1.0 + power)
 
 
-# Its methods, since CPython 3.11's `localcontext` crashes where an allocation fails.
+# Methods of a context, as `localcontext` of CPython 3.11 crashes if an allocation fails.
 _CONTEXT: Final = Context(prec=40)
 _SQUARED_DENSITY: Final = Decimal("0.1591549430918953357688837633725143620344596457404564")
-"""1/2π: of the density at 0."""
+"""1/2π, the square of the normal density at 0."""
 
 
 @lru_cache
 def normal_quantile(p: float) -> float:
-    """Compute Φ⁻¹(p), 0 < p < 1: as Python does, with the C library's logarithm, and one exact Newton step.
+    """Compute Φ⁻¹(p), 0 < p < 1: like Python, which uses the C library's log, plus one exact Newton step.
 
     >>> normal_quantile(0.975)
     1.9599639845400538

@@ -1,6 +1,6 @@
-"""What compiled code does in C, as the interpreter has it: memory, exponents, decorators of Cython.
+"""Interpreted versions of what compiled code does in C: memory, exponents, Cython's decorators.
 
-Compiled modules have `c_memory.pxd` in its place, and `elementary.pxd` the exponents.
+Compiled modules use `c_memory.pxd` instead, and `elementary.pxd` for the exponents.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def new_integers(n: int) -> array[int]:
 
 
 def free(numbers: array[Any]) -> None:
-    """Free what one of these functions returned."""
+    """Free numbers from one of these functions."""
 
 
 def first_double(numbers: array[float]) -> array[float]:
-    """Return where numbers begin."""
+    """Return a pointer to the first number."""
     return numbers
 
 
 def first_integer(numbers: array[int]) -> array[int]:
-    """Return where integers begin."""
+    """Return a pointer to the first integer."""
     return numbers
 
 
@@ -53,7 +53,7 @@ def copy_integers(target: array[int], source: array[int], n: int) -> None:
 
 
 def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
-    """Copy a text into `room`, which must be long enough; False, and nothing copied, if it is not ASCII."""
+    """Copy an ASCII text into `room`, which must be long enough; return False for any other text."""
     if not text.isascii():
         return False
     room[: len(text)] = (text.lower() if lowercase else text).encode()
@@ -65,7 +65,7 @@ def prefetch_integer(numbers: array[int], place: int) -> None:
 
 
 def state_of(dictionary: dict[Any, Any]) -> int:  # noqa: ARG001  as compiled code has it
-    """Return a number that no other dictionary has, nor this one once it changes; 0: there is none."""
+    """Return a number that identifies the dictionary and its present contents; 0 if there is none."""
     return 0
 
 
@@ -84,7 +84,7 @@ def scaled(x: float, power: int) -> float:
 
 
 def cclass(decorated: type) -> type:
-    """Return a class as it is."""
+    """Return a class unchanged."""
     return decorated
 
 

@@ -1,6 +1,6 @@
 """Arithmetic on sparse vectors: dictionaries of numbers, in which a missing entry is 0.
 
-The one place where feature values are checked; everything that learns goes through here.
+Feature values are checked here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def dot(weights: Mapping[Any, float], x: Mapping[Any, Any], start: float = 0.0) 
 
 
 def squared_norm(x: Mapping[Any, Any]) -> float:
-    """Compute ‖x‖², summed in the order of `x`; for values that `dot` has let pass."""
+    """Compute ‖x‖², summed in the order of `x`, for values that `dot` has checked."""
     total = 0.0
     for value in x.values():
         total += float(value) * float(value)
@@ -44,7 +44,7 @@ def squared_norm(x: Mapping[Any, Any]) -> float:
 
 
 def add(weights: Vector, x: Mapping[Any, Any], step: float) -> None:
-    """Add step·x to the weights, in place; an entry that becomes zero is not kept."""
+    """Add step·x to the weights, in place; drop entries that become 0."""
     for name, value in x.items():
         weight = weights.get(name, 0.0) + step * float(value)
         if weight:

@@ -1,12 +1,10 @@
-"""Check the numbers and labels that are given to a learner.
-
-It refuses before it writes: its state is as it was.
+"""Check the numbers and labels given to a learner, before its state changes.
 
 LearnerError (a ValueError)
- ├─ FeatureError   a feature value is not a finite number of sane size
- ├─ LabelError     a label denotes no class the learner knows
- └─ DamagedError   bytes that hold no model, or not the one that was written
-     └─ NewerError  they are of a version that a newer release writes
+  ├─ FeatureError   a feature value is not a finite number, or is too large
+  ├─ LabelError     a label denotes no class of the learner
+  └─ DamagedError   bytes are not a model, or were changed
+      └─ NewerError  bytes have the version of a newer release
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class LearnerError(ValueError):
-    """Base of what a learner refuses."""
+    """Base of the errors of invalid input."""
 
 
 class FeatureError(LearnerError):
-    """A feature value is NaN, infinite, beyond `MAX_MAGNITUDE`, or no number at all."""
+    """A feature value is NaN, infinite, beyond `MAX_MAGNITUDE`, or not a number."""
 
 
 class LabelError(LearnerError):
@@ -31,36 +29,35 @@ class LabelError(LearnerError):
 
 
 class DamagedError(LearnerError):
-    """Serialised data of another kind or an unknown version, cut off, or changed."""
+    """Serialised data of another kind or an unknown version, truncated, or changed."""
 
 
 class NewerError(DamagedError):
-    """Serialised data of a version that only a newer release knows: there is nothing wrong with it."""
+    """Valid serialised data of a version that only a newer release can read."""
 
 
 MAX_MAGNITUDE: Final = 1e100
-"""Largest absolute feature value taken.
+"""Largest accepted absolute feature value.
 
-Weights are sums of feature values, so a dot product of n features after u updates stays below
-n · u · 1e200: far from the largest double, whatever the stream. One comparison with this bound also
-catches NaN and ±inf.
+Weights are sums of feature values, so a dot product of n features after u updates is below n · u · 1e200, far
+from the largest double. A comparison with this bound also detects NaN and ±inf.
 """
 
 MAX_RATE: Final = 1e25
-"""Largest learning rate, aggressiveness or weight of an example taken.
+"""Largest accepted learning rate, aggressiveness or weight of an example.
 
-A step is a product of two of these at most, so it stays below 1e50, weights after u updates below
-u · 1e150, and a score of n features below n · u · 1e250: nothing a stream can hold overflows a double.
+A step is a product of at most two of these, so it is below 1e50, weights after u updates are below u · 1e150,
+and a score of n features is below n · u · 1e250: no stream can overflow a double.
 """
 
 MAX_LEARNED: Final = 1e200
-"""Largest number that a model read from a file may hold: its scores are finite, as values are at most 1e100.
+"""Largest number in a loaded model: its scores are then finite, as values are at most 1e100.
 
-Far above what any stream makes it learn.
+It is far above any learned number.
 """
 
 MAX_LOSS: Final = 1e100
-"""Largest loss an update is made for: beyond it, a score is made of rounding errors of huge values."""
+"""Largest loss of an update: beyond it, a score consists of rounding errors of huge values."""
 
 _SIGNS: Final[Mapping[object, int]] = {True: 1, False: -1, -1: -1}
 
@@ -92,9 +89,9 @@ def hinge(signed_score: float) -> float:
 
 
 def as_double(value: Any) -> float:
-    """Turn a number of any kind into a double; NumPy's shorter floats would compute in their own precision.
+    """Convert a number of any type to a double; NumPy's shorter floats would keep their precision.
 
-    Raises TypeError or ValueError for what is not a number, text included; OverflowError for an integer
+    Raises `TypeError` or ValueError for what is not a number, text included; OverflowError for an integer
     beyond every double.
     """
     if type(value) is int:
@@ -105,7 +102,7 @@ def as_double(value: Any) -> float:
 
 
 def one_number_each(keys: Collection[object], values: Iterable[Any], plural: str) -> list[float]:
-    """Return values as floats, one for each key. Raises ValueError if keys are equal or counts differ."""
+    """Return values as floats, one for each key. Raises `ValueError` if keys are equal or counts differ."""
     numbers = [float(value) for value in values]
     if len(set(keys)) < len(keys):
         raise ValueError(f"two of the {plural} are equal")
@@ -115,7 +112,7 @@ def one_number_each(keys: Collection[object], values: Iterable[Any], plural: str
 
 
 def example_weight(w: Any) -> float:
-    """Take the weight of an example. Raises ValueError if it is negative, NaN or above `MAX_RATE`."""
+    """Take the weight of an example. Raises `ValueError` if it is negative, NaN or above `MAX_RATE`."""
     try:
         if 0 <= w <= MAX_RATE:
             return float(w)
@@ -165,12 +162,12 @@ Rate: TypeAlias = Union[float, "Scheduler"]
 
 
 def check_rate(rate: Rate) -> None:
-    """Refuse a learning rate that makes no sane first step. Raises ValueError."""
+    """Refuse a learning rate that makes no sane first step. Raises `ValueError`."""
     rate_at(rate, 0)
 
 
 def rate_at(rate: Rate, n_updates: int) -> float:
-    """Return η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
+    """Return η after `n_updates` updates. Raises `ValueError` if it is not in (0, `MAX_RATE`]."""
     value = rate if type(rate) is float else _scheduled(rate, n_updates)  # a plain number most often
     if not 0 < value <= MAX_RATE:
         raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")

@@ -1,1 +1,1 @@
-"""Learners over arrays: CSR rows, texts by the batch, hashed features."""
+"""Learners over arrays: CSR rows, batches of texts, hashed features."""

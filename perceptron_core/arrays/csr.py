@@ -1,6 +1,6 @@
 """Check matrices of examples, labels and weights, and convert them to CSR arrays.
 
-Everything is checked before anything is written.
+All input is checked before any state changes.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 class CSR(Protocol):
-    """Rows in compressed form, as `Rows` of a `TextHasher` and `csr_array` of SciPy have it."""
+    """Rows in CSR form, such as `Rows` of a `TextHasher` and SciPy's `csr_array`."""
 
     @property
     def indptr(self) -> ArrayLike:
-        """Where each row starts, and where the last one ends: one more than there are rows."""
+        """The start of each row, and the end of the last one: the number of rows plus one."""
 
     @property
     def indices(self) -> ArrayLike:
-        """Of all rows, one after the other."""
+        """The indices of all rows, one after the other."""
 
 
 def batch_of(rows: CSR, table: WeightTable) -> tuple[SparseBatch, int]:
-    """Return the rows, of features of `table`, and how many there are.
+    """Return the rows as a batch for `table`, and their number.
 
     Raises
     ------
     FeatureError
-        For an index or a value that is refused; the message names row, and feature.
+        An index or a value is invalid; the message has the row and the feature.
     ValueError
-        If the arrays do not fit each other.
+        The arrays do not fit each other.
 
     """
     import numpy as np  # noqa: PLC0415  takes long to import
@@ -72,9 +72,9 @@ def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
     Raises
     ------
     LabelError
-        For a label that denotes no class; the message names the row.
+        A label is invalid; the message has the row.
     ValueError
-        If the lengths differ, or a weight is refused.
+        The lengths differ, or a weight is invalid.
 
     """
     import numpy as np  # noqa: PLC0415  takes long to import
@@ -96,7 +96,7 @@ def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
 
 
 def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
-    """Make indices 32 bits wide; those that do not fit become −1."""
+    """Convert indices to 32 bits; indices that do not fit become −1."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if indices.dtype.kind not in "iu" and indices.size:
@@ -104,7 +104,7 @@ def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
     if indices.dtype != np.int32:
         fits = (indices >= 0) & (indices < n_slots)
         indices = np.where(fits, indices.astype(np.int32), np.int32(-1))
-    return np.require(indices, requirements=["C", "W"])  # C code asks for what it may write to, and does not
+    return np.require(indices, requirements=["C", "W"])  # compiled code requires writable arrays
 
 
 def _doubles(values: ArrayLike) -> Doubles:
@@ -117,7 +117,7 @@ def _doubles(values: ArrayLike) -> Doubles:
 
 
 def _signs(labels: Any) -> Signs:
-    """Return y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    """Return y ∈ {−1, +1} of each label, up to the first invalid one."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":

@@ -1,6 +1,6 @@
 """Learners over hashed features, given as dictionaries or arrays of indices.
 
-A wrapped learner gives the same answers to the last bit: only the place where a weight is stored differs.
+A wrapped learner gives bit-identical answers; only the storage of weights differs.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     Classes = NDArray[np.bool_]
 
 _MAX_BITS = 30
-"""An index fits a signed integer of 32 bits."""
+"""Limited by signed 32-bit indices."""
 
 
 def _of_learner(name: str, doc: str | None = None) -> Any:
-    """Return an attribute that is the learner's, its method say; found in C, without a call of Python."""
+    """Return a property that delegates to the learner, in C, without a Python call."""
     return property(attrgetter(f"learner.{name}"), doc=doc or getattr(BinaryClassifier, name).__doc__)
 
 
 class Predictions(NamedTuple):
-    """What a model said of each row."""
+    """The predictions of a model for each row."""
 
     classes: Classes
     scores: Doubles
@@ -44,33 +44,33 @@ class Predictions(NamedTuple):
 class HashedClassifier(BinaryClassifier):
     """A two-class learner whose features are integers below 2**bits, and whose weights are arrays.
 
-    It keeps no names, so its size is fixed: 8 bytes for every index and column of the learner. Beside
-    dictionaries, it takes many examples in one call, as sparse rows (CSR).
+    It stores no names, so its size is fixed: 8 bytes for every index and column of the learner. Besides
+    dictionaries, it accepts many examples in one call, as sparse rows (CSR).
 
     Parameters
     ----------
     classifier
-        The learner whose parameters are used; what it has learned is not. `Perceptron()` by default; any of
-        two classes but the voted and the kernel perceptron, which keep examples.
+        The learner whose parameters are used, without its learned state. `Perceptron()` by default; any
+        two-class learner except the voted and the kernel perceptron, which store examples.
     bits
         Features are integers from 0 to 2**bits − 1; 1 to 30.
 
     Attributes
     ----------
     learner : BinaryClassifier
-        What learns. Its attributes, such as `variances`, are those of the same class elsewhere.
+        The wrapped learner. Its attributes, such as `variances`, are those of its class.
 
     Notes
     -----
-    A model fed dictionaries {index: value} and one fed rows give the same answers, bit for bit, and so does
-    the learner itself on the same dictionaries. Columns of zeros take memory as they are written to;
-    variances start at 1 and take all of theirs at once.
+    Dictionaries {index: value} and rows give bit-identical answers, as does the learner itself on the same
+    dictionaries. Columns of zeros take memory only as they are written; variances start at 1 and take all
+    their memory at once.
 
-    Rows are anything with `indptr`, `indices` and `values` or `data`: what `TextHasher.transform_many` gives,
-    or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r + 1]`, in the order in which its
-    score is summed. No index may occur twice in a row: a dictionary could not hold it. Arrays of 64-bit
-    positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; others are
-    converted.
+    Rows are objects with `indptr`, `indices` and `values` or `data`: the result of
+    `TextHasher.transform_many`, or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r +
+    1]`, which are summed in this order. As in a dictionary, an index may occur only once in a row. Arrays of
+    64-bit positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; others
+    are converted.
 
     References
     ----------
@@ -88,7 +88,7 @@ class HashedClassifier(BinaryClassifier):
     >>> model.predict_one(hasher.transform_one("a prize for you"))
     True
 
-    Any names will do after River's hashing:
+    Any names, after River's hashing:
 
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> model = preprocessing.FeatureHasher(2**18, seed=1) | HashedClassifier(AROW(), bits=18)
@@ -111,7 +111,7 @@ class HashedClassifier(BinaryClassifier):
 
     n_mistakes = _of_learner("n_mistakes", "Examples found misclassified before the update.")
     n_updates = _of_learner("n_updates", "Updates made.")
-    weights = _of_learner("weights", "Non-zero weights by index. Computed when asked for.")
+    weights = _of_learner("weights", "Non-zero weights by index. Computed on access.")
     bias = _of_learner("bias", "The learner's bias.")
     has_log_odds = _of_learner("has_log_odds")
     WEIGHT = _of_learner("WEIGHT")

@@ -1,1 +1,1 @@
-"""The classifier that needs no choosing: features of any event, many learners, a mixture of them."""
+"""The classifier without choices to make: features of any event, many learners, a mixture of them."""

@@ -1,4 +1,4 @@
-"""`AutoClassifier`, a classifier that needs no choice of learner or preprocessing."""
+"""`AutoClassifier`, a classifier without a choice of learner or preprocessing."""
 
 from __future__ import annotations
 
@@ -19,77 +19,80 @@ _MOST_BITS: Final = 26
 MOST_COLUMNS: Final = 256
 _TWO_CLASSES: Final = 2
 _SMALLEST: Final = 1e-100
-"""Smallest probability of one of several classes, so that a sum above 0 remains."""
+"""Smallest probability of one of several classes, so that their sum is above 0."""
 
 
 class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     r"""A mixture of many linear learners over features that it makes itself; no parameter needs to be set.
 
-    It takes raw events: numbers, booleans, categories and texts, in any combination, of two classes
-    or several. Numbers that most events have are standardised as they come and shown in six forms: as they
-    are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
-    features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
-    4-grams of characters into another. On each form some learners run (`experts`), and mixers weigh their
-    log-odds. The answer is that of the mixers, or of the one learner, with the fewest mistakes lately.
+    It takes raw events, of numbers, booleans, categories and texts in any combination, and two or more
+    classes. Numbers that most events have are standardised online and encoded in six ways: unchanged, with
+    asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words,
+    pairs of words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
+    characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
+    answer is that of the mixer, or single learner, with the fewest recent mistakes.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     seed
-        Of the random features and the pairs of columns.
+        Seed of the random features and the pairs of columns.
     hash_bits
-        Hashed features count modulo 2**hash_bits, in each of the two maps; 1 to 26.
+        Indices of hashed features are modulo 2**hash_bits, in each of the two maps; 1 to 26.
     max_columns
-        Most features that are shown as dense numbers, 0 to 256; others are hashed. As many may be categories
-        in trees.
+        Largest number of features that are dense columns, 0 to 256; others are hashed. Also the largest
+        number of categorical features in trees.
     effort
-        "high", or "low": without trees, nearest events and naive Bayes and with two mixers, in half the time.
+        "high", or "low": without trees, nearest neighbours and naive Bayes, and with two mixers, in half the
+        time.
 
     Attributes
     ----------
     labels : list
-        Classes in the order they were met, which breaks ties.
+        Classes in the order of their first occurrence, which breaks ties.
     experts : list of ExpertStatus
-        Each learner: its name, its weight in the answer that leads, its mistakes.
+        For each learner: its name, its weight in the leader's answer, its mistakes.
     candidates : list of str
-        What may lead: the mixtures, and the learners that may answer alone.
+        The candidates for the lead: the mixtures, and learners that may answer by themselves.
     leader : int
-        Number of the candidate that leads.
+        Number of the leading candidate.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
-        Examples learned: each is an update.
+        Examples learned; each is an update.
 
     Notes
     -----
-    A string is a text: its words, without distinctions of case, pairs of neighbours, and the 4-grams of its
-    first 3,000 characters; one of at most 32 characters is a category besides. A symbol such as an emoji is a
-    word, and so is each pair of neighbouring characters of a script without spaces, such as Han, Kana and
-    Thai. Once a text has had more than 32 characters, naive Bayes on the characters of texts joins.
+    A string is a text: its features are its words in lower case, pairs of neighbouring words, and the 4-grams
+    of its first 3,000 characters. A string of at most 32 characters is a category, too. A symbol such as an
+    emoji is a word, and so is each pair of neighbouring characters of a script without spaces, such as Han,
+    Kana and Thai. After the first text of more than 32 characters, naive Bayes on the characters of texts
+    joins the learners.
 
-    Of numbers and categories, trees and the ten nearest of the last 1,000 events answer besides.
+    Numbers and categories also have trees, and the ten nearest of the last 1,000 events.
 
-    None is a missing value. Differences below 1e-150 in a column may count as none. A number is a column if
-    the first event has it (unless all its numbers are 1), or if half of the events since it came have it; it
-    is one no more when three events of four lack it.
+    None is a missing value. Differences below 1e-150 within a column may be ignored. A number becomes a
+    column if the first event has it (unless all numbers of that event are 1), or if half of the events since
+    its first occurrence have it. It stops being a column when three of four events lack it.
 
-    As long as at most 64 other labels come between an event and its own, a mixer that knows the share of each
-    class among the last labels is a candidate. The first that is later ends that, until 1,000 in a row are
-    not; meanwhile a mixer with small steps takes its place, and the candidates answer together.
+    While at most 64 other labels arrive between an event and its label, one candidate is a mixer whose inputs
+    include the share of each class among the last labels. The first later label removes it, until 1,000
+    labels in a row are in time. Meanwhile a mixer with small steps replaces it, and the answer is a weighted
+    combination of the candidates.
 
-    Two classes share the learners; three or more have learners of their own, each class against the others.
-    Time and memory grow with the number of classes.
+    Two classes share their learners; of three or more, each has separate learners, one against the rest. Time
+    and memory grow with the number of classes.
 
-    Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each and class, and
-    4 bytes for each index from the start. An example of weight w counts w times in the losses.
+    Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each feature and class,
+    and initially 4 bytes for each index. An example of weight w counts w times in the losses.
 
-    The same seed gives the same answers to the bit.
+    The same seed gives bit-identical answers.
 
     References
     ----------
     Littlestone, N. and Warmuth, M. K. (1994). The weighted majority algorithm. Information and Computation
-    108(2). Following the experts with the fewest mistakes.
+    108(2). The answer of the experts with the fewest mistakes.
 
     Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference. See `Mixer`.
 
@@ -103,7 +106,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), AutoClassifier(), metrics.Accuracy())
     Accuracy: 90.95%
 
-    Events need not be numbers:
+    Events of any types:
 
     >>> model = AutoClassifier()
     >>> model.learn_one({"from": "bank", "text": "You won a prize!", "links": 3}, True)
@@ -142,7 +145,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     _predict_leading = _predict_proba_leading = data_frames.no_row_predicted
 
     def _known_classes(self) -> Collection[Label]:
-        """Return the classes in the order they were met."""
+        """Return the classes in the order of their first occurrence."""
         return self.labels
 
     @property
@@ -150,7 +153,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         return True
 
     def score_one(self, x: Any) -> float:
-        """Return the log-odds of the predicted class; with two classes, always those of the second.
+        """Return the log-odds of the predicted class; with two classes, of the second class.
 
         0 before any class is known. Raises `FeatureError` as `predict_one` does.
         """
@@ -169,7 +172,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         return None if number < 0 else self.labels[number]
 
     def predict_proba_one(self, x: Any, **_: Any) -> dict[Any, float]:
-        """Return the probability of each class, by the log-odds of the answer that leads.
+        """Return the probability of each class, from the leader's log-odds.
 
         Raises `FeatureError` as `predict_one` does.
         """
@@ -185,11 +188,11 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     @staticmethod
     def decide(log_odds: Sequence[float]) -> int:
-        """Return the number of the class with the highest log-odds, the first of them at a tie."""
+        """Return the number of the class with the highest log-odds; at a tie, the first of them."""
         return max(range(len(log_odds)), key=log_odds.__getitem__)
 
     def relative_log_odds(self, log_odds: Sequence[float], number: int) -> float:
-        """Return the log-odds of the probability that `probabilities` returns for a class."""
+        """Return the log-odds of a class's probability, as from `probabilities`."""
         p = self.probabilities(log_odds)[self.labels[number]]
         return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
 
@@ -203,23 +206,23 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         y
             The class: anything hashable but None and NaN; one of `classes`, if these were given.
         w
-            Weight of the example; 0 leaves everything as it was.
+            Weight of the example; 0: the model does not change.
         prediction_context
-            For a late label: what `prediction_context()` returned when the event was predicted. The learners
-            are then evaluated by their answers at that time. Without it, the label counts as a prompt one.
+            For a late label, the result of `prediction_context()` after the event's prediction. The learners
+            are then evaluated by their answers at that time. Without it, the label counts as prompt.
 
         Raises
         ------
         FeatureError, LabelError
             As the names say; the model stays unchanged.
         ValueError
-            If `w` is negative, not finite, or above 1e25, or `prediction_context` is not one.
+            `w` is negative, not finite or above 1e25, or `prediction_context` is invalid.
 
         """
         self.learn(x, self.check_label(y), example_weight(w), prediction_context)
 
     def check_label(self, label: Any) -> Label:
-        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
+        """Return a label in normal form. Raises `LabelError` if it is not one of `classes`."""
         return checked_label(label, self.numbers, self.classes)
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
@@ -227,7 +230,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         super()._set_state(state)
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+        """Return a model with the same parameters; with `include_attributes`, also with the learned state."""
         return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -235,6 +238,6 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise ValueError if a value is not a whole number within these bounds."""
+    """Raise `ValueError` unless a value is a whole number within these bounds."""
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")

@@ -22,28 +22,28 @@ from perceptron_core.weights.buffers import doubles, integers, lent_doubles
 from perceptron_core.weights.example import Example
 
 MOST_BITS: Final = 16
-"""Collisions cost next to nothing down to so many, and a table for two classes stays in the cache."""
+"""With this many bits collisions cost almost nothing, and a table for two classes fits in the cache."""
 _NGRAMS: Final = (1, 4)
 _MOST_CHARACTERS: Final = 300
-"""Characters of a text that are read."""
+"""Number of a text's first characters that are used."""
 _FIRST_CAPACITY: Final = 1 << 10
 _SMOOTHING: Final = 0.05
-"""Added to each count."""
+"""Smoothing, which is added to each count."""
 _FULL_GRAMS: Final = 30.0
-"""Number of grams that count in full; more grams count as this many in sum, since they overlap."""
+"""Number of grams that count in full; together, more grams count as this many, since they overlap."""
 _LARGEST: Final = 1e200
-"""Product of counts above which its logarithm is taken, as below `_SMALLEST`."""
+"""A product of counts above this is replaced by its logarithm, as below `_SMALLEST`."""
 _SMALLEST: Final = 1.0 / _LARGEST
 _COUNT: Final = restored.between(0.0, 1e60)
-"""Counts that may be loaded. Weights are at most 1e25, so no count reaches the limit."""
+"""Largest count in a loaded state. Weights are at most 1e25, so no count reaches it."""
 
 
 class Characters:
     """Counts the grams of each class, and computes the log-odds of each class for an event.
 
-    An event is shown by `clear`, `add` and `score`, which change nothing that is learned. A gram counts once
-    in a text. Of the m grams of an event that are known, counted c_gk times in events of class k, and of N_k
-    counted in all its n_k events, p_k is proportional to the exponential of
+    `clear`, `add` and `score` set the present event, without changing the learned state. A gram counts once
+    per text. With m known grams in an event, c_gk counts of gram g in class k, and N_k counts of all grams in
+    the n_k events of class k, p_k is proportional to the exponential of
 
         ln n_k + min(1, 30/m)·Σ_g [ln(c_gk + .05) − ln(N_k + .05·(V + 1))]
 
@@ -52,16 +52,16 @@ class Characters:
     Parameters
     ----------
     bits
-        Hashed grams count modulo 2**bits.
+        Indices of hashed grams are modulo 2**bits.
     shortest
-        Characters that the first text needs: events with only short strings have no texts.
+        Length of the first text at which counting starts: events with only shorter strings have no texts.
 
     Attributes
     ----------
     x : Example
-        Log-odds by class, at most `CLIP` either way.
+        Log-odds by class, clipped to ±`CLIP`.
     is_shown : bool
-        Whether the event shown has a text.
+        Whether the present event has a text.
 
     """
 
@@ -74,7 +74,7 @@ class Characters:
         self._shortest = shortest
         self._mask = (1 << bits) - 1
         self._stride = 0
-        """Counts of a gram in `_counts`, each of a class."""
+        """Number of counts per gram in `_counts`, one for each class."""
         self._counts = doubles(0)
         self._events = doubles(0)
         """Events by class; the next arrays are by class, too."""
@@ -82,16 +82,16 @@ class Characters:
         self._products = doubles(0)
         self._scores = doubles(0)
         self._marks = bytearray((1 << bits) // 8 + 1)
-        """A bit for each gram: whether it is known. They stay in the nearest cache."""
+        """A bit for each gram: whether it is known. These bits stay in the nearest cache."""
         self._grams = integers(_FIRST_CAPACITY)
-        """Grams of the shown event."""
+        """Grams of the present event."""
         self._n = 0
         self._known_rows = integers(_FIRST_CAPACITY)
-        """Start of the counts of each known gram."""
+        """Position of each known gram's counts."""
         self._n_known_rows = 0
         self._hasher = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, lowercase=False, prefix="")
         self._hasher_of_ascii = TextHasher(bits, analyzer="chars", ngrams=_NGRAMS, prefix="")
-        """To whose text lower case is all that folding does."""
+        """Characters whose case folding is the same as their lower case."""
 
     def clear(self) -> None:
         """Begin an event."""
@@ -99,7 +99,7 @@ class Characters:
         self.is_shown = False
 
     def add(self, text: str, tag: int) -> None:
-        """Add a text, without lone surrogates, of the feature that has a tag."""
+        """Add a text, without lone surrogates, of the feature with this tag."""
         if not self._n_known and len(text) < self._shortest:
             return
         beginning = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
@@ -122,7 +122,7 @@ class Characters:
         self.is_shown = end > 0
 
     def score(self) -> None:
-        """Compute the log-odds of each class for the event shown."""
+        """Compute the log-odds of each class for the present event."""
         self._sum_up()
         best = -1
         for k in range(self.n_classes):
@@ -140,7 +140,7 @@ class Characters:
             self.x.values[k] = max(-CLIP, min(answer, CLIP))
 
     def _sum_up(self) -> None:
-        """Compute `_scores`; logarithms of products, as one takes the time of ten multiplications."""
+        """Compute `_scores` by logarithms of products: a logarithm takes the time of ten multiplications."""
         n, m, counts, products, scores = (
             self.n_classes,
             self._n_known_rows,
@@ -171,12 +171,12 @@ class Characters:
         return self._marks[gram >> 3] >> (gram & 7) & 1 > 0
 
     def _mark(self, gram: int) -> None:
-        """Take note that a gram is counted."""
+        """Mark a gram as known."""
         self._n_known += not self._is_known(gram)
         self._marks[gram >> 3] |= 1 << (gram & 7)
 
     def prepare(self, n_classes: int) -> None:
-        """Allocate what learning may need, of so many classes."""
+        """Allocate memory for learning with this number of classes."""
         if n_classes > self._stride:
             stride = max(2, self._stride)
             while stride < n_classes:
@@ -193,12 +193,12 @@ class Characters:
                 counts,
                 events,
                 totals,
-            )  # from here on nothing is allocated
+            )  # no allocation after this
             self._products, self._scores, self._stride = products, scores, stride
         self.n_classes = self.x.n = n_classes
 
     def learn(self, number: int, w: float) -> None:
-        """Learn the event shown, of a class and weight; allocate nothing."""
+        """Learn the present event with its class and weight, without allocating memory."""
         grams, counts, marks, n_known = self._grams, self._counts, self._marks, self._n_known
         for at in range(self._n):
             gram = grams[at]
@@ -228,9 +228,9 @@ class Characters:
         }
 
     def set_state(self, state: Mapping[str, Any], most_classes: int) -> None:
-        """Take what `get_state` returned, of at most so many classes.
+        """Set a state from `get_state`, of at most `most_classes` classes.
 
-        Raises ValueError for anything else.
+        Raises `ValueError` for anything else.
         """
         self.__init__(self.bits, self._shortest)  # type: ignore[misc]
         n = len(state["events"])
@@ -258,7 +258,7 @@ class Characters:
 
 
 class CharacterVote(ClassVote):
-    """Answers with the log-odds that `Characters` computed of one class."""
+    """Answers with the log-odds of one class from `Characters`."""
 
 
 def _with(new: array[Any], old: array[Any]) -> array[Any]:

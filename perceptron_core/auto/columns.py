@@ -16,19 +16,19 @@ from perceptron_core.weights.buffers import doubles
 
 _CANDIDATES: Final = 1024
 _FEWEST_SEEN: Final = 16
-"""Events with a late feature before it may become a column."""
+"""Events that must have a later feature before it may become a column."""
 _WIDEST: Final = 32.0
-"""Standard deviations from the mean at which a value is cut."""
+"""Standard deviations from the mean at which a value is clipped."""
 _NEAR: Final = 5.0
-"""Standard deviations at which a value is cut for mean and variance, in columns without a dominant value."""
+"""As `_FAR`, for the update of mean and variance, in columns without a dominant value."""
 _RUN: Final = 3
-"""Consecutive values beyond `_NEAR` after which the next is not cut: the scale has changed."""
+"""Consecutive values beyond `_NEAR` after which the next is not clipped, as the scale has changed."""
 _EARLY: Final = 16
-"""First values of a column, which are kept; when all have come, outliers among them become the median."""
+"""Number of a column's first values that are stored; then outliers among them are replaced by the median."""
 _FAR: Final = 32.0
 """Interquartile ranges from the median beyond which one of the first values is an outlier."""
 _TRIAL: Final = 4
-"""Events after which a column that most events lack is dropped."""
+"""Events after which a column is dropped if most events lack it."""
 _COUNT: Final = restored.between(1.0, 2.0**53)
 """Bounds of loaded state: events with a column, the mean of its values, their squared deviations."""
 _MEAN: Final = restored.between(-2.0 * MAX_MAGNITUDE, 2.0 * MAX_MAGNITUDE)
@@ -40,27 +40,27 @@ _SQUARE: Final = restored.between(0.0, 1e220)
 class Columns:
     """The features that are numbers in most events, each standardised by its mean and variance so far.
 
-    The first event's numbers are columns, unless all are 1; a later one's becomes a column when it was in
-    half of the events since it came and was not always 1. A column that three events of four lack is given
-    up. Numbers that are 1 or absent mark that something is there, and are not columns.
+    The first event's numbers are columns, unless all are 1. A number that first occurs later becomes a column
+    when half of the events since then have it and it was not always 1. A column is dropped when three of four
+    events lack it. Numbers that are either 1 or absent are indicators, and not columns.
 
     Parameters
     ----------
     limit
-        Most columns there may be.
+        Largest number of columns.
 
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.n = 0
-        """Numbers in use are below."""
+        """Upper bound of the column numbers in use."""
         self.n_present = 0
-        """Columns that the event shown has."""
+        """Columns of the present event."""
         self._next = 0
-        """The column that most often comes next: it is not looked up if it does."""
+        """The column that usually comes next, which is then found without a lookup."""
         self.version = 0
-        """Counts the columns that came or went."""
+        """Number of columns added or dropped."""
         self.n_events = 0
         self.names: list[Hashable | None] = []
         self.numbers: dict[Hashable, int] = {}
@@ -73,15 +73,15 @@ class Columns:
         self._means = doubles(limit)
         self._squares = doubles(limit)
         self._next_means = doubles(limit)
-        """With the event shown; and so are the next."""
+        """Statistics that include the present event, as the next arrays do."""
         self._next_squares = doubles(limit)
         self._first = array("q", bytes(8 * limit))
         self._early = doubles(limit * _EARLY)
         self._sorted = doubles(_EARLY)
         self._n_early, self._n_far = bytearray(limit), bytearray(limit)
-        """Values kept of each column; those that were far, one after another, at most `_RUN`."""
+        """Stored values of each column; number of consecutive values beyond `_NEAR`, at most `_RUN`."""
         self._last, self._n_repeated = doubles(limit), doubles(limit)
-        """The last value of each column, and the number of values that repeated the one before."""
+        """The last value of each column, and the number of values equal to their predecessor."""
         self.present = bytearray(limit)
 
     def clear(self) -> None:
@@ -93,7 +93,7 @@ class Columns:
             self._waiting = []
 
     def observe(self, name: Hashable, value: float) -> bool:
-        """Take a number of the event, if it is a column's."""
+        """Take a number of the event if it is that of a column; return whether it is."""
         number = self._next
         if number >= self.n or self.names[number] is not name:
             number = self.numbers.get(name, -1) if self.numbers else -1
@@ -111,7 +111,7 @@ class Columns:
         return False
 
     def remove_ones(self) -> list[Hashable]:
-        """Return the numbers that the first event has if all are 1: they are marks, and no columns."""
+        """Remove and return the numbers of the first event if all are 1: then they are indicators."""
         if self.n_events or any(value != 1 for _, value in self._waiting):
             return []
         names = []
@@ -121,16 +121,16 @@ class Columns:
         return names
 
     def are_here(self) -> bool:
-        """Whether the event has a fair share of the columns."""
+        """Whether the event has enough of the columns."""
         return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)
 
     @property
     def are_to_come(self) -> bool:
-        """Whether the event shown is the first, and has numbers that are columns from the next on."""
+        """Whether the present event is the first, whose numbers are columns from the next event on."""
         return self.n_events == 0 and len(self._waiting) > 0
 
     def standardise(self) -> None:
-        """Compute z of each column of the event: by its mean and variance, this event included."""
+        """Standardise each column of the event by its mean and variance, this event included."""
         for number in range(self.n):
             self.z[number] = 0.0
             if self.present[number]:
@@ -140,23 +140,23 @@ class Columns:
                 mean = self._means[number] + delta / n
                 square = self._squares[number] + delta * (value - mean)
                 deviation = sqrt(square / n) if square > 0 else 0.0
-                if deviation > 0:  # near the smallest double, square / n may vanish
+                if deviation > 0:  # near the smallest double, square / n may be 0
                     self.z[number] = (self._winsorised(number, _WIDEST) - mean) / deviation
                 self._next_means[number], self._next_squares[number] = mean, square
 
     def _limit_of(self, number: int) -> float:
-        """Return how many standard deviations a column's value counts for at most in mean and variance."""
+        """Return at how many standard deviations a column's values are clipped for mean and variance."""
         n = self._counts[number]
         is_known = n >= _EARLY and self._n_far[number] < _RUN and 2 * self._n_repeated[number] < n
         return _NEAR if is_known else _WIDEST
 
     def _winsorised(self, number: int, limit: float) -> float:
-        """Return the value of a column, at most so many standard deviations from the mean before the event.
+        """Return the value of a column, clipped to `limit` standard deviations from the last mean.
 
-        Else a single value of 1e100 would leave no difference between all others. A scale that changes for
-        good is followed all the same: the deviation grows with every such value. A value that one event in
-        25 has, such as −999 for none, does not let the deviation grow without end while the limit is 5: the
-        limit's square times its share is less than 1.
+        Otherwise a single value of 1e100 would make all other values equal. A permanent change of scale is
+        still followed, because the deviation grows with every such value. With a limit of 5, a value of one
+        in 25 events, such as −999 for a missing number, does not make the deviation grow without bound: the
+        square of the limit times its share is less than 1.
         """
         value = self._values[number]
         if self._squares[number] > 0:
@@ -165,14 +165,14 @@ class Columns:
         return value
 
     def _keep(self, number: int) -> None:
-        """Note the value of a column, if it is one of the first."""
+        """Store the value of a column if it is one of the first."""
         n = self._n_early[number]
         if n == self._counts[number] and n < _EARLY:
             self._early[number * _EARLY + n] = self._values[number]
             self._n_early[number] = n + 1
 
     def _level(self, number: int) -> None:
-        """Let early values of a column that are far from the others count as their median."""
+        """Replace outliers among the first values of a column by their median."""
         first = number * _EARLY
         for k in range(_EARLY):
             j = k
@@ -196,7 +196,7 @@ class Columns:
             self._means[number], self._squares[number] = mean, square
 
     def commit(self) -> None:
-        """Learn the event shown, standardised: means and variances, and which features are columns."""
+        """Learn the present event: means, variances, and which features are columns."""
         self.n_events += 1
         for number in range(self.n):
             if self.present[number]:
@@ -224,7 +224,7 @@ class Columns:
             self._level(number)
 
     def _consider(self, name: Hashable, value: float) -> None:
-        """Count an event for a feature that is not a column; make it one if it is in enough of them."""
+        """Count an event of a feature that is not a column; make it a column if enough events have it."""
         first, seen = self.candidates.get(name, (self.n_events, 0))
         seen += 1
         age = self.n_events - first + 1
@@ -236,7 +236,7 @@ class Columns:
             self.candidates[name] = (first, seen)
 
     def _sweep(self) -> None:
-        """Forget the candidates that most events since lack."""
+        """Drop the candidates that most events since lack."""
         for name, (first, seen) in [*self.candidates.items()]:
             if 2 * seen < self.n_events - first + 1:
                 del self.candidates[name]
@@ -285,7 +285,7 @@ class Columns:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         self.__init__(self.limit)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
         names: list[Hashable | None] = [None if name is None else _name(name) for name in state["names"]]
@@ -318,14 +318,14 @@ class Columns:
 
 
 def _name(value: Any) -> str:
-    """Return a feature's name. Raises ValueError if it is not a name."""
+    """Return a feature's name. Raises `ValueError` if it is not a name."""
     if type(value) is not str:
         raise ValueError(f"a feature is named {value!r:.100}")
     return value
 
 
 def _few_values(values: Any) -> list[float]:
-    """Return early values of a column. Raises ValueError for anything else."""
+    """Return the first values of a column. Raises `ValueError` if they are invalid."""
     if len(values) >= _EARLY:
         raise ValueError(f"early values of a column are {values!r:.200}")
     return restored.several(values, _VALUE, len(values))

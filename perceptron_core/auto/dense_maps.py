@@ -1,4 +1,4 @@
-"""Features made of dense numbers, in which a linear learner finds curves.
+"""Nonlinear features of dense numbers, for linear learners.
 
 `dense_maps.pxd` gives this module its C types.
 """
@@ -20,14 +20,14 @@ from perceptron_core.weights.example import Example
 _MOST_PAIRS: Final = 120
 _SQRT2: Final = sqrt(2.0)
 _CLIP: Final = 4.0
-"""Limit of |z| in Fourier features."""
+"""Largest |z| in Fourier features."""
 
 
 class FourierMap:
-    """Random Fourier features √2·cos(W·z + b): sums of them come near any smooth function of z.
+    """Random Fourier features √2·cos(W·z + b); their sums approximate any smooth function of z.
 
-    W is drawn from N(0, 2·width²/d) for d columns, b from 0 to 2π, both from the seed and the names of the
-    columns.
+    For d columns, W is drawn from N(0, 2·width²/d) and b from 0 to 2π, both determined by the seed and the
+    names of the columns.
 
     References
     ----------
@@ -43,7 +43,7 @@ class FourierMap:
         self._scale = 1.0
         self._frequencies = doubles(limit * N_FOURIER)
         self._drawn: dict[int, str] = {}
-        """Name for which a column's frequencies were drawn, by number of the column."""
+        """The name for which the frequencies of each column number were drawn."""
         self._phases = doubles(N_FOURIER)
         if limit:
             chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
@@ -56,7 +56,7 @@ class FourierMap:
             self.x.slots[k] = k
 
     def arrange(self, columns: Columns) -> None:
-        """Take in which columns there are."""
+        """Adapt to the present set of columns."""
         for number in range(columns.n):
             name = columns.names[number]
             if name is not None and self._drawn.get(number) != str(name):
@@ -71,7 +71,7 @@ class FourierMap:
         self._drawn[number] = name
 
     def show(self, columns: Columns) -> None:
-        """Make `x` the event's."""
+        """Compute `x` of the event."""
         sums, frequencies = self._sums, self._frequencies
         for k in range(N_FOURIER):
             sums[k] = self._phases[k]
@@ -86,7 +86,7 @@ class FourierMap:
 
 
 class DenseMaps:
-    """Makes examples of the columns z of an event, with u = z/(1 + |z|).
+    """Computes examples from the standardised columns z of an event, with u = z/(1 + |z|).
 
     Attributes
     ----------
@@ -95,11 +95,11 @@ class DenseMaps:
     squashed : Example
         asinh z.
     binned : Example
-        asinh z and, for each column, 16 hat functions of u, of which two are not 0.
+        asinh z, and for each column 16 hat functions of u, of which two are not 0.
     paired : Example
-        The same and, for each of at most 120 pairs of columns, one cell of an 8 × 8 grid of u.
+        The entries of `binned`, and for each of at most 120 pairs of columns one cell of an 8 × 8 grid of u.
     fourier, wide : FourierMap
-        Random Fourier features, those of `wide` with four times the bandwidth.
+        Random Fourier features; `wide` has four times the bandwidth.
 
     """
 
@@ -114,14 +114,14 @@ class DenseMaps:
         self.pairs: list[tuple[int, int]] = []
         """Pairs of columns in use."""
         self.blocks: dict[tuple[int, int], int] = {}
-        """Block of slots of each pair; it never changes."""
+        """Block of slots of each pair, which never changes."""
         self._pair_columns = integers(2 * _MOST_PAIRS)
         self._bases = integers(_MOST_PAIRS)
         self._n_pairs = 0
         self._cells = integers(limit)
 
     def arrange(self, columns: Columns) -> None:
-        """Take in which columns there are."""
+        """Adapt to the present set of columns."""
         self.fourier.arrange(columns)
         self.wide.arrange(columns)
         numbers = sorted(columns.numbers.values())
@@ -137,7 +137,7 @@ class DenseMaps:
             self._bases[k] = self.n_binned + block * N_CELLS * N_CELLS
 
     def _rank(self, one: str, other: str) -> float:
-        """Draw the rank of a pair: whatever the order of the columns, the same."""
+        """Draw the rank of a pair, independent of the order of the columns."""
         first, second = sorted((one, other))
         return random.Random(_bytes(f"{self.seed} {first!r} {second!r}")).random()  # noqa: S311  no secret
 
@@ -152,7 +152,7 @@ class DenseMaps:
         return self.n_binned + len(self.blocks) * N_CELLS * N_CELLS
 
     def show(self, columns: Columns) -> None:
-        """Make the examples the event's."""
+        """Compute the examples of the event."""
         n = at = 0
         for number in range(columns.n):
             if columns.present[number]:
@@ -182,7 +182,7 @@ class DenseMaps:
         self.wide.show(columns)
 
     def show_nothing(self) -> None:
-        """Show an event without numbers."""
+        """Clear the examples, for an event without numbers."""
         self.linear.n = self.squashed.n = self.binned.n = self.paired.n = 0
         self.fourier.x.n = self.wide.x.n = 0
 
@@ -197,11 +197,11 @@ class DenseMaps:
         self.paired.n = at
 
     def get_state(self) -> list[Any]:
-        """Return the pairs that have blocks, in their order."""
+        """Return the pairs with blocks, in order."""
         return [*self.blocks]
 
     def set_state(self, state: Any, columns: Columns) -> None:
-        """Take what `get_state` returned, of these columns. Raises ValueError for anything else."""
+        """Set a state from `get_state`, of these columns. Raises `ValueError` if it is invalid."""
         blocks = {(restored.count(i), restored.count(j)): block for block, (i, j) in enumerate(state)}
         if len(blocks) < len(state) or not all(i < j < self.limit for i, j in blocks):
             raise ValueError(f"pairs of {self.limit} columns are {state!r:.200}")

@@ -65,10 +65,10 @@ cdef class Ensemble(Learners):
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
-    cdef score(self, list examples, unsigned char[::1] speaks, Lead lead)
+    cdef score(self, list examples, unsigned char[::1] active, Lead lead)
 
-    @cython.locals(k=Py_ssize_t, mixer=Mixer, favourite=int, is_silent=bint)
-    cdef _answer(self, unsigned char[::1] speaks, Lead lead)
+    @cython.locals(k=Py_ssize_t, mixer=Mixer, favourite=int, is_inactive=bint)
+    cdef _answer(self, unsigned char[::1] active, Lead lead)
 
     @cython.locals(k=Py_ssize_t, total=double)
     cdef double given(self, Lead lead) except? -1
@@ -94,7 +94,7 @@ cdef class Ensemble(Learners):
         k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1]
     )
     cdef learn(
-        self, list examples, unsigned char[::1] speaks, bint target, double w, Lead lead, bint recalled
+        self, list examples, unsigned char[::1] active, bint target, double w, Lead lead, bint recalled
     )
 
 
@@ -106,4 +106,4 @@ cdef class ExpertMistakes:
     @cython.locals(
         k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, first=Ensemble, ensemble=Ensemble
     )
-    cdef count(self, list ensembles, unsigned char[::1] speaks, Py_ssize_t number, double discount)
+    cdef count(self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount)

@@ -25,32 +25,32 @@ SHARING: Final = 2
 """Classes that share one ensemble."""
 
 _MOST_CACHED: Final = 8192
-"""Slots of the tables of a map, of all ensembles, that stay in the processor's cache."""
+"""Number of slots of a map, over all ensembles, up to which tables stay in the processor's cache."""
 
 _EQUAL: Final = 0.0625
-"""First weight of each learner in a mixer for late labels, which begins with about the mean of 9 to 26."""
+"""Initial weight of each learner in a mixer for late labels, about the mean of the 9 to 26 learners."""
 
 
 _IN_A_LINE: Final = 8
-"""Numbers in a line of the processor's cache."""
+"""Doubles in a line of the processor's cache."""
 
 _SPARE: Final = 64
-"""Slots that tables grow by at least."""
+"""Smallest growth of a table, in slots."""
 
 _NOTHING: Final = doubles(0)
 
 
 class Learners:
-    """Linear learners, each on one of several maps, and the cells of their tables.
+    """Linear learners, each on one feature map, and the memory of their tables.
 
     Attributes
     ----------
     number : int
-        Of the class whose log-odds they compute.
+        Number of the class whose log-odds they compute.
     rules : list
         The learners.
     maps : array
-        The map of each.
+        The map of each learner.
 
     """
 
@@ -60,20 +60,20 @@ class Learners:
         self.n = 0
         self.maps = integers(most)
         self._room = integers(n_maps)
-        """Slots that the tables of each map have room for."""
+        """Capacity of each map's tables, in slots."""
         self._blocks: list[Any] = [_NOTHING] * n_maps
-        """The cells of the tables of each map, row by row."""
+        """The cells of each map's tables, row by row."""
         self._left = bytearray(n_maps)
-        """Whether the learners of a map see the events of all classes, by map."""
+        """For each map, whether its learners are updated by `SeveralClasses`."""
         self._edges: list[list[Column]] = [[] for _ in range(n_maps)]
-        """Columns of each map that are in different cache lines."""
+        """Columns of each map, in different cache lines, to prefetch."""
 
     def add(self, rule: LinearRule, map_number: int) -> None:
         """Add a learner on a map."""
         self.rules.append(rule)
         self.maps[self.n] = map_number
         self.n += 1
-        self._room[map_number] = 0  # the new table is short
+        self._room[map_number] = 0  # the new table is too short
 
     def forget(self, map_number: int, first: int, step: int) -> None:
         """Reset the learners of a map for every `step`-th slot from `first` on."""
@@ -87,7 +87,7 @@ class Learners:
             rule.scale_column.cells[slot] = 0.0
 
     def make_room(self, sizes: array[int]) -> None:
-        """Make room for so many slots of each map."""
+        """Make room for `sizes` slots of each map."""
         for number in range(len(self._room)):
             if sizes[number] > self._room[number] and not self._left[number]:
                 spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
@@ -96,12 +96,12 @@ class Learners:
                 self._room[number] = room
 
     def leave(self, number: int) -> None:
-        """Leave the learners of a map, and their cells, to `SeveralClasses`, which gives `scores`."""
+        """Transfer the learners of a map and their cells to `SeveralClasses`, which sets `scores`."""
         self._left[number] = True
         self._blocks[number], self._edges[number] = _NOTHING, []
 
     def _lay_out(self, number: int, n_slots: int) -> None:
-        """Make room for so many slots of a map; all that its learners keep of one is side by side."""
+        """Make room for n slots of a map; the cells of all its learners for a slot are adjacent."""
         tables, columns, capacity, n_used = [], [], 1, 0
         for k in range(self.n):
             if self.maps[k] == number:
@@ -119,18 +119,18 @@ class Learners:
             table.widen(n_slots)
 
     def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
-        """Move columns with `n_used` used slots to a new block: from the old block, or one by one."""
+        """Move columns with `n_used` used slots to a new block, from the old block or separately."""
         width, capacity, first = len(columns), 1, 0
         while capacity < max(n_used, n_slots):
             capacity *= 2
         if 8 * width * capacity >= LENT_FROM_BYTES:
-            capacity *= 8  # lent memory costs nothing until it is used
-            # Rows of all classes in one set of the cache would be more than it holds.
+            capacity *= 8  # memory costs nothing until it is used
+            # Otherwise the rows of all classes would exceed one set of the cache.
             first = _IN_A_LINE * (self.number * 97 % 1024)
         before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
         if is_block:
             block[: width * n_used] = before[: width * n_used]
-        self._blocks[number] = _NOTHING  # until all columns have moved
+        self._blocks[number] = _NOTHING  # until all columns are moved
         for k in range(width):
             column, cells = columns[k], block[k::width]
             if not is_block:
@@ -145,14 +145,15 @@ class Learners:
 
 
 class Ensemble(Learners):
-    """Linear learners, each on one of the maps; mixers over all of them; and the favourites' own answers.
+    """Linear learners, each on one feature map; mixers of all of them; and the favourites' own answers.
 
-    Some mixers are for labels that come late, others, which know the last labels, for prompt ones.
+    Favourites are the learners that may answer by themselves. Some mixers are for late labels; others, whose
+    inputs include the last labels, are for prompt labels.
 
     Attributes
     ----------
     answers : array
-        Of the candidates for the lead, log-odds: those of the mixers, then those of the favourites.
+        Log-odds of the candidates for the lead: those of the mixers, then those of the favourites.
 
     """
 
@@ -161,11 +162,11 @@ class Ensemble(Learners):
         self.names: list[str] = []
         self.mixers = [*mixers]
         self.n_blind = len(mixers) - n_prompt
-        """Mixers that do not know the last labels; those for late labels are the last of them."""
+        """Number of mixers without the last labels; those for late labels are the last of these."""
         self.n_late = n_late
         self.history = LabelHistory()
         self.information = 1.0
-        """How much the mixers forget with the event learned last, as `Mixer.learn` takes it."""
+        """The `information` of the last learned event for `Mixer.learn`, which scales forgetting."""
         for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
                 mixer.join(0.0)
@@ -179,7 +180,7 @@ class Ensemble(Learners):
     def join(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
     ) -> None:
-        """Add a learner on a map, whose score times `factor` is a log-odds."""
+        """Add a learner on a map; its score times `factor` is a log-odds."""
         last = self.n
         self.names.append(name)
         self.factors[last] = factor
@@ -189,14 +190,14 @@ class Ensemble(Learners):
             self.favourites.append(last)
         self.add(rule, map_number)
 
-    def score(self, examples: list[Example], speaks: bytearray, lead: Lead) -> None:
-        """Compute `answers` for an event; learners of a map without features of it count as undecided.
+    def score(self, examples: list[Example], active: bytearray, lead: Lead) -> None:
+        """Compute `answers` for an event; learners of inactive maps have the log-odds 0.
 
-        Mixers that are not in use answer as the first one does.
+        Mixers that are not in use give the first mixer's answer.
         """
         for k in range(self.n):
             self.inputs[k] = 0.0
-            if speaks[self.maps[k]]:
+            if active[self.maps[k]]:
                 if not self._left[self.maps[k]]:
                     rule = self.rules[k]
                     x = examples[self.maps[k]]
@@ -204,9 +205,9 @@ class Ensemble(Learners):
                 self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
         if self.n_history():
             self.history.show(self.all_inputs)
-        self._answer(speaks, lead)
+        self._answer(active, lead)
 
-    def _answer(self, speaks: bytearray, lead: Lead) -> None:
+    def _answer(self, active: bytearray, lead: Lead) -> None:
         """Compute the answers of the mixers, then the favourites' own."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
@@ -216,11 +217,11 @@ class Ensemble(Learners):
                 self.answers[k] = self.answers[0]
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
-            is_silent = not speaks[self.maps[favourite]]
-            self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
+            is_inactive = not active[self.maps[favourite]]
+            self.answers[len(self.mixers) + k] = self.answers[0] if is_inactive else self.inputs[favourite]
 
     def given(self, lead: Lead) -> float:
-        """Return the log-odds that the candidates answer together."""
+        """Return the weighted log-odds of the candidates."""
         total = 0.0
         for k in range(lead.n):
             if lead.weights[k] > 0.0:
@@ -228,7 +229,7 @@ class Ensemble(Learners):
         return total
 
     def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
-        """Ask the memory for what this and so many ensembles know of hashed features, unless it is little."""
+        """Prefetch the cells of hashed features in this and further ensembles, unless tables are small."""
         for number in (WORDS, GRAMS):
             if self._room[number] * n_ensembles > _MOST_CACHED:
                 x = examples[number]
@@ -236,25 +237,25 @@ class Ensemble(Learners):
                     memory.prefetch(column.cells, x.slots, 0, x.n)
 
     def write_context(self, context: array[float], start: int, n_answers: int) -> None:
-        """Write down, from `start`, the inputs of the mixers and so many of `answers`."""
+        """Write the inputs of the mixers and the first `n_answers` answers to `context`, from `start` on."""
         for k in range(self.n):
             context[start + k] = self.inputs[k]
         for k in range(n_answers):
             context[start + self.n + k] = self.answers[k]
 
     def read_context(self, context: memoryview[float], start: int, n: int, n_answers: int) -> None:
-        """Take what `write_context` wrote for the first n inputs and for so many of `answers`."""
+        """Read the first n inputs and `n_answers` answers that `write_context` wrote."""
         for k in range(n):
             self.inputs[k] = context[start + k]
         for k in range(n_answers):
             self.answers[k] = context[start + n + k]
 
     def n_history(self) -> int:
-        """Return how many numbers mixers know of the last labels."""
+        """Return the number of mixer inputs from the last labels."""
         return N_RATES if self.n_blind < len(self.mixers) else 0
 
     def write_history(self, context: array[float], start: int) -> None:
-        """Write the inputs that the last labels give the mixers, from `start` on."""
+        """Write the mixer inputs from the last labels to `context`, from `start` on."""
         for k in range(N_RATES):
             context[start + k] = self.all_inputs[k]
 
@@ -264,9 +265,9 @@ class Ensemble(Learners):
             self.all_inputs[k] = context[start + k]
 
     def learn(
-        self, examples: list[Example], speaks: bytearray, target: bool, w: float, lead: Lead, recalled: bool
+        self, examples: list[Example], active: bytearray, target: bool, w: float, lead: Lead, recalled: bool
     ) -> None:
-        """Learn the event whose scores are computed; `answers` are of other inputs if these were recalled."""
+        """Learn the scored event; with `recalled`, `answers` are from a context and not from these inputs."""
         self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
@@ -277,32 +278,32 @@ class Ensemble(Learners):
                 )
         self.history.count(target)
         for k in range(self.n):
-            if speaks[self.maps[k]]:
+            if active[self.maps[k]]:
                 if self._left[self.maps[k]]:
                     continue
                 rule = self.rules[k]
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
-    def is_silent(self, candidate: int, speaks: bytearray) -> bool:
-        """Return whether a candidate is a learner of a map without features of the shown event."""
+    def is_inactive(self, candidate: int, active: bytearray) -> bool:
+        """Return whether a candidate is a learner of an inactive map."""
         mixers = len(self.mixers)
         return (
-            candidate >= mixers and self.n > 0 and not speaks[self.maps[self.favourites[candidate - mixers]]]
+            candidate >= mixers and self.n > 0 and not active[self.maps[self.favourites[candidate - mixers]]]
         )
 
     def weights_in(self, candidate: int) -> list[float]:
         """Return the weight of each learner in a candidate's answer."""
         if candidate < len(self.mixers):
             return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
-        chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # of trees alone none
+        chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # none with trees only
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
-    def given_weights(self, lead: Lead, speaks: bytearray | None = None) -> list[float]:
-        """Return the weight of each learner in the answer; silent candidates answer as the first mixer."""
+    def given_weights(self, lead: Lead, active: bytearray | None = None) -> list[float]:
+        """Return the weight of each learner in the answer; sleeping candidates answer as the first mixer."""
         found = [0.0] * self.n
         for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
-            is_silent = speaks is not None and self.is_silent(k, speaks)
-            added = self.weights_in(0 if is_silent else k) if weight else ()
+            is_inactive = active is not None and self.is_inactive(k, active)
+            added = self.weights_in(0 if is_inactive else k) if weight else ()
             for number, each in enumerate(added):
                 found[number] += weight * each
         return found
@@ -316,7 +317,7 @@ class Ensemble(Learners):
         return {LABEL_HISTORY: added}
 
     def scored(self, number: int) -> tuple[float, float]:
-        """Return the score of a learner at the event shown, and the log-odds it was taken for."""
+        """Return the score of a learner for the present event, and the log-odds used for it."""
         return self.scores[number], self.inputs[number]
 
     def map_of(self, number: int) -> int:
@@ -336,7 +337,7 @@ class Ensemble(Learners):
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError if it is of other learners."""
+        """Set a state from `get_state`. Raises `ValueError` if it has other learners."""
         for rule, (cells, learned) in zip(self.rules, state["rules"], strict=True):
             rule.table.load(cells)
             scalars = _scalars_of(rule)
@@ -354,20 +355,20 @@ class Ensemble(Learners):
 
 
 class ExpertMistakes:
-    """Counts the events whose class each learner got wrong; of several, it decides for the likeliest."""
+    """Counts the mistakes of each learner; of several classes, it predicts the most likely one."""
 
     def __init__(self) -> None:
         self.all = doubles(MOST_EXPERTS)
         self.recent = doubles(MOST_EXPERTS)
         """Mistakes of each learner, discounted."""
         self.labels = doubles(MOST_EXPERTS)
-        """Labels on which each learner was evaluated, discounted in the same way."""
+        """Labels with which each learner was evaluated, discounted in the same way."""
 
-    def count(self, ensembles: list[Ensemble], speaks: bytearray, number: int, discount: float) -> None:
-        """Evaluate the learners, as they answered when an event was predicted, by its class."""
+    def count(self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float) -> None:
+        """Count the learners' mistakes on an event of class `number`, by their answers at prediction."""
         first = ensembles[0]
         for k in range(first.n):
-            if speaks[first.maps[k]]:
+            if active[first.maps[k]]:
                 best = 1 if len(ensembles) == 1 and first.inputs[k] > 0.0 else 0
                 highest = first.inputs[k]
                 for j in range(1, len(ensembles)):
@@ -380,7 +381,7 @@ class ExpertMistakes:
                 self.labels[k] = discount * self.labels[k] + 1.0
 
     def of(self, number: int) -> tuple[int, float, float]:
-        """Return the mistakes of a learner, and its mistakes and labels, discounted."""
+        """Return the mistakes of a learner, its discounted mistakes, and its discounted labels."""
         return int(self.all[number]), self.recent[number], self.labels[number]
 
     def get_state(self, n: int) -> list[list[float]]:
@@ -388,7 +389,7 @@ class ExpertMistakes:
         return [each[:n].tolist() for each in self._counts()]
 
     def set_state(self, state: Sequence[Any], n: int) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         for counts, known in zip(self._counts(), state, strict=True):
             for k, count in enumerate(restored.several(known, restored.size, n)):
                 counts[k] = count
@@ -398,21 +399,21 @@ class ExpertMistakes:
 
 
 def _scalars_of(rule: Any) -> restored.State:
-    """Return the state of a learner without the columns of its table, but with its bias."""
+    """Return the state of a learner with its bias, without the columns of its table."""
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}
 
 
 def n_ensembles(n_classes: int) -> int:
-    """Return how many ensembles so many classes have."""
+    """Return the number of ensembles for a number of classes."""
     return n_classes if n_classes > SHARING else min(n_classes, 1)
 
 
 def _covers(width: int) -> bool:
-    """Return whether each line of the cache that a row of so many cells is in has one of every eight of them.
+    """Return whether every eighth cell of a row touches each cache line that the row lies in.
 
-    Rows follow each other from where a line starts.
+    Rows are adjacent, from the start of a cache line on.
     """
     last = width - 1
     return all(

@@ -1,4 +1,4 @@
-"""The list of learners and mixers that `AutoClassifier` has."""
+"""The learners and mixers of `AutoClassifier`."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _MAP_NAMES: Final = {
     NEIGHBORS: "neighbours",
 }
 _FAVOURITES: Final = {"words": (0,), "dense": (0, 1)}
-"""Which learners of a group may answer alone; all where nothing is mixed."""
+"""Which learners of a group may answer by themselves; all of them without a mixer."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
-"""First weights of the learners of a group, together; the others must earn theirs. Words and characters halve
-what a text says."""
+"""Sum of the initial weights of a group's learners; other groups start at 0. Words and characters share the
+weight of a text."""
 
 
 def mixers(plan: Plan) -> list[Mixer]:
@@ -59,7 +59,7 @@ def mixers(plan: Plan) -> list[Mixer]:
 
 
 def discount(groups: Sequence[str]) -> float:
-    """Return by how much older mistakes count less with each event, for these groups of maps."""
+    """Return the discount of older mistakes per event, for these groups of maps."""
     return 0.999 if "dense" in groups else 0.9997
 
 
@@ -79,7 +79,7 @@ def join(ensemble: Ensemble, group: str) -> None:
 
 
 def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
-    """Make the learners of a group for a class, each with its map."""
+    """Return the learners of a group for a class, each with its map."""
     if group == "dense":
         return dense_experts()
     if group == "forest":
@@ -92,7 +92,7 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
 
 
 def dense_experts() -> Iterator[tuple[int, Any]]:
-    """Make the learners of dense numbers, each with its map."""
+    """Yield the learners of dense numbers, each with its map."""
     yield LINEAR, LogisticRegression()
     yield LINEAR, BayesianLogistic()
     yield SQUASHED, BayesianLogistic()

@@ -1,7 +1,7 @@
-"""Compute what each feature adds to the log-odds of a mixture.
+"""Compute the contribution of each feature to the log-odds of a mixture.
 
 The learners are linear in the features of their maps, and the mixture is linear in their answers: so the
-log-odds is a sum over features. Random Fourier features belong to no single feature; their sum is one term.
+log-odds is a sum over features. Random Fourier features depend on all columns; their sum is one term.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from perceptron_core.weights.example import Example
 
 RANDOM_FEATURES: Final = "random features of the numbers"
 TREES: Final = "trees"
-"""Name of the contribution of the trees' roots, which is equal for all events."""
+"""Name of the contribution of the trees' roots, which is the same for all events."""
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
 REST_OF_TEXT: Final = "the rest of a long text"
 MOST_ENTRIES: Final = 1000
-"""Hashed features of an event that are shown one by one; further features are merged."""
+"""Number of an event's hashed features that are listed separately; further ones are merged."""
 MOST_NAMED: Final = 10 * MOST_ENTRIES
-"""N-grams of an event that are named at most, so that the time is bounded."""
+"""Largest number of an event's n-grams that are named, so that the time is bounded."""
 _MOST_CHARACTERS: Final = 32 * MOST_ENTRIES
-"""Characters of a text whose words are named."""
+"""Number of a text's first characters whose words are named."""
 OTHER_CLASSES: Final = "the other classes"
-"""With several classes, name of the contribution of the other classes' probabilities."""
+"""Name of the contribution of the other classes' probabilities, with several classes."""
 
 
 class Addend(NamedTuple):
@@ -40,14 +40,14 @@ class Addend(NamedTuple):
 
     name: str
     value: float | None
-    """The number itself; for a word, its value in the map; None if the term has no single value."""
+    """The value of the feature; for a word, its value in the map; None if there is no single value."""
     contribution: float
 
 
 def statuses(
     ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]], mistakes: ExpertMistakes
 ) -> list[ExpertStatus]:
-    """Return the learners: their weights in the answer that leads and in each mixer's, and their mistakes."""
+    """Return the learners: their weights in the leader's and in each mixer's answer, and their mistakes."""
     if not ensembles:
         return []
     n_mixers = range(len(ensembles[0].mixers))
@@ -62,7 +62,7 @@ def statuses(
 def addends(
     ensemble: Ensemble, weights: Sequence[float], examples: Sequence[Example], names: Sequence[Sequence[str]]
 ) -> tuple[dict[str, float], float]:
-    """Take an answer apart, by the weights of the learners: what each name of each map added; intercepts."""
+    """Split an answer, given the weights of the learners, into contributions by name, and intercepts."""
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
     for k, share in enumerate(weights):
@@ -79,10 +79,10 @@ def addends(
 
 
 def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
-    """Return the intercept, and what each entry of an example adds to a rule's score.
+    """Return the intercept, and the contribution of each entry of an example to a rule's score.
 
-    Random features are taken together, so are grams of characters, the nearest events, and
-    what a text has beyond `MOST_ENTRIES`.
+    Random features are one contribution, as are grams of characters, the nearest events, and the entries of a
+    text beyond `MOST_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
@@ -104,14 +104,14 @@ def _plain(rule: LinearRule, x: Mapping[int, float]) -> float:
 
 
 def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
-    """Return by how much a rule lessens its score at x; `BayesianLogistic` does."""
+    """Return the factor by which a rule moderates its score at x, as `BayesianLogistic` does."""
     known = {slot: value for slot, value in x.items() if slot >= 0}
     moderation_of = getattr(rule, "moderation_of", None)
     return 1.0 if moderation_of is None else float(moderation_of(known))
 
 
 def words_and_pairs(text: str) -> list[str]:
-    """Return the words that a text begins with, as far as they are named, then the pairs of neighbours."""
+    """Return the first words of a text, up to a limit, then the pairs of neighbouring words."""
     found = tokens_of(folded(text[:_MOST_CHARACTERS], lowercase=True))
     words = [*islice(found, 2 * MOST_ENTRIES)]
     return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
@@ -126,7 +126,7 @@ def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -
 
 
 def names_of_entries(named: Mapping[int, str], indices: Sequence[int]) -> list[str]:
-    """Return the names of hashed features: those shown one by one, and the merged rest."""
+    """Return the names of hashed features: those listed separately, and one for the merged rest."""
     rest = [REST_OF_TEXT] if len(indices) > MOST_ENTRIES else []
     return [*(named.get(index, REST_OF_TEXT) for index in indices[:MOST_ENTRIES]), *rest]
 

@@ -30,7 +30,7 @@ cdef class FeatureMaps:
     cdef readonly TokenMap grams
     cdef readonly list examples
     cdef int[::1] sizes
-    cdef unsigned char[::1] speaks
+    cdef unsigned char[::1] active
     cdef TextHasher _word_hasher
     cdef TextHasher _gram_hasher
     cdef Murmur _murmur
@@ -61,7 +61,7 @@ cdef class FeatureMaps:
 
     cdef int _hash(self, str name) except? -1
 
-    @cython.locals(speaks=bint)
+    @cython.locals(active=bint)
     cdef _show_bins(self)
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, place=int, z=double)

@@ -1,6 +1,6 @@
-"""Make the examples of an event, one for each map, of its numbers, booleans, categories and texts.
+"""Make the examples of an event, one for each feature map, from its numbers, booleans, categories and texts.
 
-Name what the maps show, for explanations, and write and read what they learned.
+Also name the entries of the maps, for explanations, and save and load their state.
 
 `feature_maps.pxd` gives this module its C types.
 """
@@ -53,27 +53,27 @@ from perceptron_core.validation import (
 )
 
 _LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
-"""A place in the last bin, however the bins are shifted."""
+"""A position in the last bin for any shift of the bins."""
 _LONGEST_VALUE: Final = 32
-"""Characters of a string that counts as a category, too."""
+"""Longest string, in characters, that is also a category."""
 
 
 class FeatureMaps:
-    """Shows an event as examples, which linear learners learn from.
+    """Converts an event to examples for linear learners.
 
-    `words` has the words and pairs of words of strings, short strings as categories, booleans, and numbers
+    `words` contains words and pairs of words of strings, short strings as categories, booleans, and numbers
     that are not columns; `grams` the 4-grams of characters of strings; `dense` the columns.
 
     Parameters
     ----------
     bits
-        Hashed features count modulo 2**bits.
+        Indices of hashed features are modulo 2**bits.
     seed
         Seed of the random draws.
     limit
-        Most columns of dense numbers.
+        Largest number of columns of dense numbers.
     plan
-        Of the learners that may join: what none of them reads is not made.
+        The learners that may join; maps that none of them uses are not computed.
 
     """
 
@@ -96,22 +96,22 @@ class FeatureMaps:
             *(dense.fourier.x, dense.wide.x, self.trees.x, self.characters.x, self.window.x),
         ]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
-        """Bins and places of columns, then of categories."""
+        """Bins and positions of columns, then of categories."""
         self.n_classes = 0
-        self.speaks = bytearray(N_MAPS)
-        """Whether the event shown has features of each map."""
+        self.active = bytearray(N_MAPS)
+        """For each map, whether it is active: whether the present event has features for it."""
         self._word_hasher = TextHasher(bits, analyzer="scripts", ngrams=(1, 2), prefix="")
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
         self._version = self._version_of_categories = 0
         self.is_empty = True
-        """Whether the event shown has no features."""
+        """Whether the present event has no features."""
         sizes = [0, 0, limit, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0]
         self.sizes = array("i", sizes)
-        """Slots of each map."""
+        """Number of slots of each map."""
 
     def show(self, x: Any) -> None:
-        """Show an event in the examples, except the parts that `compute` computes; nothing is learned.
+        """Set the examples to an event, without the parts that `compute` computes and without learning.
 
         Raises `FeatureError` unless a value is a boolean, a string, None or a finite number of at
         most 1e100, and for a string with a lone surrogate.
@@ -135,37 +135,37 @@ class FeatureMaps:
         else:
             self.dense.show_nothing()
         self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)
-        for m in range(N_MAPS):  # without features, the maps answer with their intercepts
-            self.speaks[m] = self.is_empty or self.columns.n_present > 0
+        for m in range(N_MAPS):  # without features, the maps' answers are intercepts
+            self.active[m] = self.is_empty or self.columns.n_present > 0
         if not self.is_empty:
-            self.speaks[WORDS] = self.words.x.n > 0
-            self.speaks[GRAMS] = self.grams.x.n > 0
-        self.speaks[CHARACTERS] = self.has_characters and (
+            self.active[WORDS] = self.words.x.n > 0
+            self.active[GRAMS] = self.grams.x.n > 0
+        self.active[CHARACTERS] = self.has_characters and (
             self.is_empty or self.characters.is_shown or not self.has_texts
         )
         self._show_bins()
 
     def compute(self) -> None:
-        """Compute the answers of what answers for all classes at once, for the event shown."""
-        if self.speaks[CHARACTERS]:
+        """Compute the answers of naive Bayes and nearest neighbours, which are shared by all classes."""
+        if self.active[CHARACTERS]:
             self.characters.score()
-        if self.speaks[NEIGHBORS]:
+        if self.active[NEIGHBORS]:
             self.window.score()
 
     def _show_bins(self) -> None:
-        """Show trees and neighbours the event's columns and categories, if it has any."""
-        speaks = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
-        self.speaks[FOREST], self.speaks[NEIGHBORS] = self.has_trees and speaks, self.has_neighbors and speaks
-        if self.speaks[FOREST] or self.speaks[NEIGHBORS]:
+        """Pass the event's columns and categories, if any, to trees and neighbours."""
+        active = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
+        self.active[FOREST], self.active[NEIGHBORS] = self.has_trees and active, self.has_neighbors and active
+        if self.active[FOREST] or self.active[NEIGHBORS]:
             self.categories.show(self._bins, self.columns.limit)
-        if self.speaks[NEIGHBORS]:
+        if self.active[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
-        if self.speaks[FOREST]:
+        if self.active[FOREST]:
             self._place()
             self.trees.show(self._places)
 
     def _place(self) -> None:
-        """Find the bins of the columns, and the places of columns and categories."""
+        """Compute the bins of the columns, and the positions of columns and categories."""
         for number in range(self.columns.n):
             z = self.columns.z[number] if self.columns.present[number] else 0.0
             place = int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS * N_PARTS))
@@ -176,30 +176,30 @@ class FeatureMaps:
             self._places[at] = self._bins[at] * N_PARTS
 
     def prepare(self, n_classes: int) -> None:
-        """Allocate what learning the event shown may need, of so many classes."""
+        """Allocate memory for learning the present event with this number of classes."""
         self.n_classes = n_classes
-        if self.speaks[FOREST]:
+        if self.active[FOREST]:
             self.trees.reserve(n_classes)
             self.sizes[FOREST] = self.trees.n_slots + 2 * self.trees.n_trees
-        if self.speaks[CHARACTERS]:
+        if self.active[CHARACTERS]:
             self.characters.prepare(n_classes)
-        if self.speaks[NEIGHBORS]:
+        if self.active[NEIGHBORS]:
             self.window.prepare(n_classes)
 
     def count(self, number: int, w: float) -> None:
-        """Let what answers for all classes at once learn the event shown, of a class and weight."""
-        if self.speaks[CHARACTERS]:
+        """Update naive Bayes and nearest neighbours with the present event, its class and weight."""
+        if self.active[CHARACTERS]:
             self.characters.learn(number, w)
-        if self.speaks[NEIGHBORS]:
+        if self.active[NEIGHBORS]:
             self.window.learn(number, w)
 
     def grow(self, number: int, w: float) -> None:
-        """Let the trees learn the event shown, of a class and weight."""
+        """Update the trees with the present event, its class and weight."""
         self.trees.learn(self._places, number, self.n_classes, w)
         self.sizes[FOREST] = self.trees.n_slots
 
     def learn(self) -> None:
-        """Learn features, slots and columns from the shown event, which stays shown."""
+        """Learn features, slots and columns from the present event, which remains present."""
         self.words.allocate()
         self.grams.allocate()
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
@@ -210,7 +210,7 @@ class FeatureMaps:
                 self.trees.forget(self.columns.limit + number, code)
 
     def _arrange(self) -> None:
-        """Take in which columns there are, if that has changed."""
+        """Adapt to the present set of columns, if it has changed."""
         if self.columns.version != self._version and self.has_maps:
             self.dense.arrange(self.columns)
             self.sizes[PAIRED] = self.dense.n_paired
@@ -300,7 +300,7 @@ class NamedMaps(FeatureMaps):
     """Feature maps that can name the features of their entries, and save and load their state."""
 
     def names(self, x: Any) -> list[list[str]]:
-        """Return the names of the entries of each map for the event shown, which is `x`."""
+        """Return the names of the entries of each map for the present event, which must be `x`."""
         words: dict[int, str] = {}
         grams: dict[int, str] = {}
         n_words = n_grams = MOST_NAMED
@@ -336,7 +336,7 @@ class NamedMaps(FeatureMaps):
         ]
 
     def _name_of_bin(self, number: int) -> str:
-        """Return the name of the feature of a bin; of an unused bin, the name of the common term."""
+        """Return the feature name of a bin; for an unused bin, the name of the common term."""
         if number < 0:
             return TREES
         limit = self.columns.limit
@@ -363,7 +363,7 @@ class NamedMaps(FeatureMaps):
         return found
 
     def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
-        """Take what `get_state` returned of a model of so many classes."""
+        """Set a state from `get_state` of a model with `n_classes` classes."""
         self.words.set_state(state["words"])
         self.grams.set_state(state["grams"])
         self.columns.set_state(state["columns"])
@@ -389,7 +389,7 @@ class NamedMaps(FeatureMaps):
         self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x
 
     def _check_bins(self, trees: Mapping[str, Any]) -> None:
-        """Raise ValueError for trees that are grown on what never was a column or category."""
+        """Raise `ValueError` for trees whose splits use an unknown column or category."""
         bins = {test - 1 for test in trees["tests"] if test}.union(*trees["features"])
         limit = self.columns.limit
         unknown = bins.difference(
@@ -402,7 +402,7 @@ class NamedMaps(FeatureMaps):
         tag = self._hash(f"{name}:")
         found = {}
         for ngram in ngrams:
-            *_, index = self._word_hasher.transform_one(ngram)  # of a pair, its words come first
+            *_, index = self._word_hasher.transform_one(ngram)  # a pair comes after its words
             found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
         return found
 

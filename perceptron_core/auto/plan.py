@@ -1,4 +1,4 @@
-"""The maps of `AutoClassifier` by number, and its parts by the allowed effort."""
+"""The feature maps of `AutoClassifier` by number, and its learners and mixers by effort."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MAP_OF_GROUP: Final = {
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
 }
-"""The map that has to speak before a group of learners joins."""
+"""The map that must be active once before a group of learners joins."""
 
 N_HATS: Final = 16
 """Hat functions over the range of a column."""
 N_CELLS: Final = 8
-"""Cells of a pair's grid in each direction."""
+"""Number of cells of a pair's grid in each direction."""
 N_FOURIER: Final = 200
-"""Random Fourier features of a map."""
+"""Number of random Fourier features of a map."""
 MOST_CHARACTERS: Final = 3000
-"""Characters of a text whose 4-grams are used."""
+"""Number of a text's first characters whose 4-grams are used."""
 
 
 class Plan(NamedTuple):
@@ -35,25 +35,25 @@ class Plan(NamedTuple):
     groups: Sequence[str]
     """Groups of learners, in the order in which they join."""
     mixers: Sequence[tuple[float, float]]
-    """s₀ and λ of each."""
+    """s₀ and λ of each mixer."""
     share_of_loss: float
-    """Share of log loss, besides mistakes, in the criterion that chooses the leader."""
+    """Weight of log loss, next to mistakes, in the criterion that chooses the leader."""
     n_late: int = 0
-    """Mixers that are in use where labels come late, after those that always are."""
+    """Number of mixers used only with late labels, after those that are always used."""
     n_prompt: int = 0
-    """Mixers that know the last labels besides, in use where these come at once: the last ones."""
+    """Number of mixers whose inputs include the last labels, used only with prompt labels: the last ones."""
     n_trees: int = 0
     averages: bool = False
-    """Whether the first two mixers answer together where one that is always in use leads."""
+    """Whether the first two mixers are averaged when an always used mixer leads."""
 
     @property
     def n_always(self) -> int:
-        """Mixers that are always in use: the first ones."""
+        """Number of mixers that are always used: the first ones."""
         return len(self.mixers) - self.n_late - self.n_prompt
 
     @property
     def mixtures(self) -> list[str]:
-        """The names of the mixers' answers."""
+        """The names of the mixers."""
         return [*_MIXTURES[: len(self.mixers)]]
 
 

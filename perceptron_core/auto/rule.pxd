@@ -80,7 +80,7 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
     cdef _evaluate(self, Py_ssize_t number)
 
-    @cython.locals(number=int, speaks=bint, waits=bint)
+    @cython.locals(number=int, active=bint, waits=bint)
     cdef bint _join(self) except -1
 
     cdef _note_absent(self)

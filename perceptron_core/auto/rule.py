@@ -1,4 +1,4 @@
-"""The compiled half of `AutoClassifier`, and the context of a prediction, for a label that comes late.
+"""The compiled half of `AutoClassifier`, and the prediction context for late labels.
 
 `rule.pxd` gives this module its C types.
 """
@@ -23,17 +23,18 @@ from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
-"""Numbers at the start of a context: of ensembles, of learners and candidates in each, and of the leader.
+"""Numbers at the start of a context: the number of ensembles, of learners and of candidates in each, and the
+leader.
 
-After it: the weights of the candidates in the answer; what the mixers of each ensemble knew of the last
-labels, where any are; and the labels learned before."""
+They are followed by the inputs and answers of each ensemble, the weights of the candidates in the answer, the
+mixer inputs from the last labels of each ensemble, if any, and the number of labels learned before."""
 _BYTES_A_NUMBER: Final = 8
 
 
 def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
-    """Write the context of the event scored last, after so many labels.
+    """Return the context of the last scored event, after `n_labels` labels.
 
-    Beyond `most_bytes`, the context has no learners.
+    If it would exceed `most_bytes`, the context has no learners.
     """
     if lead.n == 0:
         return b""
@@ -59,7 +60,7 @@ def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes:
 
 
 def context_numbers(context: bytes) -> memoryview[float]:
-    """Return the numbers that `context_of` wrote. Raises ValueError for anything else."""
+    """Return the numbers of a context from `context_of`. Raises `ValueError` if it is invalid."""
     if not isinstance(context, bytes) or len(context) % _BYTES_A_NUMBER:
         raise ValueError(f"expected the bytes of `prediction_context()`, got {context!r:.50}")
     found = from_bytes("d", context)
@@ -76,9 +77,9 @@ def context_numbers(context: bytes) -> memoryview[float]:
 
 
 def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[float]) -> None:
-    """Take the answers and the weights of candidates that `context_of` wrote.
+    """Read the answers and the weights of candidates from a context.
 
-    Nothing is taken where there is nothing, or learners are others since a third class came.
+    Nothing is read if it has none, or if a third class has changed the learners since.
     """
     if len(context) == 0 or context[0] != len(ensembles):
         return
@@ -95,31 +96,31 @@ def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[floa
 
 
 def lateness(context: memoryview[float], n_labels: int) -> float:
-    """Return how many labels came between the prediction of a context and `n_labels`.
+    """Return the number of labels between the prediction of a context and `n_labels`.
 
-    It is infinite if the context lacks the last labels at the time of the prediction.
+    It is infinite if the context lacks the mixer inputs from the last labels.
     """
     if len(context) == 0 or context[len(context) - 1] == n_labels:
         return 0.0
-    is_whole = context[1] == 0 or has_history(context)  # or there was nothing to write
+    is_whole = context[1] == 0 or has_history(context)  # or there were none to write
     return n_labels - context[len(context) - 1] if is_whole else inf
 
 
 def has_history(context: memoryview[float]) -> bool:
-    """Return whether the context has the last labels."""
+    """Return whether the context has the mixer inputs from the last labels."""
     n_written, n, n_candidates = int(context[0]), int(context[1]), int(context[2])
     return len(context) > HEADER + n_written * (n + n_candidates) + n_candidates + 1
 
 
 _LARGEST_LOSS: Final = 8.0
-"""Limit of the log loss of the leader's probability."""
+"""Largest log loss of a probability."""
 _MOST_CONTEXT_BYTES: Final = 1 << 30
 
 
 class AutoRule:
-    """Shows events to an ensemble for each class, and follows the candidate with the fewest mistakes.
+    """Scores and learns events with an ensemble for each class, and answers with the best candidate.
 
-    Two classes share one ensemble, whose log-odds are those of the second.
+    Two classes share one ensemble, whose log-odds are those of the second class.
     """
 
     maps: NamedMaps
@@ -132,7 +133,7 @@ class AutoRule:
     n_updates: int
 
     def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any], plan: Plan) -> None:
-        """Start with nothing learned and these classes."""
+        """Start untrained, with these classes."""
         self.plan = plan
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
@@ -147,7 +148,7 @@ class AutoRule:
             self.meet(label)
 
     def meet(self, label: Any) -> None:
-        """Start a class. A third one leaves the shared ensemble to the second, and starts the others."""
+        """Add a class. With the third, the shared ensemble becomes that of the second; others start anew."""
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:
@@ -159,7 +160,7 @@ class AutoRule:
         self.widen()
 
     def log_odds(self, x: Any) -> list[float]:
-        """Compute the leader's log-odds of each class. Raises `FeatureError`."""
+        """Return the leader's log-odds of each class. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
         return self._log_odds()
@@ -171,9 +172,9 @@ class AutoRule:
         return found
 
     def learn(self, x: Any, label: Any, w: float, context: bytes = b"") -> list[float]:
-        """Score an event, then learn it with weight w; return what `log_odds` would have before.
+        """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its answers. Raises ValueError if it is invalid.
+        With a context, candidates are evaluated by its answers. Raises `ValueError` if it is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
         self._score(x)
@@ -186,9 +187,9 @@ class AutoRule:
         return found
 
     def prediction_context(self, most_bytes: int = _MOST_CONTEXT_BYTES) -> bytes:
-        """Return the context of the event scored last, in 8 bytes a number: for a label that comes late.
+        """Return the context of the last scored event, for a late label, with 8 bytes per number.
 
-        The last number counts the labels learned before; beyond `most_bytes`, it is the only one.
+        The last number is that of the labels learned before; beyond `most_bytes`, it is the only one.
         """
         return context_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 
@@ -199,40 +200,40 @@ class AutoRule:
         return self._decision(GIVEN)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
-        """Return what each feature adds to the leader's log-odds of a class, and the intercepts.
+        """Return the contribution of each feature to the leader's log-odds of a class, and the intercept.
 
-        Before any label they are nothing and 0. Raises `FeatureError`, and ValueError for no class's number.
+        Before any label, these are empty and 0. Raises `FeatureError`, and `ValueError` for an unknown class.
         """
         if number not in range(len(self.labels)):
             known = f"of {len(self.labels)}" if self.labels else "as no class is known yet"
             raise ValueError(f"{number!r:.50} is not the number of a class, {known}")
         number = int(number)
         self._score(x)
-        self._last.forget()  # what follows lets learners score other examples
+        self._last.forget()  # the following changes the learners' scores
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        weights = ensemble.given_weights(self.lead, self.maps.speaks)
+        weights = ensemble.given_weights(self.lead, self.maps.active)
         found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
         found |= ensemble.part_of_history(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
-        return terms, sign * intercept + 0.0  # of −0, 0
+        return terms, sign * intercept + 0.0  # turns −0 into 0
 
     @property
     def leader(self) -> int:
-        """The number of the candidate that leads."""
+        """The number of the leading candidate."""
         return self.lead.leader
 
     @property
     def candidates(self) -> list[str]:
-        """Candidates for the lead: the mixtures and the single learners."""
+        """The candidates for the lead: the mixers and the single learners."""
         alone = [self.ensembles[0].names[k] for k in self.ensembles[0].favourites] if self.ensembles else []
         return [*self.plan.mixtures, *alone]
 
     @property
     def experts(self) -> list[ExpertStatus]:
-        """The learners: their weights in the answer that leads, and their mistakes."""
+        """The learners: their weights in the leader's answer, and their mistakes."""
         weights = [each.given_weights(self.lead) for each in self.ensembles]
         return statuses(self.ensembles, weights, self._mistakes)
 
@@ -245,7 +246,7 @@ class AutoRule:
         return made
 
     def _score(self, x: Any) -> None:
-        """Show an event, and compute the answers of each ensemble, unless it is the one scored last."""
+        """Compute the answers of each ensemble for an event, unless it is the last scored one."""
         if not self._last.is_same(x):
             self._last.forget()
             self.maps.show(x)
@@ -257,30 +258,30 @@ class AutoRule:
             self._score_shown()
 
     def _keep(self, x: Any) -> None:
-        """Take an event for scored until something is learned."""
+        """Note an event as the last scored one, until something is learned."""
         if self.ensembles:
             self._last.keep(x)
 
     def _score_shown(self) -> None:
         if len(self.ensembles) > 1:
-            self._together.score(self.ensembles, self.maps.examples, self.maps.speaks)
+            self._together.score(self.ensembles, self.maps.examples, self.maps.active)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             if k + 1 < len(self.ensembles):
                 following = self.ensembles[k + 1]
                 following.prefetch(self.maps.examples, len(self.ensembles))
-            ensemble.score(self.maps.examples, self.maps.speaks, self.lead)
+            ensemble.score(self.maps.examples, self.maps.active, self.lead)
 
     def _answer(self, number: int, candidate: int) -> float:
-        """Return the log-odds of a class that a candidate answers, or that is given."""
+        """Return a candidate's log-odds of a class, or those of the given answer."""
         ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
         answer = ensemble.given(self.lead) if candidate == GIVEN else ensemble.answers[candidate]
         return -answer if len(self.labels) <= SHARING and not number else answer
 
     def _decision(self, candidate: int) -> int:
-        """Return the number of the class for which a candidate decides, or the answer given; −1: none."""
+        """Return the number of the class that a candidate, or the given answer, predicts; −1: none."""
         best, highest = -1, 0.0
-        if len(self.labels) == SHARING:  # the first class has the negated log-odds of the second
+        if len(self.labels) == SHARING:  # the first class has the negative log-odds of the second
             return 1 if self._answer(1, candidate) > 0 else 0
         for number in range(len(self.labels)):
             answer = self._answer(number, candidate)
@@ -289,7 +290,7 @@ class AutoRule:
         return best
 
     def _evaluate(self, number: int) -> None:
-        """Count the mistakes of the candidates on an event of a class, and the mistake of its answer."""
+        """Count the mistakes of the candidates, and of the given answer, on an event of a class."""
         self.n_mistakes += self._decision(GIVEN) != number
         for k in range(GIVEN, self.lead.n):
             loss = surprise = 0.0
@@ -302,7 +303,7 @@ class AutoRule:
         self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
-        """Return −ln of the probability that a candidate gives a class, at most 8."""
+        """Return −ln of a candidate's probability of a class, at most 8."""
         total = 0.0
         if len(self.labels) > SHARING:
             for k in range(len(self.labels)):
@@ -312,7 +313,7 @@ class AutoRule:
         return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
 
     def _learn(self, label: Any, w: float, context: memoryview[float]) -> None:
-        """Learn the event that was scored, of weight w > 0."""
+        """Learn the scored event, with weight w > 0."""
         is_new = label not in self.numbers
         if is_new:
             for each in (False, True) if isinstance(label, bool) and not self.labels else (label,):
@@ -321,27 +322,27 @@ class AutoRule:
             self._score_shown()
         self.maps.learn()
         self.maps.prepare(len(self.labels))
-        self.widen()  # from here on nothing is allocated
+        self.widen()  # no allocation after this
         number = self.numbers[label]
-        positive = number - 1 if len(self.labels) <= SHARING else number  # of the one ensemble: the second
+        positive = number - 1 if len(self.labels) <= SHARING else number  # one ensemble: of the second class
         was_prompt = self.lead.is_prompt()
         self.lead.note(lateness(context, self.n_updates))
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
         self._evaluate(number)
-        self._mistakes.count(self.ensembles, self.maps.speaks, number, self.lead.discount)
+        self._mistakes.count(self.ensembles, self.maps.active, number, self.lead.discount)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.lead, is_other)
+            ensemble.learn(self.maps.examples, self.maps.active, k == positive, w, self.lead, is_other)
         if len(self.ensembles) > 1:
-            self._together.learn(self.maps.examples, self.maps.speaks, number, w)
+            self._together.learn(self.maps.examples, self.maps.active, number, w)
         self.maps.count(number, w)
-        if self.maps.speaks[FOREST]:
+        if self.maps.active[FOREST]:
             self._grow(number, w)
         self.n_updates += 1
 
     def _grow(self, number: int, w: float) -> None:
-        """Let the trees learn; forget the weights of removed nodes."""
+        """Update the trees; reset the weights of removed nodes."""
         self.maps.grow(number, w)
         trees = self.maps.trees
         for tree in range(trees.n_trees):
@@ -352,19 +353,19 @@ class AutoRule:
                 self._together.forget(FOREST)
 
     def _join(self) -> bool:
-        """Let the learners of maps join that favour the first time; return whether any did."""
+        """Add the learners of maps that are active for the first time; return whether there were any."""
         n_before = len(self.groups)
         for group, number in self._absent:
-            speaks = self.maps.columns.are_here() if number == LINEAR else self.maps.speaks[number]
-            if self.maps.is_empty:  # no more than an intercept is needed
+            active = self.maps.columns.are_here() if number == LINEAR else self.maps.active[number]
+            if self.maps.is_empty:  # an intercept suffices
                 waits = self.share_of_loss > 0 and self.maps.columns.are_to_come
-                speaks = group == self.plan.groups[0] and not self.groups and not waits
-            if speaks:
+                active = group == self.plan.groups[0] and not self.groups and not waits
+            if active:
                 self.join(group)
         return len(self.groups) > n_before
 
     def join(self, group: str) -> None:
-        """Let the learners of a group of maps join."""
+        """Add the learners of a group of maps."""
         self.groups.append(group)
         self._note_absent()
         for ensemble in self.ensembles:
@@ -373,7 +374,7 @@ class AutoRule:
         self.widen()
 
     def _note_absent(self) -> None:
-        """Take note of the groups of learners that have not joined, each with the map that must speak."""
+        """List the groups of learners that have not joined, each with the map that must be active."""
         absent = []
         for group in self.plan.groups:
             if group not in self.groups:
@@ -381,12 +382,12 @@ class AutoRule:
         self._absent = absent
 
     def _count_candidates(self) -> None:
-        """Take the favourites of new groups for candidates, as good as the first until they are evaluated."""
+        """Make the favourites of new groups candidates, which start as good as the first."""
         self.lead.join(len(self.ensembles[0].favourites))
         self.lead.discount = experts.discount(self.groups)
 
     def widen(self) -> None:
-        """Make room for all slots of the maps that grow."""
+        """Make room for the slots of growing maps."""
         if len(self.ensembles) > 1:
             self._together.make_room(self.ensembles, self.maps.sizes)
         for k in range(len(self.ensembles)):
@@ -395,7 +396,7 @@ class AutoRule:
 
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
-        self.widen()  # for columns that the last event made
+        self.widen()  # for new columns of the last event
         for each in self.ensembles:
             ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
@@ -424,7 +425,7 @@ class AutoRule:
             self.meet(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
-        self._together = SeveralClasses()  # of cells as they are now
+        self._together = SeveralClasses()  # from the present cells
         self.widen()
         if self.ensembles:
             self._count_candidates()

@@ -43,10 +43,10 @@ cdef class SeveralClasses:
     cdef forget(self, int number)
 
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t, learner=OneVsRest, ensemble=Ensemble)
-    cdef score(self, list ensembles, list examples, unsigned char[::1] speaks)
+    cdef score(self, list ensembles, list examples, unsigned char[::1] active)
 
     @cython.locals(k=Py_ssize_t, learner=OneVsRest)
-    cdef learn(self, list examples, unsigned char[::1] speaks, Py_ssize_t number, double w)
+    cdef learn(self, list examples, unsigned char[::1] active, Py_ssize_t number, double w)
 
 
 cdef _move(Column column, cells)

@@ -1,4 +1,4 @@
-"""The learners on maps of numbers, where each of several classes has an ensemble.
+"""The learners on dense maps, for several classes at once.
 
 `several_classes.pxd` gives this module its C types.
 """
@@ -19,38 +19,38 @@ _NO_ROOM: Final = -1
 
 
 class SeveralClasses:
-    """Shows each event to the learners of all classes together.
+    """Scores and learns each event with the learners of all classes together.
 
-    What they keep of a slot is in one row for all classes: by learner, then by column, then by class.
+    The cells of a slot form one row for all classes: by learner, then by column, then by class.
     """
 
     def __init__(self) -> None:
         self._learners: list[OneVsRest] = []
         self._places = integers(MOST_EXPERTS)
-        """Position of each of them among the learners of an ensemble."""
+        """Position of each learner in an ensemble."""
         self._maps = integers(MOST_EXPERTS)
         self._room = integers(N_MAPS)
-        """Slots of each map that there is room for."""
+        """Capacity of each map, in slots."""
         self._blocks: list[Any] = [None] * N_MAPS
         self._widths, self._capacities = integers(N_MAPS), integers(N_MAPS)
         self._n_classes = self._n_experts = self._n_lanes = 0
 
     def make_room(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
-        """Make room for all classes and learners, and for so many slots of each map."""
+        """Make room for all classes and learners, and for `sizes` slots of each map."""
         if len(ensembles) != self._n_classes or ensembles[0].n != self._n_experts:
             self._gather(ensembles)
         for number in _MAPS:
             if sizes[number] > self._room[number]:
                 room = sizes[number] if self._room[number] == _NO_ROOM else 2 * sizes[number]
-                self._room[number] = _NO_ROOM  # until all columns have moved
+                self._room[number] = _NO_ROOM  # until all columns are moved
                 self._lay_out(number, room)
                 self._room[number] = room
 
     def _gather(self, ensembles: list[Ensemble]) -> None:
-        """Take the learners of each kind together; rows that have cells to spare for new classes stay."""
+        """Combine the learners of each kind; rows with spare cells for new classes are kept."""
         first, n_before = ensembles[0], self._n_classes
         learners: list[OneVsRest] = []
-        self._n_classes = 0  # until all are gathered
+        self._n_classes = 0  # until all are combined
         for k in range(first.n):
             if first.maps[k] in _MAPS:
                 self._places[len(learners)], self._maps[len(learners)] = k, first.maps[k]
@@ -73,7 +73,7 @@ class SeveralClasses:
         self._n_classes = len(ensembles)
 
     def _lay_out(self, number: int, n_slots: int) -> None:
-        """Move the cells of a map's learners into rows for so many slots."""
+        """Move the cells of a map's learners into rows for `n_slots` slots."""
         capacity, width = 1, 0
         for one in self._on(number):
             for rule in one.rules:
@@ -108,24 +108,24 @@ class SeveralClasses:
         return found
 
     def forget(self, number: int) -> None:
-        """Take in that cells of a map's learners were changed."""
+        """Note that cells of a map's learners were changed."""
         for one in self._on(number):
             one.look()
 
-    def score(self, ensembles: list[Ensemble], examples: list[Example], speaks: bytearray) -> None:
-        """Compute the scores of an event; scores of maps without features of it stay unchanged."""
+    def score(self, ensembles: list[Ensemble], examples: list[Example], active: bytearray) -> None:
+        """Compute the scores of an event; scores of inactive maps are unchanged."""
         for k in range(len(self._learners)):
-            if speaks[self._maps[k]]:
+            if active[self._maps[k]]:
                 learner = self._learners[k]
                 learner.score(examples[self._maps[k]])
                 for number in range(len(ensembles)):
                     ensemble = ensembles[number]
                     ensemble.scores[self._places[k]] = learner.scores[number]
 
-    def learn(self, examples: list[Example], speaks: bytearray, number: int, w: float) -> None:
-        """Learn the event whose scores are computed, of a class and weight."""
+    def learn(self, examples: list[Example], active: bytearray, number: int, w: float) -> None:
+        """Learn the scored event, with its class and weight."""
         for k in range(len(self._learners)):
-            if speaks[self._maps[k]]:
+            if active[self._maps[k]]:
                 learner = self._learners[k]
                 learner.learn(examples[self._maps[k]], number, w)
 

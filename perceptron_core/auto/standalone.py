@@ -1,4 +1,4 @@
-"""Parts of `AutoClassifier` that are classifiers of their own."""
+"""Parts of `AutoClassifier` as separate classifiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perceptron_core.linear.multiclass import check_classes
 
 
 class Seeded(AutoClassifier):
-    """A classifier of the one part that its plan names."""
+    """A classifier with the one part of its plan."""
 
     PLAN: ClassVar[Plan]
 
@@ -27,54 +27,55 @@ class Seeded(AutoClassifier):
 
 
 class HoeffdingForest(Seeded):
-    r"""Twenty trees grown by Hoeffding's bound, whose answer is linear over all nodes that an event passes.
+    r"""Twenty Hoeffding trees with a linear model over all nodes that an event passes.
 
-    Each tree sees each event with a weight drawn from Poisson(6), and has all of d ≤ 12 features; of more, 12
-    or ⌈d/4⌉, whichever is more, drawn at random. A leaf counts the weights of each class in 64 bins of each
-    feature: of a number, bins of u = z/(1 + |z|), z being standardised; of a category, its values. Bins of a
-    number are shifted from tree to tree, by up to one bin: so together they find a threshold that is within
-    one. Whenever it has seen 100 weights more,
-    or an eighth, it takes the best split into two by information gain G, if
+    Each tree sees each event with a weight drawn from Poisson(6). It uses all features if d ≤ 12, and
+    otherwise max(12, ⌈d/4⌉) features drawn at random. A leaf counts the weights of each class in 64 bins of
+    each feature: for a number, bins of u = z/(1 + |z|) with z standardised; for a category, its values. Bins
+    of a number are shifted by up to one bin from tree to tree, so that together the trees find thresholds
+    within a bin. Whenever its total weight has grown by 100 or an eighth, a leaf makes the best binary split
+    by information gain G, if
 
         G₁ − G₂ > ε or ε < .05, and G₁ > .002, and each side has 1 % of the weights,
         ε = √(log₂²K·ln(1/.05)/2n)
 
-    for K classes and n weights, G₂ being the best gain of another feature. Values of a category are split in
-    two by the share of a class among them. A tree is grown again, on other features, when its error over the
-    last 100 events exceeds that over the last 2,000 by four standard deviations.
+    for K classes and total weight n, where G₂ is the best gain of another feature. Values of a category are
+    divided in two by the share of a class among them. A tree is regrown, on other features, when its error
+    over the last 100 events exceeds that over the last 2,000 by four standard deviations.
 
-    The trees decide nothing by themselves: each node, inner ones too, is a feature of an event that passes
-    it, of which `NormalizedAdaGrad` learns the weight; so an answer is there before any split, and what a
-    node knows is not lost when it splits. Two classes share one such learner; of three or more, each has one.
+    The trees do not predict: each node, inner ones included, is a feature of the events that pass it, and
+    `NormalizedAdaGrad` learns its weight. So there is an answer before any split, and the weight of a node is
+    not lost when it splits. Two classes share one such learner; of three or more, each has one.
 
-    It is not River's adaptive random forest: that one's leaves answer by themselves, by their majority or
-    naive Bayes, its trees vote, they choose among the features at each node, split categories into as many
-    parts as there are values, and detect drifts by ADWIN.
+    It differs from River's adaptive random forest, whose leaves predict by majority or naive Bayes, whose
+    trees vote, choose among features at each node, split categories into one branch per value, and detect
+    drift with ADWIN.
 
-    It takes events as `AutoClassifier` does, of which it is the part "trees": numbers that most events have,
-    and strings of at most 32 characters and booleans, of which 62 values are told apart. Texts say nothing.
+    It is the part "trees" of `AutoClassifier` and takes the same events: numbers that most events have,
+    booleans, and strings of at most 32 characters, of which 62 values are distinguished. Longer texts are
+    ignored.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     seed
-        Of the features and weights of the trees.
+        Seed of the features and weights of the trees.
     max_columns
-        Most features that are numbers, and most that are categories, 0 to 256.
+        Largest number of numeric features, and of categorical features, 0 to 256.
 
     Notes
     -----
-    A tree has at most 1,000 nodes, and leaves of all trees count in 8 MiB: of more than 2,048/d classes,
-    trees have fewer features. If a class comes for which the leaves have no room, all trees are grown
-    again. The weight of an example counts as 16 at most where trees count.
+    A tree has at most 1,000 nodes, and the counts of all leaves take 8 MiB: with more than 2,048/d classes,
+    trees have fewer features. If the leaves have no room for a new class, all trees are regrown. In the
+    trees' counts, the weight of an example is at most 16.
 
     References
     ----------
     Domingos, P. and Hulten, G. (2000). Mining high-speed data streams. Knowledge Discovery and Data Mining.
 
     Gomes, H. M. et al. (2017). Adaptive random forests for evolving data stream classification. Machine
-    Learning 106. The weights, and growing again.
+    Learning 106. The weights, and regrowing.
 
     Examples
     --------
@@ -92,30 +93,29 @@ class HoeffdingForest(Seeded):
 
 
 class NearestNeighbors(AutoClassifier):
-    r"""The ten nearest of the last 1,000 labelled events, the nearer the louder.
+    r"""A distance-weighted vote of the ten nearest among the last 1,000 labelled events.
 
-    Numbers are standardised by their mean and variance so far, and cut at ±4. The squared distance of two
-    events is the sum of the squared differences of these, and of 2 for each category that differs. With r the
-    largest squared distance d² of the ten, and s_k the share of class k, older events discounted by .998
-    each,
+    Numbers are standardised by their mean and variance so far, and clipped to ±4. The squared distance d² of
+    two events is the sum of the squared differences of their numbers, plus 2 for each category that differs.
+    With r the largest d² among the ten, and s_k the share of class k, discounted by .998 with each event,
 
-        p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  the sum over those of the ten that are of class k
+            p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  summed over the events of class k among the ten
 
-    It takes events as `AutoClassifier` does, of which it is the part "neighbours": numbers that most events
-    have, and strings of at most 32 characters and booleans, of which 62 values are told apart. Texts say
-    nothing. A missing number is the mean.
+        It is the part "neighbours" of `AutoClassifier` and takes the same events: numbers that most events
+        have, booleans, and strings of at most 32 characters, of which 62 values are distinguished. Longer
+        texts are ignored. A missing number is replaced by the mean.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     max_columns
-        Most features that are numbers, and most that are categories, 0 to 256.
+        Largest number of numeric features, and of categorical features, 0 to 256.
 
     Notes
     -----
-    Distances to all 1,000 events are computed, in 32-bit floats. A feature takes 4,000 bytes, in a snapshot
-    too. An event of weight w counts w times where it is near, and in the shares. Log-odds are cut at ±8.
+    Distances to all 1,000 events are computed, in 32-bit floats. A feature takes 4,000 bytes, also in a
+    snapshot. An event of weight w counts w times in the vote and in the shares. Log-odds are clipped to ±8.
 
     References
     ----------
@@ -147,29 +147,27 @@ class NearestNeighbors(AutoClassifier):
 class CharacterNaiveBayes(AutoClassifier):
     r"""Multinomial naive Bayes on the distinct 1- to 4-grams of a text's first 300 characters.
 
-    Text is in the form NFKC, its case folded. Of the m grams of a text that were learned before, counted c_gk
-    times in events of class k, and of N_k counted in its n_k events, p_k is proportional to the exponential
-    of
+    Text is normalised to NFKC and case-folded. With m known grams in a text, c_gk counts of gram g in class
+    k, and N_k counts of all grams in the n_k events of class k, p_k is proportional to the exponential of
 
         ln n_k + min(1, 30/m)·Σ_g [ln(c_gk + .05) − ln(N_k + .05·(V + 1))]
 
-    for V grams that were learned. Grams overlap and are far from independent: more than 30 of them count
-    together as 30, which keeps probabilities near the shares that they have.
+    for V known grams. Grams overlap and are far from independent: together, more than 30 grams count as 30,
+    which keeps probabilities calibrated.
 
-    It takes events as `AutoClassifier` does, of which it is the part "characters": strings are texts, and
-    numbers and booleans say nothing.
+    It is the part "characters" of `AutoClassifier` and takes the same events: strings are texts; numbers and
+    booleans are ignored.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     hash_bits
-        Hashed grams count modulo 2**hash_bits; 1 to 16. A class takes 8 bytes for each index.
+        Indices of hashed grams are modulo 2**hash_bits; 1 to 16. A class takes 8 bytes for each index.
 
     Notes
     -----
-    Probabilities are cut at 3e-4, and so is that of a class not seen yet. The weight of an example is that of
-    its grams.
+    Probabilities are at least 3e-4, also for unseen classes. The weight of an example is that of its grams.
 
     References
     ----------
@@ -177,7 +175,7 @@ class CharacterNaiveBayes(AutoClassifier):
     workshop on learning for text categorization.
 
     Cavnar, W. B. and Trenkle, J. M. (1994). N-gram-based text categorization. Document Analysis and
-    Information Retrieval. Languages by n-grams of characters.
+    Information Retrieval. Identification of languages by n-grams of characters.
 
     Examples
     --------

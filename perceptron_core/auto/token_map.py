@@ -1,4 +1,4 @@
-"""Slots for hashed features, in the order in which they come.
+"""Slots of hashed features, in the order of their first occurrence.
 
 `token_map.pxd` gives this module its C types.
 """
@@ -18,22 +18,22 @@ _FIRST_CAPACITY: Final = 256
 
 
 class TokenMap:
-    """Gives each hashed index that was learned a slot, from 0 on: tables are as long as there are features.
+    """Assigns slots, from 0 on, to learned hashed indices: tables are as long as there are features.
 
-    An event is shown by `clear`, `add`, `add_all` and `scale`, which change nothing that is learned;
-    `allocate` gives slots to what has none.
+    `clear`, `add`, `add_all` and `scale` set the present event, without changing the learned state;
+    `allocate` assigns slots to new features.
 
     Parameters
     ----------
     bits
-        Indices count modulo 2**bits.
+        Indices are modulo 2**bits.
 
     Attributes
     ----------
     x : Example
-        The event shown.
+        The present event.
     n_slots : int
-        Slots given.
+        Number of assigned slots.
 
     """
 
@@ -43,10 +43,10 @@ class TokenMap:
         self._rows = lent_integers(1 << bits)
         """Slot + 1 of each index; 0 if the index has no slot."""
         self._marks = bytearray((1 << bits) // 8 + 1)
-        """A bit for each index, set for the first entries of the event shown."""
+        """A bit for each index, set for marked entries of the present event."""
         self._n_marked = 0
         self._indices = integers(_FIRST_CAPACITY)
-        """Indices of the shown event."""
+        """Indices of the present event."""
         self._index_of = integers(_FIRST_CAPACITY)
         """Index of each slot."""
         self.n_slots = 0
@@ -60,7 +60,7 @@ class TokenMap:
         self._n_marked = self.x.n = self.x.n_missing = 0
 
     def add(self, index: int, value: float) -> None:
-        """Add a feature; one that the event has already stays as it is."""
+        """Add a feature; ignore it if the event has it already."""
         self._reserve(self.x.n + 1)
         n, place = self.x.n, index & self._mask
         if self._n_marked < n:
@@ -76,12 +76,12 @@ class TokenMap:
             self.x.n = n + 1
 
     def prefetch(self, indices: array[int], n: int, tag: int) -> None:
-        """Ask the memory for the slots of features that `add_all` will add."""
+        """Prefetch the slots of features that `add_all` will add."""
         for k in range(n):
             memory.prefetch_integer(self._rows, (indices[k] ^ tag) & self._mask)
 
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
-        """Add the first of these features, which are distinct, each with the value 1, all moved by a tag."""
+        """Add the first n of these distinct features with the value 1, their indices shifted by a tag."""
         self._reserve(self.x.n + n)
         self._mark()
         at, n_missing, mask, is_first = self.x.n, self.x.n_missing, self._mask, self.x.n == 0
@@ -98,27 +98,27 @@ class TokenMap:
         self.x.n, self.x.n_missing = at, n_missing
 
     def _mark(self) -> None:
-        """Mark the entries of the event so far, in order to recognise them: one text alone needs no marks."""
+        """Mark the entries so far, to detect repeated ones; a single text does not need marks."""
         for k in range(self._n_marked, self.x.n):
             self._marks[self._indices[k] >> 3] |= 1 << (self._indices[k] & 7)
         self._n_marked = self.x.n
 
     def _reserve(self, n: int) -> None:
-        """Make room for so many entries."""
+        """Make room for n entries."""
         while n > self.x.capacity:
             self.x.widen()
         while n > len(self._indices):
             self._indices = _widened(self._indices)
 
     def scale(self, first: int) -> None:
-        """Scale the entries from the first one given on, which are 1 each, to length 1 together."""
+        """Scale the entries from position `first` on, which are all 1, to a vector of length 1."""
         if self.x.n > first:
             value = 1.0 / sqrt(self.x.n - first)
             for k in range(first, self.x.n):
                 self.x.values[k] = value
 
     def allocate(self) -> None:
-        """Give a slot to each feature of the event."""
+        """Assign a slot to each feature of the event."""
         if not self.x.n_missing:
             return
         for k in range(self.x.n):
@@ -147,7 +147,7 @@ class TokenMap:
         return buffers.to_bytes("i", memoryview(self._index_of)[: self.n_slots])
 
     def set_state(self, state: bytes) -> None:
-        """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
+        """Set a state from `get_state`. Raises `ValueError` for an index out of range or repeated."""
         self.__init__(self.bits)  # type: ignore[misc]
         for index in buffers.from_bytes("i", state):
             if not 0 <= index <= self._mask or self._rows[index]:

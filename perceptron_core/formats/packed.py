@@ -70,7 +70,7 @@ def _digest(head: bytes, *body: bytes) -> bytes:
 def pack(value: Any) -> bytes:
     """Write plain values, or one that is `Packed`, as MessagePack; doubles stay doubles.
 
-    Raises TypeError for any others.
+    Raises `TypeError` for any others.
     """
     if isinstance(value, Packed):
         return b"".join(value.written())

@@ -137,7 +137,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `learner__…` are of a copy of the learner. Raises ValueError for unknown names."""
+        """Set parameters; `learner__…` of a copy of the learner. Raises `ValueError` for unknown names."""
         of_learner = {name: params.pop(name) for name in [*params] if name.startswith(_OF_LEARNER)}
         super().set_params(**params)
         if unknown := [name for name in of_learner if name not in self.get_params()]:
@@ -364,7 +364,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _weights(sample_weight: Any, X: Any) -> Any:
-    """Check the weights of rows, or make them all 1. Raises ValueError, in scikit-learn's words."""
+    """Check the weights of rows, or make them all 1. Raises `ValueError`, in scikit-learn's words."""
     n_rows = X.shape[0]
     if sample_weight is None or isinstance(sample_weight, (int, float)):
         return np.full(n_rows, 1.0 if sample_weight is None else sample_weight, dtype=np.float64)

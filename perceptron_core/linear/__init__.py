@@ -1,1 +1,1 @@
-"""Linear learners, one file each, and what they have in common: River's interface, rules, batches."""
+"""Linear learners, one file each, and their common parts: River's interface, rules, batches."""

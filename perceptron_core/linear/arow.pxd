@@ -56,7 +56,7 @@ cdef class MulticlassAROWRule(MulticlassRule):
 
     cdef forget_last(self, label, Py_ssize_t n_known)
 
-    @cython.locals(rival=int, loss=double, total=double, r=double, alpha=double)
+    @cython.locals(best_other=int, loss=double, total=double, r=double, alpha=double)
     cdef learn(self, Example x, int number, double w)
 
     @cython.locals(column=Variances)

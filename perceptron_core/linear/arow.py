@@ -26,7 +26,7 @@ from perceptron_core.weights.columns import MAX_VARIANCE, Variances, shrunk
 from perceptron_core.weights.example import Column, Example
 
 Matrix = dict[Any, Vector]
-"""A symmetric matrix as a dictionary of its rows; a missing row is one of the identity."""
+"""A symmetric matrix as a dictionary of its rows; a missing row is that of the identity."""
 
 
 def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
@@ -39,9 +39,9 @@ def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
 
 
 def bound(gain: Vector, covariance: Matrix, total: float) -> Vector:
-    """Hold Σx to what Cauchy and Schwarz allow, |(Σx)ᵢ| ≤ √(Σᵢᵢ·xᵀΣx), where rounding breaks it.
+    """Bound Σx by the Cauchy-Schwarz inequality |(Σx)ᵢ| ≤ √(Σᵢᵢ·xᵀΣx), which rounding may violate.
 
-    So long as that holds, no diagonal entry can become negative.
+    As long as it holds, no diagonal entry can become negative.
     """
     bounded = {}
     for name, value in gain.items():
@@ -52,7 +52,7 @@ def bound(gain: Vector, covariance: Matrix, total: float) -> Vector:
 
 
 def downdated(covariance: Matrix, gain: Mapping[Any, float], r: float, total: float) -> Matrix:
-    """Return the covariance minus gain·gainᵀ/(r + total); rows that stay as they are, are shared."""
+    """Return the covariance minus gain·gainᵀ/(r + total); unchanged rows are shared."""
     result = dict(covariance)
     entries = [(name, value) for name, value in gain.items() if value]
     for name, value in entries:
@@ -66,7 +66,7 @@ def downdated(covariance: Matrix, gain: Mapping[Any, float], r: float, total: fl
 class ConfidenceWeightedRule(LinearRule):
     """Moves weights in proportion to their variances, and shrinks these.
 
-    An algorithm's `learn_at` decides when, how far and how much; it asks `variance_now`, calls `update`.
+    An algorithm's `learn_at` decides the steps: it uses `variance_now` and calls `update`.
     """
 
     forgetting: float
@@ -83,7 +83,7 @@ class ConfidenceWeightedRule(LinearRule):
         return self.variance_column.of_score(x, self.bias_variance if self.fit_intercept else 0.0)
 
     def variance_now(self, x: Example) -> float:
-        """Compute v as an update finds it, which first forgets."""
+        """Compute v after forgetting, with which an update begins."""
         if self.full:
             return self.full_variance(x)
         of_bias = self.bias_variance_now()
@@ -92,11 +92,11 @@ class ConfidenceWeightedRule(LinearRule):
         return self.variance_column.of_score(x, of_bias)
 
     def bias_variance_now(self) -> float:
-        """Return the variance of the intercept as an update finds it; 0 without one."""
+        """Return the variance of the intercept after forgetting; 0 without an intercept."""
         return min(1.0, self.bias_variance / self.intercept_forgetting) if self.fit_intercept else 0.0
 
     def update(self, x: Example, step: float, rho: float, v: float) -> None:
-        """Write w ← w + step·Σx and Σ ← Σ − Σx(Σx)ᵀ/(ρ + v), v of `variance_now`; at step 0 only forget."""
+        """Set w ← w + step·Σx and Σ ← Σ − Σx(Σx)ᵀ/(ρ + v), v from `variance_now`; at step 0 only forget."""
         if self.full:
             self.update_full(x, step, rho, v)
             return
@@ -112,14 +112,14 @@ class ConfidenceWeightedRule(LinearRule):
         self.update_bias(step, rho, v)
 
     def update_bias(self, step: float, rho: float, v: float) -> None:
-        """Write of `update` what concerns the intercept."""
+        """Apply `update` to the intercept."""
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
         if step != 0 and self.fit_intercept:
             self.bias += step * self.bias_variance
             self.bias_variance = shrunk(self.bias_variance, rho, v)
 
     def update_full(self, x: Example, step: float, rho: float, v: float) -> None:
-        """Update under dependent weights, the intercept being the feature None."""
+        """Update with full covariance, where the intercept is the feature None."""
         if step != 0:
             gain = direction(self.covariance, self.with_constant(x))
             gain = bound(gain, self.covariance, v)
@@ -136,7 +136,7 @@ class ConfidenceWeightedRule(LinearRule):
         return max(sparse.dot(gain, entries), 0.0)
 
     def with_constant(self, x: Example) -> Vector:
-        """Return the entries that are not 0 by name, and the constant feature."""
+        """Return the non-zero entries by name, and the constant feature."""
         entries = self.table.by_name(x)
         return {**entries, None: 1.0} if self.fit_intercept else entries
 
@@ -144,24 +144,24 @@ class ConfidenceWeightedRule(LinearRule):
 class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     """A linear classifier with a variance for each weight, 1 at first, that falls with every update.
 
-    An update moves weights in proportion to their variance. So rare features, which are what tells spam
-    from ham, learn fast, and common ones settle. With v = xᵀΣx and the α and ρ that the learner gives,
+    An update moves weights in proportion to their variance. So weights of rare features, which distinguish
+    spam from ham, change fast, and those of common features settle. With v = xᵀΣx and the learner's α and ρ,
 
         w ← w + α·y·Σx,  Σ ← Σ − Σx(Σx)ᵀ/(ρ + v)
 
     of which Σ keeps only the diagonal σ unless `full`. The intercept is the weight of a constant
-    feature 1, with a variance of its own.
+    feature 1, with its own variance.
 
     Parameters
     ----------
     forgetting
-        λ in (0, 1]. Below 1, an update first divides the variances of its features by λ (up to 1 at most),
-        so that it never becomes too sure to follow a stream that drifts. Not with `full`.
+        λ in (0, 1]. Below 1, an update first divides the variances of its features by λ (up to 1), so that
+        weights can always follow a drifting stream. Not with `full`.
     intercept_forgetting
-        The same for the intercept: the share of a class drifts faster than what tells it.
+        λ of the intercept, as the share of a class drifts faster than its features.
     full
-        Keep all covariances, not only the variances. Time and memory of an update grow with the square of
-        the number of features seen so far: for few features.
+        Use all covariances, not only the variances, if there are few features: time and memory of an update
+        grow with the square of the number of features.
     fit_intercept
         Whether b is learned.
 
@@ -197,9 +197,9 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
         self.intercept_forgetting = float(intercept_forgetting)
 
     def _clear(self) -> None:
-        """Start with nothing learned."""
+        """Reset to the untrained state."""
         weights, variances = Column(), Variances()
-        # With all covariances there are no variances besides them.
+        # With all covariances there are no separate variances.
         self.table = self._table_of(weights) if self.full else self._table_of(weights, variances)
         self.weight_column, self.variance_column = weights, variances
         self.bias = 0.0
@@ -208,7 +208,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
 
     @property
     def variances(self) -> Vector:
-        """σ by feature, where it was updated. Computed when asked for; setting them forgets the weights."""
+        """σ by feature, where it was updated. Computed on access; setting them resets the weights."""
         return {} if self.full else self.table.stored(self.variance_column)
 
     @variances.setter
@@ -226,7 +226,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
 
 
 _LARGEST: Final = 1e200
-"""Limit of r divided by the weight of an example."""
+"""Largest r divided by the weight of an example."""
 
 
 class AROWRule(ConfidenceWeightedRule):
@@ -236,8 +236,8 @@ class AROWRule(ConfidenceWeightedRule):
 
         α = max(0, 1 − y·a)/(v + r)
 
-    and `update` writes w ← w + α·y·Σx and Σ ← Σ − Σx(Σx)ᵀ/(r + v) = Σ − β·Σx(Σx)ᵀ. `Variances.shrink`
-    computes the diagonal of the latter in a form that does not cancel.
+    and `update` computes w ← w + α·y·Σx and Σ ← Σ − Σx(Σx)ᵀ/(r + v) = Σ − β·Σx(Σx)ᵀ. `Variances.shrink`
+    computes the diagonal of the latter without cancellation.
     """
 
     r: float
@@ -257,9 +257,9 @@ class AROWRule(ConfidenceWeightedRule):
 class AROW(AROWRule, ConfidenceWeightedClassifier):
     """Adaptive Regularisation of Weight Vectors.
 
-    Each weight has a variance σ, 1 at first, which falls with every update that involves the feature; an
-    update moves weights in proportion to their variance. So rare features learn fast, and common ones
-    settle. While y·a < 1,
+    Each weight has a variance σ, initially 1, which falls with every update of the feature; an update moves
+    weights in proportion to their variance. So weights of rare features change fast, and those of common
+    features settle. If y·a < 1,
 
         v = Σ σᵢ·xᵢ²,  β = 1/(v + r),  α = (1 − y·a)·β
         wᵢ ← wᵢ + α·y·σᵢ·xᵢ,  σᵢ ← σᵢ − β·σᵢ²·xᵢ²
@@ -269,53 +269,52 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
         v = xᵀΣx,  w ← w + α·y·Σx,  Σ ← Σ − β·Σx(Σx)ᵀ
 
     `AROWRule.learn_at` computes α, `ConfidenceWeightedRule.update` moves w and Σ. The intercept is the
-    weight of a constant feature 1, with a variance of its own.
+    weight of a constant feature 1, with its own variance.
 
     Parameters
     ----------
     r
-        How strongly it resists: a small r fits each example almost at once, a large one moves and settles
-        slowly, which is what noisy labels need. From 1e-25 to 1e25. Scaling all features by c is the
-        same as dividing r by c².
+        Regularisation: a small r almost fits each example at once; a large r changes and settles slowly, as
+        noisy labels need. From 1e-25 to 1e25. Scaling all features by c is the same as dividing r by c².
     forgetting, intercept_forgetting
-        λ in (0, 1]. Below 1, an update first divides the variances of its features, or that of the
-        intercept, by λ (up to 1 at most), so that it never becomes too sure to follow a stream that
-        drifts. The share of a class drifts faster than what tells it: hence two. Not with `full`.
+        λ in (0, 1]. Below 1, an update first divides the variances of its features, or that of the intercept,
+        by λ (up to 1), so that weights can always follow a drifting stream. There are two, as the share of a
+        class drifts faster than its features. Not with `full`.
     full
-        Keep all covariances, not only the variances. Time and memory of an update grow with the square of
-        the number of features seen so far: for few features.
+        Use all covariances, not only the variances, if there are few features: time and memory of an update
+        grow with the square of the number of features.
     fit_intercept
         Whether b is learned.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature. Computed when asked for.
+        Non-zero weights by feature. Computed on access.
     bias : float
         b.
     variances : dict
-        σ by feature, where it was updated. Computed when asked for. Empty with `full`.
+        σ by feature, where it was updated. Computed on access. Empty with `full`.
     bias_variance : float
         Variance of b. With `full` it is that of the feature None in `covariance`.
     covariance : dict
         With `full`, the rows of Σ by feature.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example with y·a < 1.
 
     Notes
     -----
-    The weight w of an example divides r, as in the problem the step solves: it multiplies the price of
-    the loss and of the variance alike.
+    The weight w of an example divides r, as it multiplies both the loss and the variance term of the
+    objective.
 
-    Forgetting is not part of the paper. It is the forgetting factor of recursive least squares, which
-    AROW with squared loss is; the bound at 1 keeps variances of seldom used features from growing without
-    end. Defaults for the kinds of data in `benchmarks/figures.py`: `AROW()` for text and binary features,
+    Forgetting is not part of the paper. It is the forgetting factor of recursive least squares, which AROW
+    with squared loss is; the bound at 1 keeps variances of rare features from growing without limit. Good
+    values for the data in `benchmarks/figures.py`: `AROW()` for text and binary features,
     `AROW(forgetting=0.995, intercept_forgetting=0.95)` for dense numbers that may drift.
 
-    A loss counts as at most 1e100, so that no stream can make it overflow. With `full` and an intercept,
-    no feature may be named None.
+    A loss is at most 1e100, so that nothing overflows. With `full` and an intercept, no feature may be named
+    None.
 
     References
     ----------
@@ -330,7 +329,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 88.48%
 
-    A stream that drifts: what is True turns into its opposite after a hundred examples.
+    A drifting stream, whose labels are inverted after a hundred examples:
 
     >>> stream = [({"x": 1.0}, True)] * 100 + [({"x": 1.0}, False)] * 100
     >>> for model in AROW(), AROW(forgetting=0.9, intercept_forgetting=0.9):
@@ -364,7 +363,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
 
 
 class MulticlassAROWRule(MulticlassRule):
-    """Updates whenever the margin is below 1, as far as r lets it."""
+    """Updates whenever the margin is below 1, as far as r allows."""
 
     r: float
     variance_columns: list[Variances]
@@ -392,19 +391,19 @@ class MulticlassAROWRule(MulticlassRule):
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight divides r."""
-        rival = self.best(number)
-        if rival < 0:
+        best_other = self.best(number)
+        if best_other < 0:
             return None
-        loss = hinge(self.scores.cells[number] - self.scores.cells[rival])
-        total = self.variance(number, x) + self.variance(rival, x)
+        loss = hinge(self.scores.cells[number] - self.scores.cells[best_other])
+        total = self.variance(number, x) + self.variance(best_other, x)
         r = min(self.r / w, _LARGEST)
         alpha = loss / (r + total)
         if not total or not alpha:
             return None
-        step = Update(alpha, self.labels[number], self.labels[rival])
+        step = Update(alpha, self.labels[number], self.labels[best_other])
         self.table.allocate(x)
         self.learn_class(number, x, alpha, r, total)
-        self.learn_class(rival, x, -alpha, r, total)
+        self.learn_class(best_other, x, -alpha, r, total)
         return step
 
     def variance(self, number: int, x: Example) -> float:
@@ -413,7 +412,7 @@ class MulticlassAROWRule(MulticlassRule):
         return column.of_score(x, self.bias_variances.cells[number] if self.fit_intercept else 0.0)
 
     def learn_class(self, number: int, x: Example, alpha: float, r: float, total: float) -> None:
-        """Move one class's means by α·σ·x and lower its variances, β being 1/(r + total)."""
+        """Move a class's means by α·σ·x and lower its variances, with β = 1/(r + total)."""
         weights, variances = self.weight_columns[number], self.variance_columns[number]
         variances.move(weights, x, alpha)
         variances.shrink(x, r, total)
@@ -424,52 +423,52 @@ class MulticlassAROWRule(MulticlassRule):
 
 
 class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
-    """Adaptive regularisation of weights for any number of classes: rare features move further.
+    """Adaptive regularisation of weights for several classes, with larger steps for rare features.
 
-    Each weight is the mean of a normal distribution with its own variance σ, 1 at the start. Let s be
+    Each weight is the mean of a normal distribution with its own variance σ, initially 1. Let s be
     the wrong class with the highest score, m = score_y − score_s the margin and
     v = Σ xᵢ²·(σ_yi + σ_si) its variance. If m < 1, then with β = 1/(v + r) and α = (1 − m)·β,
 
     - w_yi ← w_yi + α·σ_yi·xᵢ and w_si ← w_si − α·σ_si·xᵢ;
     - σ_ci ← σ_ci − β·(σ_ci·xᵢ)² for both classes c.
 
-    An intercept is a constant feature 1 of each class, with a variance of its own.
+    An intercept is a constant feature 1 of each class, with its own variance.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more; a label that is none of them is refused. None: the
-        classes are those seen so far, and a new one starts with zero weights.
+        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
+        starts with zero weights.
     r
         How strongly it resists: a small r fits each example almost at once, a large one moves and settles
-        slowly, which is what noisy labels need. From 1e-25 to 1e25.
+        slowly, as noisy labels need. From 1e-25 to 1e25.
     fit_intercept
         Whether each class has a bias.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class. Computed when asked for.
+        Non-zero weights by class and feature. Computed on access.
     bias : dict
         Bias by class.
     variances : dict
-        By feature, by class, where it is no longer 1. Computed when asked for.
+        By class and feature, where it is no longer 1. Computed on access.
     bias_variance : dict
         By class.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: examples with a margin below 1, misclassified or not.
 
     Notes
     -----
-    Which variant: the binary AROW of 2009 on the difference of the features of y and s, as the
-    multiclass confidence-weighted learner does with its "top-1" constraint; the matrix of variances is
-    diagonal, and stays so by dropping what its update has off the diagonal.
+    This is the binary AROW of 2009 on the difference of the features of y and s, as in the multiclass
+    confidence-weighted learner with its "top-1" constraint. The covariance stays diagonal, as the
+    off-diagonal terms of an update are dropped.
 
-    The weight of an example divides r, as it would multiply both of the objective's terms for it. An
-    update cannot be taken back: what it added depends on variances that have moved on. A loss counts as
-    at most 1e100, so that no stream can make the weights overflow.
+    The weight of an example divides r, as it multiplies both terms of the objective. An update cannot be
+    undone, because it depends on variances that have changed since. A loss is at most 1e100, so that weights
+    cannot overflow.
 
     References
     ----------

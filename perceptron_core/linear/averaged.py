@@ -19,7 +19,7 @@ from perceptron_core.validation import Rate, check_rate, rate_at
 from perceptron_core.weights.example import Column, Example
 
 _SMALLEST_FADE: Final = 1e-20
-"""When the past has faded to this share, it is rewritten, so that its factors stay moderate."""
+"""When δᵀ has decayed to this, u is rescaled, so that its factors stay moderate."""
 
 
 class AveragedRule(LinearRule):
@@ -41,7 +41,7 @@ class AveragedRule(LinearRule):
         )
 
     def learn(self, x: Example, sign: int, w: float) -> float:
-        """Learn an example; the step is that of w, 0 if it stayed."""
+        """Learn an example; return the step of w, 0 if there was none."""
         current = self.weight_column.dot(x, self.current_bias)
         late = self.late_column.dot(x, self._late_bias)
         return self.step(x, sign, w, current, self.mean(current, late))
@@ -51,7 +51,7 @@ class AveragedRule(LinearRule):
         return self.step(x, sign, w, self.weight_column.dot(x, self.current_bias), a)
 
     def step(self, x: Example, sign: int, w: float, current: float, a: float) -> float:
-        """Learn an example of the activation `current`, and a in the mean."""
+        """Learn an example with the activation `current` of w, and a of the mean."""
         mistaken = self.fires(a) != (sign > 0)
         step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
         if step != 0:
@@ -62,7 +62,7 @@ class AveragedRule(LinearRule):
         return step
 
     def mean(self, current: float, late: float) -> float:
-        """Return the mean of a number that is `current` in w and `late` in u."""
+        """Return the mean of a weight from its value `current` in w and `late` in u."""
         if not self.n_examples:
             return 0.0
         if self.decay == 1:
@@ -70,7 +70,7 @@ class AveragedRule(LinearRule):
         return (current - self._fade * late) / (1.0 - self._remainder)
 
     def add(self, x: Example, step: float) -> None:
-        """Add step·x to w, and to u in proportion to how late it comes."""
+        """Add step·x to w, and step·x times the number of earlier examples to u."""
         late = step * self.n_examples if self.decay == 1 else step / self._fade
         self.table.allocate(x)
         n_zeros = self.weight_column.add(x, step)
@@ -104,14 +104,14 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
         w̄ = Σ δᵀ⁻ᵗ·w(t) / Σ δᵀ⁻ᵗ,  t = 1 … T
 
-    which forgets the weights of long ago: on a stream that drifts, the plain mean lags behind. Both are
-    lazy. Beside w a vector u is kept of updates times the time they came late, so that an update costs
-    no more than the non-zeros of its example: w̄ = w − u/T for the plain mean.
+    which forgets old weights, as the plain mean follows a drifting stream too slowly. Both means are lazy:
+    next to w, a vector u sums each update times the number of examples before it, so that an update only
+    touches the non-zeros of its example. The plain mean is w̄ = w − u/T.
 
     Parameters
     ----------
     decay
-        δ in (0, 1]. About 1/(1 − δ) examples are remembered; 1 remembers all.
+        δ in (0, 1]. The mean covers about 1/(1 − δ) examples; with 1, all.
     learning_rate
         η > 0: a number or one of `river.optim.schedulers`. A constant changes no prediction.
     fit_intercept
@@ -120,15 +120,15 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     Attributes
     ----------
     weights : dict
-        w̄, non-zero weights by feature: what predicts. Computed when asked for.
+        w̄, the predicting weights that are not 0, by feature. Computed on access.
     bias : float
         b̄.
     current_weights : dict
-        w: what learns. Computed when asked for.
+        w, the learning weights. Computed on access.
     current_bias : float
         b.
     n_examples : int
-        T, examples learned from, updates or not.
+        T, the number of examples, with or without an update.
     n_mistakes : int
         Examples that `learn_one` found misclassified by w̄, as `predict_one` does, before the update.
     n_updates : int
@@ -136,7 +136,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     Notes
     -----
-    The weight of an example is a factor of the learning rate; one of weight 0 is not a step in time.
+    The weight of an example is a factor of the learning rate; an example of weight 0 does not count in T.
 
     References
     ----------
@@ -178,15 +178,15 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         self.learning_rate = learning_rate
 
     def _clear(self) -> None:
-        """Start with nothing learned."""
+        """Reset to the untrained state."""
         current, late = Column(), Column()
         self.table = self._table_of(current, late)
         self.weight_column, self.late_column = current, late
         self.current_bias = 0.0
         self.n_examples = 0
         self._late_bias = 0.0
-        self._fade = 1.0  # δ to the number of examples since u was last rewritten
-        self._remainder = 1.0  # δ to the number of examples
+        self._fade = 1.0  # δ to the power of the number of examples since u was last rescaled
+        self._remainder = 1.0  # δ to the power of the number of examples
 
     current_weights = column_properties.first_nonzero("weight_column", "w: non-zero weights by feature.")
 
@@ -203,7 +203,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         return self.mean(self.current_bias, self._late_bias)
 
     def _read_state(self, read: restored.Read) -> dict[str, Any]:
-        # With all names, so that these keep their order.
+        # With all names, to keep their order.
         return super()._read_state(read) | {"current_weights": read(self, "_stored_weights")}
 
     _stored_weights = column_properties.stored("weight_column")
@@ -252,7 +252,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
             self.scores.cells[number] = self.mean(self.scores.cells[number], late)
 
     def mean(self, current: float, late: float) -> float:
-        """Return the mean of a number that is `current` in w and `late` in u."""
+        """Return the mean of a weight from its value `current` in w and `late` in u."""
         return (self.n_examples * current - late) / max(self.n_examples, 1)
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
@@ -267,7 +267,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         return step
 
     def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:
-        """Add size·x to w of one class and subtract it from another's; the same to u, as late as it is."""
+        """Add size·x to w of one class and subtract it from another; in u, times `n_before`."""
         self.table.allocate(x)
         self.add_late(x, gained, size * n_before)
         self.add_late(x, lost, -size * n_before)
@@ -285,30 +285,30 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
 class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier):
     """Multiclass perceptron that predicts by the mean of its weights after each example.
 
-    It learns as `MulticlassPerceptron` does, on the mistakes of its last weights w. Beside them, u sums
-    each step times the number of examples learned before it; after T examples the mean of the T iterates
-    is w̄ = w − u/T. So an update writes twice the non-zeros of x, and an example without one writes nothing.
+    It learns as `MulticlassPerceptron` does, on the mistakes of its last weights w. A second vector u sums
+    each step times the number of examples before it; after T examples, the mean of the T iterates is w̄ = w −
+    u/T. So an update writes twice the non-zeros of x, and an example without an update writes nothing.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more; a label that is none of them is refused. None: the
-        classes are those seen so far, and a new one starts with zero weights.
+        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
+        starts with zero weights.
     fit_intercept
         Whether each class has a bias, averaged like the weights.
 
     Attributes
     ----------
     weights : dict
-        w̄, non-zero weights by feature, by class: what predicts. Computed when asked for.
+        w̄, the predicting weights that are not 0, by class and feature. Computed on access.
     bias : dict
         b̄ by class.
     current_weights : dict
-        w: what learns. Computed when asked for.
+        w, the learning weights. Computed on access.
     current_bias : dict
         b by class.
     n_examples : int
-        T, examples learned from, updates or not.
+        T, the number of examples, with or without an update.
     n_mistakes : int
         Examples that `learn_one` found misclassified by w̄, as `predict_one` does, before the update.
     n_updates : int

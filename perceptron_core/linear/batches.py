@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     Signs = NDArray[np.int8]
 
 _AHEAD: Final = 96
-"""Entries between those that are computed with and those that the memory is asked for."""
+"""How many entries ahead memory is prefetched."""
 
 
 class Batch:
-    """A batch of examples, of which one at a time is shown in `x`; subclasses add `show`."""
+    """A batch of examples, with one of them at a time in `x`; subclasses implement `show`."""
 
     x: Example
 
     def show(self, row: int) -> None:
-        """Make `x` an example."""
+        """Set `x` to the example of a row."""
         raise NotImplementedError
 
     def score(self, rule: LinearRule, scores: Doubles) -> None:
-        """Write down the score of each example."""
+        """Write the score of each example to `scores`."""
         scores = in_place(scores)
         for row in range(len(scores)):
             self.show(row)
             scores[row] = rule.score(self.x)
 
     def learn(self, rule: LinearRule, signs: Signs, weights: Doubles) -> None:
-        """Learn each example; one of weight 0 leaves everything as it was."""
+        """Learn each example, except those of weight 0."""
         signs, weights = in_place(signs), in_place(weights)
         for row in range(len(signs)):
             if weights[row] > 0:
@@ -53,7 +53,7 @@ class Batch:
                 rule.learn(self.x, signs[row], weights[row])
 
     def run(self, rule: LinearRule, signs: Signs, weights: Doubles, scores: Doubles) -> None:
-        """Write down the score of each example, then learn it, before the next."""
+        """For each example in turn, write its score to `scores`, then learn it."""
         signs, weights, scores = in_place(signs), in_place(weights), in_place(scores)
         for row in range(len(signs)):
             self.show(row)
@@ -63,7 +63,7 @@ class Batch:
 
 
 class SparseBatch(Batch):
-    """Rows in compressed form (CSR) of a learner whose features are their own slots."""
+    """Rows in CSR form, for a learner whose features are slot numbers."""
 
     def __init__(self, table: WeightTable, indptr: Positions, indices: Integers, values: Doubles) -> None:
         self.table = table
@@ -74,7 +74,7 @@ class SparseBatch(Batch):
         self.x.values = in_place(values)  # type: ignore[assignment]
 
     def show(self, row: int) -> None:
-        """Make `x` an example."""
+        """Set `x` to the example of a row."""
         start, end = self.indptr[row], self.indptr[row + 1]
         self.x.first_slot = self.x.first_value = start
         self.x.n = end - start
@@ -90,20 +90,20 @@ class DenseBatch(Batch):
         self.x.values = in_place(matrix.reshape(-1))  # type: ignore[assignment]
 
     def show(self, row: int) -> None:
-        """Make `x` an example."""
+        """Set `x` to the example of a row."""
         self.table.refresh(self.x)
         self.x.first_value = row * self.x.n
 
 
 def decide(rule: LinearRule, scores: Doubles, classes: NDArray[np.uint8]) -> None:
-    """Write down the class at each score."""
+    """Write the class of each score to `classes`."""
     scores, classes = in_place(scores), in_place(classes)
     for row in range(len(scores)):
         classes[row] = rule.fires(scores[row])
 
 
 def signs_of(labels: Sequence[Any]) -> Signs:
-    """Return y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    """Return y ∈ {−1, +1} of each label, up to the first invalid one."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     signs = np.empty(len(labels), np.int8)
@@ -118,7 +118,7 @@ def signs_of(labels: Sequence[Any]) -> Signs:
 
 
 def weights_of(weights: Sequence[Any]) -> Doubles:
-    """Return the weights of examples, up to the first that is refused."""
+    """Return the weights of examples, up to the first invalid one."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     taken = np.empty(len(weights))
@@ -133,11 +133,11 @@ def weights_of(weights: Sequence[Any]) -> Doubles:
 
 
 def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots: int) -> int:
-    """Find the first row with an index that is not below `n_slots`, or twice there, or a value too large.
+    """Return the first row with an index out of range, a repeated index, or a value that is too large.
 
     Returns the number of rows if there is none. A row in ascending order needs no search for duplicates. For
-    the others a hash table (linear probing) holds where an index is; entries of earlier rows are told by
-    lying before the row, so that the table is never cleared.
+    other rows, a hash table (linear probing) has the position of each index; positions before the row are
+    those of earlier rows, so the table need not be cleared.
     """
     import numpy as np  # noqa: PLC0415  takes long to import
 
@@ -150,7 +150,7 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     table = np.full(mask + 1, -1)
     for row in range(n_rows):
         start, end = indptr[row], indptr[row + 1]
-        # Counts, and no end before the row's: C looks at several entries at once.
+        # Counts without an early exit, so that C compares several entries at once.
         n_sound = n_falls = 0
         for at in range(start, end):
             index, value = indices[at], values[at]

@@ -16,10 +16,10 @@ from perceptron_core.linear.declarations import OF_LOSS, Term
 from perceptron_core.weights.example import Example
 
 _LARGEST: Final = 1e200
-"""Limit of 1/q."""
+"""Largest 1/q."""
 
 _MODERATION: Final = pi / 8
-"""Factor of the variance with which σ is as steep at 0 as the Gaussian integral that it replaces."""
+"""Factor of the variance with which σ has the slope of the probit function that it approximates at 0."""
 
 
 class BayesianLogisticRule(ConfidenceWeightedRule):
@@ -49,14 +49,14 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
         return step
 
     def step_at(self, sign: int, w: float, a: float, v: float) -> float:
-        """Return c·(y − p) at a score of variance v; `rho` is 1/q then."""
+        """Return c·(y − p) at a score of variance v; set `rho` to 1/q."""
         loss = logistic(-sign * a)
         q = w * loss * (1.0 - loss)
         self.rho = 1.0 / q if q * _LARGEST > 1 else _LARGEST
         return sign * (w * loss / (1.0 + q * v)) if v > 0 else 0.0
 
     def moderation_of(self, x: Any) -> float:
-        """Compute what `moderation` does, of an example by name."""
+        """Compute `moderation` of an example given by names."""
         example = self.resolve(x)
         factor = self.moderation(example)
         self.table.release(example)
@@ -77,29 +77,29 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
         a = w·x + b,  v = Σ Sᵢ·xᵢ²,  p = σ(a/√(1 + πv/8)),  q = p(1 − p),  c = 1/(1 + qv)
         wᵢ ← wᵢ + c(y − p)·Sᵢ·xᵢ,  Sᵢ ← Sᵢ − c·q·(Sᵢ·xᵢ)²
 
-    The intercept is the weight of a constant feature 1, with a variance of its own. The score is
-    a/√(1 + πv/8): the log-odds, nearer to 0 the less is known of the features of the example.
+    The intercept is the weight of a constant feature 1, with its own variance. The score a/√(1 + πv/8) is the
+    log-odds, which is closer to 0 if the weights of the example's features are uncertain.
 
     Parameters
     ----------
     forgetting, intercept_forgetting
         λ in (0, 1]. Below 1, each example first divides the variances of its features, or that of the
-        intercept, by λ (up to 1 at most), so that the learner follows a stream that drifts; see `AROW`.
+        intercept, by λ (up to 1), so that the learner follows a drifting stream; see `AROW`.
     fit_intercept
         Whether b is learned.
 
     Attributes
     ----------
     weights : dict
-        Non-zero means wᵢ by feature. Computed when asked for.
+        Non-zero means wᵢ by feature. Computed on access.
     bias : float
         b.
     variances : dict
-        Sᵢ by feature, where it was updated. Computed when asked for.
+        Sᵢ by feature, where it was updated. Computed on access.
     bias_variance : float
         Variance of b.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example whose step is not 0.
 
@@ -108,7 +108,7 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
     The weight of an example multiplies its loss, and with it q. Standardise features of different sizes
     first: the variance before the first example is 1 for all weights.
 
-    v is that after forgetting, in the score too.
+    v is the variance after forgetting, also in the score.
 
     References
     ----------
@@ -139,7 +139,7 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
         super().__init__(forgetting, intercept_forgetting, full=False, fit_intercept=fit_intercept)
         self._scored = None
         self._variance = 0.0
-        """v of `_scored`."""
+        """The variance v of `_scored`."""
 
     def _terms(self, x: Features) -> Iterator[Term]:
         """Yield the terms of the score: each weight is moderated like the score."""

@@ -1,7 +1,7 @@
-"""What all two-class learners have in common.
+"""The base class of all two-class learners.
 
-A learner adds two things: `score_one`, whose sign decides, and `update_one`, which learns. Those
-with weights have both from their compiled `LinearRule`.
+A learner adds `score_one`, whose sign decides, and `update_one`, which learns. Linear learners inherit both
+from their compiled `LinearRule`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
     Attributes
     ----------
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made.
 
@@ -37,7 +37,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
     WEIGHT: ClassVar[str] = ""
     """The effect of the weight of an example; empty if the learner does not take weights."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
+    """Parameters that tests try besides the defaults: at least one set for each selectable rule."""
 
     @property
     def has_log_odds(self) -> bool:
@@ -50,17 +50,17 @@ class BinaryClassifier(base.MiniBatchClassifier):
 
     @abc.abstractmethod
     def score_one(self, x: Features) -> float:
-        """Compute the signed score of `x`. Raises `FeatureError` for a value that is not a sane number."""
+        """Compute the signed score of `x`. Raises `FeatureError` for an invalid value."""
 
     @abc.abstractmethod
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does; return the step made in units of `x`, 0 if none."""
 
     def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
-        """Score one example, then learn from it: `score_one` and `update_one` in one call, to the same bits.
+        """Score one example, then learn from it: `score_one` and `update_one` in one call, bit-identical.
 
-        Returns the score before the update, and the step made. Compiled learners look the features up and
-        compute the score once. Raises as `learn_one` does.
+        Returns the score before the update, and the step made. Compiled learners look up the features and
+        compute the score only once. Raises as `learn_one` does.
         """
         score = self.score_one(x)
         return score, self.update_one(x, y, w)
@@ -78,10 +78,10 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return self.decide(self.score_one(x))
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
-        """Squash the score through the logistic function, as River does.
+        """Return the logistic function of the score, as River does.
 
-        A probability of learners of the logistic loss, whose score is a log-odds. Of the others the numbers
-        order examples; they are not calibrated.
+        With the logistic loss the score is a log-odds, and this is a probability. For other learners the
+        numbers only order examples; they are not calibrated.
         Raises `FeatureError` as `score_one` does.
         """
         return self._probabilities(self.score_one(x))
@@ -96,14 +96,14 @@ class BinaryClassifier(base.MiniBatchClassifier):
         y
             True/False, 1/0 or 1/−1.
         w
-            Weight of the example; 0 leaves everything as it was.
+            Weight of the example; with 0, nothing changes.
 
         Raises
         ------
         FeatureError, LabelError
             As the names say; the model stays unchanged.
         ValueError
-            If `w` is negative, not finite, or above 1e25.
+            `w` is negative, not finite, or above 1e25.
 
         """
         self.update_one(x, y, w)
@@ -117,16 +117,16 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return contribution_table(self._terms(x), decimals)
 
     def _terms(self, x: Features) -> Iterable[Term]:
-        """Yield the terms of the score of the checked `x`: here, the weights and the bias."""
+        """Yield the terms of the score of the checked `x`: the weights and the bias."""
         weights: dict[base.typing.FeatureName, float] = self.weights  # type: ignore[attr-defined]
         for name, value in x.items():
             yield name, value, weights.get(name, 0.0)
         yield "Intercept", 1.0, self.bias  # type: ignore[attr-defined]
 
     def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:
-        """Learn as many of the first rows as can be learned at once; return their number.
+        """Learn the first rows that can be learned at once; return their number.
 
-        A derived class that learns otherwise overrides it too, and one that predicts otherwise those below.
+        A subclass with another way to learn overrides it; one with another way to predict, the methods below.
         """
         return data_frames.learn_leading(self, frame, labels, weights) if isinstance(self, LinearRule) else 0
 
@@ -152,7 +152,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return self._read_state(getattr)
 
     def _read_state(self, read: restored.Read) -> dict[str, Any]:
-        """Return the attributes that learning changes, each as `read` reads it."""
+        """Return the attributes that learning changes, read with `read`."""
         return {name: read(self, name) for name in self.STATE}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:

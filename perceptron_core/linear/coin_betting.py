@@ -14,14 +14,14 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.weights.example import Column, Example
 
 _LARGEST: Final = 1e150
-"""Largest weight: on values near 0, which never decide anything, it would grow without bound."""
+"""Largest weight: weights of values near 0, which do not affect predictions, would grow without bound."""
 
 _LARGEST_REWARD: Final = 1e300
 """Largest loaded product of a weight and a gradient."""
 
 
 class CoinBettingRule(LinearRule):
-    """Updates with every example: each weight is a gambler's bet on the sign of its next gradient."""
+    """Updates with every example: each weight is a bet on the sign of its next gradient."""
 
     bound_column: Column
     size_column: Column
@@ -45,7 +45,7 @@ class CoinBettingRule(LinearRule):
         return -slope
 
     def pay_out(self, x: Example, slope: float, w: float) -> None:
-        """Pay out the last bets on gradients slope·xᵢ, of size w·|xᵢ| at most, and place the next ones."""
+        """Pay out the last bets on gradients slope·xᵢ, of size at most w·|xᵢ|, and place the next bets."""
         slots, values = memory.first_integer(x.slots), memory.first_double(x.values)
         bounds, sizes, weights = self.bound_column, self.size_column, self.weight_column
         rewards, gradients = self.reward_column, self.gradient_column
@@ -72,7 +72,7 @@ class CoinBettingRule(LinearRule):
         )
 
     def pay_out_bias(self, gradient: float, bound: float) -> None:
-        """Pay out the intercept's last bet, and place the next one."""
+        """Pay out the intercept's last bet, and place the next."""
         self.bias_bound = max(self.bias_bound, bound)
         self.bias_size += abs(gradient)
         self.bias_reward = max(self.bias_reward - gradient * self.bias, 0.0)
@@ -86,14 +86,14 @@ class CoinBettingRule(LinearRule):
     def place_all(self) -> None:
         """Place all bets of the loaded state."""
         for slot in range(self.table.n_slots):
-            if self.bound_column.cells[slot] > 0:  # memory that was never written to stays unused
+            if self.bound_column.cells[slot] > 0:  # memory that was never written stays unused
                 self.place(slot)
         self.place_bias()
 
 
 def bet(bound: float, size: float, reward: float, gradient: float) -> float:
     """Compute T/(L(G + L))·(L/2 + R): the share T/(G + L) of the wealth L/2 + R, in units of L."""
-    if bound == 0:  # the product of a weight and a value vanished
+    if bound == 0:  # the product of a weight and a value was rounded to 0
         return 0.0
     amount = gradient / (size + bound) * ((0.5 * bound + reward) / bound)
     return max(-_LARGEST, min(amount, _LARGEST))
@@ -102,9 +102,9 @@ def bet(bound: float, size: float, reward: float, gradient: float) -> float:
 class CoinBetting(CoinBettingRule, BinaryClassifier):
     """Coin betting for each coordinate (COCOB): logistic regression without a learning rate.
 
-    Each weight is what a gambler bets on the sign of the next gradient: a share of the wealth won so far, in
-    proportion to the sum of the past gradients. With g = −y·σ(−y·a), σ being the logistic function, and
-    gᵢ = g·xᵢ, for every example
+    Each weight is a gambler's bet on the sign of the next gradient: a share of the wealth won so far, in
+    proportion to the sum of the past gradients. With g = −y·σ(−y·a), where σ is the logistic function, and gᵢ
+    = g·xᵢ, for every example
 
         Lᵢ ← max(Lᵢ, |xᵢ|),  Gᵢ ← Gᵢ + |gᵢ|,  Rᵢ ← max(Rᵢ − gᵢ·wᵢ, 0),  Tᵢ ← Tᵢ − gᵢ
         wᵢ ← Tᵢ/(Lᵢ·(Gᵢ + Lᵢ))·(Lᵢ/2 + Rᵢ)
@@ -119,22 +119,22 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature. Computed when asked for.
+        Non-zero weights by feature. Computed on access.
     bias : float
         b.
     bounds, sizes, rewards, gradients : dict
-        Lᵢ, Gᵢ, Rᵢ and Tᵢ by feature. Computed when asked for.
+        Lᵢ, Gᵢ, Rᵢ and Tᵢ by feature. Computed on access.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example whose gradient is not 0.
 
     Notes
     -----
-    The weight of an example multiplies its loss, and so the largest gradient that Lᵢ stands for.
+    The weight of an example multiplies its loss, and so the bound of the gradient, Lᵢ.
 
-    The first wealth is L/2, where the paper begins with L: shorter first bets, which lose less on features
-    that come once. A weight counts as at most 1e150 in size, so that no stream can make it overflow.
+    The initial wealth is L/2, while the paper starts with L: the smaller first bets lose less on features
+    that occur once. A weight is at most 1e150 in size, so that it cannot overflow.
 
     References
     ----------
@@ -167,7 +167,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
         super().__init__(fit_intercept)
 
     def _clear(self) -> None:
-        """Start with nothing learned."""
+        """Reset to the untrained state."""
         weights, gradients = Column(), Column()
         bounds, sizes, rewards = Column(lowest=0.0), Column(lowest=0.0), Column(0.0, 0.0, _LARGEST_REWARD)
         self.table = self._table_of(weights, bounds, sizes, rewards, gradients)

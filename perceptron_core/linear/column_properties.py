@@ -1,4 +1,4 @@
-"""Properties of a learner that read and write its columns, computed when they are asked for."""
+"""Properties of a learner that read and write its columns, computed on access."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Cells(property):
     Parameters
     ----------
     column
-        The attribute that names the column.
+        Name of the attribute with the column.
     write
         Sets the property.
     with_zeros
-        Whether cells that are 0 are among them.
+        Whether cells that are 0 are included.
 
     """
 
@@ -33,7 +33,7 @@ class Cells(property):
         self._with_zeros = with_zeros
 
     def column_of(self, model: Any) -> tuple[WeightTable, Column, bool]:
-        """Return the table of a model, the column in it, and whether cells that are 0 are among them."""
+        """Return the table of a model, its column, and whether cells that are 0 are included."""
         return model.table, getattr(model, self._column), self._with_zeros
 
     def _read(self, model: Any) -> dict[Any, float]:
@@ -42,22 +42,22 @@ class Cells(property):
 
 
 def nonzero(column: str, doc: str | None = None) -> Any:
-    """Return the property of the cells of a column by feature that are not 0."""
+    """Return a property of the non-zero cells of a column, by feature."""
     return Cells(column, partial(_write, column), doc, with_zeros=False)
 
 
 def stored(column: str, doc: str | None = None) -> Any:
-    """Return the property of the cells of a column by feature, zeros too; setting it forgets all features."""
+    """Return a property of the cells of a column by feature, also zeros; setting it resets all features."""
     return Cells(column, partial(_restart_with, column), doc, with_zeros=True)
 
 
 def first_nonzero(column: str, doc: str | None = None) -> Any:
-    """Return the property that `nonzero` returns, which forgets all features when it is set."""
+    """Return a property as `nonzero`, which resets all features when it is set."""
     return Cells(column, partial(_restart_with, column), doc, with_zeros=False)
 
 
 def nonzero_by_class(columns: str, doc: str | None = None) -> Any:
-    """Return the property of the non-zero cells in the columns of all classes, by feature, by class."""
+    """Return a property of the non-zero cells in the columns of all classes, by class and feature."""
     return property(
         lambda self: self._of_columns(getattr(self, columns)),
         lambda self, cells: self._write_columns(getattr(self, columns), cells),
@@ -66,7 +66,7 @@ def nonzero_by_class(columns: str, doc: str | None = None) -> Any:
 
 
 def by_class(column: str, doc: str | None = None) -> Any:
-    """Return the property of the numbers of all classes, by class."""
+    """Return a property of a column with one number for each class, by class."""
     return property(
         lambda self: self.by_class(getattr(self, column)),
         lambda self, numbers: self.write_by_class(getattr(self, column), numbers),

@@ -1,8 +1,9 @@
-"""Learn or score data frames row by row, to the same bits as one example at a time.
+"""Learn or score data frames row by row, bit-identical to one example at a time.
 
-Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind. River's
-linear models make one step for a whole mini-batch. Here a frame is no more than a way to hand over many
-examples: the same steps, in the order of the rows. The functions `…_many` are methods of the classifiers.
+Frames may be of pandas, polars or any other library that narwhals supports; results are of the same kind.
+While River's linear models make one step for a whole mini-batch, here a frame is only a container of
+examples: the steps are the same, in the order of the rows. The functions `…_many` are methods of the
+classifiers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS: Final = frozenset(
     "Boolean Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()  # noqa: SIM905  a list to read
 )
-"""Types of columns, as narwhals names them, that NumPy turns into doubles."""
+"""narwhals' types of columns that NumPy converts to doubles."""
 
 
 def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
@@ -41,10 +42,10 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
     Raises
     ------
     LearnerError
-        As `learn_one` for the first row it refuses, which the message names; the rows before it
-        have been learned.
+        As `learn_one` for the first invalid row, whose number is in the message; the rows before it have been
+        learned.
     ValueError
-        If the lengths differ, and nothing is learned; or a weight is refused.
+        The lengths differ, and nothing is learned; or a weight is invalid.
 
     """
     frame = frame_of(X)
@@ -65,14 +66,14 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
 
 
 def predict_many(self: Any, X: Any) -> Any:
-    """Predict the class of each row: a series."""
+    """Return the predicted classes of the rows as a series."""
     frame = frame_of(X)
     predicted = _each(self._predict_leading, self.predict_one, frame)
     return series_like(frame, predicted)
 
 
 def predict_proba_many(self: Any, X: Any) -> Any:
-    """Return the probabilities of each row: a data frame with a column for each class."""
+    """Return the probabilities of the rows as a data frame with a column for each class."""
     frame = frame_of(X)
     rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
     classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
@@ -81,14 +82,14 @@ def predict_proba_many(self: Any, X: Any) -> Any:
 
 
 def frame_of(native: Any) -> Any:
-    """Return a data frame as narwhals sees it."""
+    """Return the narwhals wrapper of a data frame."""
     import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
 
     return nw.from_native(native, eager_only=True)
 
 
 def series_like(frame: Any, values: Sequence[Any]) -> Any:
-    """Return a series of the kind that goes with a frame, with its index if it has one."""
+    """Return a series of the same library as a frame, with the frame's index if it has one."""
     import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
 
     name: Any = None
@@ -96,7 +97,7 @@ def series_like(frame: Any, values: Sequence[Any]) -> Any:
 
 
 def frame_like(frame: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
-    """Return a frame of the kind of another, with its index if it has one; only pandas names by any value."""
+    """Return a frame of the same library as another, with its index if it has one."""
     import narwhals.stable.v2 as nw  # noqa: PLC0415  takes long to import
 
     backend = frame.implementation
@@ -121,23 +122,23 @@ def _values(series: Any) -> list[Any]:
 
 
 def no_row_learned(self: Any, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG001
-    """Learn as many of the first rows as can be learned at once, here none; return their number."""
+    """Learn no rows at once; return 0."""
     return 0
 
 
 def no_row_predicted(self: Any, frame: Any) -> list[Any]:  # noqa: ARG001
-    """Predict as many of the first rows as can be predicted at once, here none."""
+    """Predict no rows at once."""
     return []
 
 
 def valid_rows(frame: Any) -> NDArray[np.float64]:
     """Return the rows before the first invalid value, as a matrix.
 
-    None of them, if a column holds anything but numbers and booleans.
+    No rows, if a column has values other than numbers and booleans.
     """
     import numpy as np  # noqa: PLC0415  takes long to import
 
-    matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code wants them
+    matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code requires
     if not matrix.size or (matrix.min() >= -MAX_MAGNITUDE and matrix.max() <= MAX_MAGNITUDE):
         return matrix
     refused = ~(np.abs(matrix) <= MAX_MAGNITUDE).all(axis=1)
@@ -145,12 +146,12 @@ def valid_rows(frame: Any) -> NDArray[np.float64]:
 
 
 def _numbers(frame: Any) -> NDArray[np.float64]:
-    """Return a frame as doubles: each value is converted by itself; missing values become NaN."""
+    """Return a frame as doubles; missing values become NaN."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if frame.implementation.is_pandas_like():
         matrix: NDArray[np.float64] = frame.to_numpy()
-        if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
+        if matrix.dtype == np.float64:  # checking the types of the columns would take longer
             return matrix
     if _NUMBERS.issuperset(map(str, frame.schema.values())):
         if not frame.implementation.is_pandas_like():
@@ -161,7 +162,7 @@ def _numbers(frame: Any) -> NDArray[np.float64]:
 
 
 def rows_of(frame: Any, first: int = 0) -> Iterator[dict[Hashable, Any]]:
-    """Yield the rows from `first` on, in values of Python; a missing value is None."""
+    """Yield the rows from `first` on as Python values; a missing value is None."""
     columns: Sequence[Hashable] = frame.columns
     cells = [_cells(frame.get_column(name)[first:]) for name in columns]
     for row in zip(*cells, strict=True):
@@ -178,7 +179,7 @@ def _cells(column: Any) -> list[Any]:
 def _each(
     predict_leading: Callable[[Any], list[Any]], predict: Callable[[dict[Hashable, Any]], Any], frame: Any
 ) -> list[Any]:
-    """Predict each row: the first ones together, as far as can be, the others one by one."""
+    """Predict the rows: the first ones at once, as far as possible, the others one by one."""
     predicted: list[Any] = []
     try:
         predicted += predict_leading(frame)
@@ -189,7 +190,7 @@ def _each(
 
 
 def learn_leading(rule: LinearRule, frame: Any, labels: list[Any], weights: list[Any]) -> int:
-    """Learn the leading rows; return their number."""
+    """Learn the valid first rows; return their number."""
     matrix = valid_rows(frame)
     signs = signs_of(labels[: len(matrix)])
     sizes = weights_of(weights[: len(signs)])
@@ -200,7 +201,7 @@ def learn_leading(rule: LinearRule, frame: Any, labels: list[Any], weights: list
 
 
 def predict_leading(rule: LinearRule, frame: Any) -> list[bool]:
-    """Predict the leading rows."""
+    """Predict the valid first rows."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     scores = score_leading(rule, frame)
@@ -210,7 +211,7 @@ def predict_leading(rule: LinearRule, frame: Any) -> list[bool]:
 
 
 def score_leading(rule: LinearRule, frame: Any) -> Doubles:
-    """Compute the signed scores of the leading rows."""
+    """Compute the signed scores of the valid first rows."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     matrix = valid_rows(frame)

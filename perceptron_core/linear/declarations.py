@@ -8,24 +8,25 @@ from typing import Final, NamedTuple
 Label = Hashable
 
 NO_CLASS: Final = -1
-"""The number of none."""
+"""Number that stands for no class."""
 
 
 class Update(NamedTuple):
-    """An update, in plain values."""
+    """An update, as plain values."""
 
     size: float
-    """In units of x."""
+    """The size of the step, in units of x."""
     gained: Label
     lost: Label
     n_before: int = 0
-    """Examples learned before it, where that matters: in averages."""
+    """Number of examples learned before it, for averages."""
 
 
 OF_STEP: Final = "multiplies the step"
 """The weight acts like a learning rate: with w = 2, the update is twice as large."""
 OF_LOSS: Final = "multiplies the loss"
-"""And so its gradient: one that scales its steps by earlier gradients need not go w times as far."""
+"""The weight multiplies the gradient; with steps scaled by earlier gradients, the step may be less than w
+times as large."""
 OF_COUNTS: Final = "multiplies the counts"
 OF_RESISTANCE: Final = "divides r"
 OF_PRICE: Final = "multiplies C"
@@ -38,7 +39,7 @@ _HEADERS = ("Name", "Value", "Weight", "Contribution")
 
 
 def contribution_table(terms: Iterable[Term], decimals: int = 5) -> str:
-    """Lay out terms, those that speak loudest for True first."""
+    """Format terms as a table, the largest contributions to True first."""
     from river.utils import pretty  # noqa: PLC0415  takes long to import
 
     rows = [(str(name), float(value), float(weight)) for name, value, weight in terms]

@@ -26,11 +26,11 @@ Kernel = Callable[[Example, Example], float]
 
 NAMES: Final = ("linear", "polynomial", "rbf")
 LARGEST: Final = 1e200
-"""Kernel values are clamped to this size, so that no sum of them overflows."""
+"""Kernel values are clamped to this size, so that their sums do not overflow."""
 
 
 def make_kernel(kernel: str | Kernel, gamma: float, degree: int, coef0: float) -> Kernel:
-    """Return the kernel of a name, or a callable made safe.
+    """Return the kernel of a name, or a callable with checks and clamping.
 
     ==========  ================================
     linear      x·z
@@ -60,7 +60,7 @@ def dot(x: Example, z: Example) -> float:
 
 
 def squared_distance(x: Example, z: Example) -> float:
-    """Compute ‖x − z‖², without the cancellation that ‖x‖² − 2x·z + ‖z‖² would bring."""
+    """Compute ‖x − z‖², without the cancellation of ‖x‖² − 2x·z + ‖z‖²."""
     total = 0.0
     for name, value in x.items():
         difference = value - z.get(name, 0.0)
@@ -72,7 +72,7 @@ def squared_distance(x: Example, z: Example) -> float:
 
 
 def _power(base: float, degree: int) -> float:
-    """Compute baseᵈ by squaring: `**` rounds as the C library does, otherwise on each machine."""
+    """Compute baseᵈ by squaring, as `**` rounds differently with each C library."""
     power = 1.0
     while degree:
         if degree & 1:
@@ -97,7 +97,7 @@ _LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
 
 
 def _support(values: Any) -> list[tuple[sparse.Vector, float]]:
-    """Return the saved examples, each with its α. Raises ValueError if they are invalid."""
+    """Return the saved examples, each with its α. Raises `ValueError` if they are invalid."""
     return [(dict(sparse.checked(restored.numbers(x))), _alpha(alpha)) for x, alpha in values]
 
 
@@ -107,12 +107,11 @@ _alpha: Final = restored.between(-_LARGEST_ALPHA, _LARGEST_ALPHA)
 class KernelPerceptron(BinaryClassifier):
     """Perceptron in its dual form, with any kernel.
 
-    The perceptron's weights are a sum of the examples it updated on, so w·x is a sum of inner products
-    with these; another inner product K makes it a perceptron in another space, without a weight vector
-    there:
+    The perceptron's weights are a sum of the examples of its updates, so w·x is a sum of inner products with
+    these; with another inner product K it is a perceptron in another space, without a weight vector:
 
         a = Σᵢ αᵢ·K(xᵢ, x) + b
-        y·a ≤ 0:  keep x with α = η·y,  b ← b + η·y
+        y·a ≤ 0:  store x with α = η·y,  b ← b + η·y
 
     With `kernel="linear"` it is `Perceptron`, only slower.
 
@@ -120,7 +119,7 @@ class KernelPerceptron(BinaryClassifier):
     ----------
     kernel
         `"rbf"`: exp(−gamma·‖x − z‖²); `"polynomial"`: (gamma·x·z + coef0)^degree; `"linear"`: x·z; or a
-        function of two dictionaries. A model with a function cannot be written down by `to_bytes`.
+        function of two dictionaries. `to_bytes` cannot save a model with a function.
     gamma
         Above 0, at most 1e25.
     degree
@@ -128,8 +127,8 @@ class KernelPerceptron(BinaryClassifier):
     coef0
         At most 1e25 in size.
     budget
-        How many examples are kept at most: the oldest leaves for a new one. None keeps all, and a prediction
-        takes as long as there have been updates.
+        Largest number of stored examples; a new one replaces the oldest. With None all are stored, and the
+        time of a prediction grows with the number of updates.
     learning_rate
         η > 0: a number or one of `river.optim.schedulers`. A constant changes no prediction.
     fit_intercept
@@ -138,17 +137,17 @@ class KernelPerceptron(BinaryClassifier):
     Attributes
     ----------
     support : list
-        Pairs of an example and its α, oldest first; live, not to be changed.
+        Pairs of an example and its α, oldest first; do not modify.
     bias : float
-        b. What examples that left the budget contributed to it stays.
+        b, which includes the contributions of examples that were replaced.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made.
 
     Notes
     -----
-    Kernel values are clamped to ±1e200, so that no polynomial of large values can overflow.
+    Kernel values are clamped to ±1e200, so that polynomials of large values do not overflow.
 
     References
     ----------
@@ -159,11 +158,11 @@ class KernelPerceptron(BinaryClassifier):
     Machine Learning 37(3), section 3.
 
     Dekel, O., Shalev-Shwartz, S. and Singer, Y. (2008). The Forgetron: a kernel-based perceptron on a budget.
-    SIAM Journal on Computing 37(5): that the oldest leaves; its shrinking is left out.
+    SIAM Journal on Computing 37(5). The replacement of the oldest example; without the shrinking.
 
     Examples
     --------
-    Exclusive or, which no linear perceptron learns:
+    Exclusive or, which a linear perceptron cannot learn:
 
     >>> from perceptron_core import KernelPerceptron
     >>> table = [({"a": a, "b": b}, a != b) for a in (0, 1) for b in (0, 1)]
@@ -224,7 +223,7 @@ class KernelPerceptron(BinaryClassifier):
         return self._score(dict(sparse.checked(x)))
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; return its α, 0 if it was not kept."""
+        """Learn from one example as `learn_one` does; return its α, 0 if it was not stored."""
         sign = sign_of(y)
         w = example_weight(w)
         entries = dict(sparse.checked(x))

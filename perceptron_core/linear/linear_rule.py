@@ -1,7 +1,7 @@
 """The compiled half of two-class learners with weights.
 
-A rule learns from an `Example` and sees no Python object for a feature. River's half is `BinaryClassifier`: a
-learner inherits from its rule, then from it. `linear_rule.pxd` gives this module its C types.
+A rule learns from an `Example`, without Python objects for features. River's half is `BinaryClassifier`: a
+learner inherits from its rule, then from `BinaryClassifier`. `linear_rule.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perceptron_core.weights.index import HashedIndex
 from perceptron_core.weights.tables import WeightTable
 
 LINEAR_STATE: Final = {"weights": restored.columns, "bias": restored.number, **restored.COUNTS}
-"""The state that learning changes."""
+"""The state of every linear learner."""
 
 
 class LinearRule:
@@ -34,14 +34,14 @@ class LinearRule:
     bias : float
         b.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made.
 
     """
 
     hash_bits = None  # type: int | None
-    """Features are integers below 2**hash_bits, each with a slot for good; None: any names."""
+    """Features are integers below 2**hash_bits, each with a permanent slot; None: any names."""
 
     table: WeightTable
     weight_column: Column
@@ -70,15 +70,15 @@ class LinearRule:
         return score > 0
 
     def learn(self, x: Example, sign: int, w: float) -> float:
-        """Learn an example of class y = `sign` and weight w > 0; return the step made, 0 if none was."""
+        """Learn an example of class y = `sign` and weight w > 0; return the step, 0 if there was none."""
         return self.learn_at(x, sign, w, self.score(x))
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
-        """Learn an example as `learn` does, whose score is a: `score` gave it, and nothing changed since."""
+        """Learn an example as `learn` does, whose score a was just computed by `score`."""
         raise NotImplementedError
 
     def add(self, x: Example, step: float) -> None:
-        """Add step·x to w and step to b; a weight that becomes 0 is not kept."""
+        """Add step·x to w and step to b; a weight that becomes 0 is dropped."""
         self.table.allocate(x)
         if self.weight_column.add(x, step):
             self.table.drop_zero_rows(x)
@@ -86,8 +86,8 @@ class LinearRule:
             self.bias += step
 
     def resolve(self, x: Any) -> Example:
-        """Look the features of `x` up, as `WeightTable.resolve` does."""
-        if self.table is None:  # what was never set, when compiled
+        """Look up the features of `x`; see `WeightTable.resolve`."""
+        if self.table is None:  # an unset attribute, when compiled
             raise AttributeError(f"{type(self).__name__}.__init__ must call super().__init__()")
         return self.table.resolve(x)
 
@@ -115,7 +115,7 @@ class LinearRule:
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does.
 
-        Returns the step s made, in units of `x`; 0 if nothing was written.
+        Returns the step, in units of `x`; 0 if nothing changed.
         """
         sign, weight = sign_of(y), example_weight(w)
         example = self.resolve(x)
@@ -141,9 +141,9 @@ class LinearRule:
         self.table.release(example)
 
     def hashed(self, bits: int) -> Self:
-        """Make an untrained learner of the same parameters whose features are integers below 2**bits.
+        """Return an untrained learner with the same parameters whose features are integers below 2**bits.
 
-        It is what a `HashedClassifier` learns with, which also copies it and writes it down.
+        A `HashedClassifier` uses it to learn, and also copies and saves it.
         """
         learner: Self = self.clone()
         learner.hash_bits = bits
@@ -151,22 +151,22 @@ class LinearRule:
         return learner
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+        """Return a model with the same parameters; with `include_attributes`, also the learned state."""
         return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored.reduce(self)
 
     def _clear(self) -> None:
-        """Start with nothing learned."""
+        """Reset to the untrained state."""
         weights = Column()
         self.table = self._table_of(weights)
         self.weight_column = weights
         self.bias = 0.0
 
     def _restart(self) -> None:
-        """Forget all features; in place, since a call under way may have an example that points there."""
-        if self.table.is_fixed is (self.hash_bits is None):  # a copy that was told its bits since
+        """Reset all features in place, since a running call may have an example that points to them."""
+        if self.table.is_fixed is (self.hash_bits is None):  # a copy whose bits were set later
             self._clear()
         else:
             self.table.clear()
@@ -177,10 +177,10 @@ class LinearRule:
 
 
 def undo_additive(self: LinearRule, x: Any, step: float) -> None:
-    """Take back an update that `update_one` made on `x`, whatever was learned since.
+    """Undo an update that `update_one` made on `x`, even if others followed.
 
-    The weights are a sum of steps times examples, so an update leaves by subtraction: exact
-    wherever the sums are (counts, binary features), else to rounding. Counts stay.
+    The weights are a sum of steps times examples, so the update is subtracted: exactly if sums are exact
+    (counts, binary features), otherwise up to rounding. `n_updates` and `n_mistakes` do not change.
     """
     example = self.resolve(x)
     if step != 0:
@@ -189,7 +189,7 @@ def undo_additive(self: LinearRule, x: Any, step: float) -> None:
 
 
 class ClassVote(LinearRule):
-    """Answers with one class's log-odds from an example that has all classes' log-odds; learns nothing."""
+    """Answers with one class's log-odds from an example of all classes' log-odds, without learning."""
 
     STATE = restored.COUNTS
     hash_bits = 1
@@ -199,7 +199,7 @@ class ClassVote(LinearRule):
         self.number = number
 
     def score(self, x: Example) -> float:
-        """Return the log-odds of the class; 0 if the class is not known yet."""
+        """Return the log-odds of the class; 0 if the class is unknown."""
         return x.values[self.number] if self.number < x.n else 0.0
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:  # noqa: ARG002  as other rules

@@ -41,19 +41,19 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     Parameters
     ----------
     learning_rate
-        η > 0, at most 1e25. Too large for the scale of the features, the weights swing; too small, they stay
-        behind.
+        η > 0, at most 1e25. If it is too large for the scale of the features, weights oscillate; if too
+        small, they adapt too slowly.
     fit_intercept
         Whether b is learned.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature. Computed when asked for.
+        Non-zero weights by feature. Computed on access.
     bias : float
         b.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example whose gradient is not 0.
 
@@ -61,7 +61,7 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     -----
     The weight of an example multiplies its loss.
 
-    The weights are a sum of steps times examples, so `undo_one` takes an update back.
+    The weights are a sum of steps times examples, so `undo_one` can undo an update.
 
     For features that are not standardised, `NormalizedAdaGrad` chooses a rate for each.
 

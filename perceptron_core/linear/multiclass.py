@@ -1,6 +1,6 @@
-"""What all multiclass learners have in common.
+"""The base class of all multiclass learners, which predict the class with the highest score.
 
-The class with the highest score decides. A learner adds a rule: see `multiclass_rule`.
+A learner adds a rule: see `multiclass_rule`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ Scores = dict[Label, float]
 
 
 class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
-    """A classifier that decides for the class with the highest score.
+    """A classifier that predicts the class with the highest score.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     fit_intercept
         Whether each class has a bias.
 
     Attributes
     ----------
     weights : dict
-        What predicts: non-zero weights by feature, by class.
+        The predicting weights that are not 0, by class and feature.
     bias : dict
         Bias by class.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update. The first example of a
-        class not named in `classes` is always one of them.
+        Examples that were misclassified before their update. The first example of a
+        class that is not in `classes` always counts.
     n_updates : int
         Updates made.
 
@@ -71,7 +71,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     @property
     @abc.abstractmethod
     def bias(self) -> dict[Label, float]:
-        """Bias by class; computed when asked for."""
+        """Bias by class; computed on access."""
 
     learn_many = data_frames.learn_many
     predict_many = data_frames.predict_many
@@ -80,7 +80,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     _predict_leading = _predict_proba_leading = data_frames.no_row_predicted
 
     def _known_classes(self) -> Collection[Label]:
-        """Return the classes in the order they were met."""
+        """Return the classes in the order of their first occurrence."""
         return self.numbers.keys()
 
     @property
@@ -89,14 +89,14 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
 
     @staticmethod
     def decide(scores: Mapping[Label, float]) -> Any:
-        """Return the class with the highest score, the first of them at a tie; None if there is no class."""
+        """Return the class with the highest score, at a tie the first; None without classes."""
         return max(scores, key=scores.__getitem__, default=None)
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the softmax of the scores.
 
-        Probabilities of `MulticlassNormalizedAdaGrad`. Of the others the numbers order classes; they are not
-        calibrated.
+        These are probabilities of `MulticlassNormalizedAdaGrad`. For other learners the numbers only order
+        classes; they are not calibrated.
         Raises `FeatureError` as `scores_one` does.
         """
         return softmax(self.scores_one(x))
@@ -111,20 +111,20 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         y
             The class: anything hashable but None and NaN; one of `classes`, if these were given.
         w
-            Weight of the example; 0 leaves everything as it was.
+            Weight of the example; with 0, nothing changes.
 
         Raises
         ------
         FeatureError, LabelError
             As the names say; the model stays unchanged.
         ValueError
-            If `w` is negative, not finite, or above 1e25.
+            `w` is negative, not finite, or above 1e25.
 
         """
         self.update_one(x, y, w)
 
     def debug_one(self, x: Features, decimals: int = 5) -> str:
-        """Explain the terms of the predicted class's score. Raises `FeatureError` as `scores_one`."""
+        """Return a table of the predicted class's score by terms. Raises `FeatureError` as `scores_one`."""
         predicted = self.predict_one(x)
         if predicted is None:
             return "no class is known"
@@ -138,17 +138,17 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         yield "Intercept", 1.0, self.bias[label]
 
     def check_label(self, label: Any) -> Label:
-        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
+        """Return a label in normal form. Raises `LabelError` if it is not one of `classes`."""
         return checked_label(label, self.numbers, self.classes)
 
     def _get_state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in self.STATE}
-        if self.labels:  # the first class with all names, so that these keep their order
+        if self.labels:  # the first class has all names, to keep their order
             state[next(iter(self.STATE))][self.labels[0]] = self.table.stored(self._first_columns()[0])
         return state
 
     def _first_columns(self) -> Sequence[Column]:
-        """Return the columns of the features, by class, that are first in `STATE`."""
+        """Return the columns of features, by class, that come first in `STATE`."""
         return self.weight_columns
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
@@ -183,8 +183,8 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
-    """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
-    numpy = sys.modules.get("numpy")  # where it is not imported, no value is a NumPy scalar
+    """Return a label in normal form. Raises `LabelError` if it is not one of `classes`."""
+    numpy = sys.modules.get("numpy")  # without it, no value is a NumPy scalar
     plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
     try:
         is_known = plain in known
@@ -200,7 +200,7 @@ def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label]
 
 
 def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
-    """Return the classes that a learner was given. Raises ValueError if they are not two or more."""
+    """Return the given classes. Raises `ValueError` unless they are two or more."""
     different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is not a label
     if len(different) < max(2, len(classes)) or None in different:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
@@ -208,12 +208,12 @@ def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
 
 
 class LinearMulticlass(MulticlassClassifier):
-    """A multiclass learner that predicts by the weights it learns.
+    """A multiclass learner that predicts with the weights that it learns.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more. None: those seen so far.
+        All possible labels, two or more. None: the labels seen so far.
     fit_intercept
         Whether each class has a bias.
 
@@ -221,7 +221,7 @@ class LinearMulticlass(MulticlassClassifier):
 
     STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
 
-    _weights = column_properties.nonzero_by_class("weight_columns", "Non-zero weights by feature, by class.")
+    _weights = column_properties.nonzero_by_class("weight_columns", "Non-zero weights by class and feature.")
     _bias = column_properties.by_class("biases", "Bias by class.")
     weights = column_properties.read_only(_weights)
     bias = column_properties.read_only(_bias)

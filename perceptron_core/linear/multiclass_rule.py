@@ -1,7 +1,7 @@
 """The compiled half of multiclass learners.
 
-A rule knows classes by number, in the order they were met. `multiclass_rule.pxd` gives this module its
-C types.
+Classes have numbers, in the order of their first occurrence. `multiclass_rule.pxd` gives this module its C
+types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from perceptron_core.weights.tables import WeightTable
 
 
 class MulticlassRule:
-    """The base of multiclass learners: decides for the class with the highest score, the first at a tie.
+    """The base of multiclass learners: predicts the class with the highest score, at a tie the first.
 
     An algorithm adds `learn`.
     """
@@ -37,16 +37,16 @@ class MulticlassRule:
     def clear(self) -> None:
         """Start with no class and no feature."""
         table, biases, scores = WeightTable(FeatureIndex()), Column(), Column()
-        self.labels, self.numbers, self.weight_columns = [], {}, []  # all or none
+        self.labels, self.numbers, self.weight_columns = [], {}, []  # set at once
         self.table, self.biases, self.scores = table, biases, scores
 
     def meet(self, label: Label) -> None:
-        """Start a class with zero weights; it comes last at ties.
+        """Add a class with zero weights, which comes last at ties.
 
-        `forget_last` undoes it, whatever of it was done.
+        `forget_last` undoes it, even if it was interrupted.
         """
         number = len(self.labels)
-        if number >= len(self.biases.cells):  # by doubling, for the sake of many classes
+        if number >= len(self.biases.cells):  # by doubling, for many classes
             self.biases.grow(2 * number + 2)
         if number >= len(self.scores.cells):
             self.scores.grow(2 * number + 2)
@@ -61,7 +61,7 @@ class MulticlassRule:
         self.table.add_column(column)
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, even if it was interrupted, with `n_known` classes before; nothing is allocated."""
+        """Undo `meet`, even if it was interrupted, back to `n_known` classes, without allocating memory."""
         if label in self.numbers:
             del self.numbers[label]
         while len(self.labels) > n_known:
@@ -69,7 +69,7 @@ class MulticlassRule:
         self.drop_columns(self.weight_columns, n_known)
 
     def drop_columns(self, columns: list[Any], n_kept: int) -> None:
-        """Remove all but the first columns of a list of columns of features, by class."""
+        """Remove all but the first `n_kept` columns from a list of columns by class."""
         while len(columns) > n_kept:
             self.table.drop_column(columns.pop())
 
@@ -80,7 +80,7 @@ class MulticlassRule:
             self.scores.cells[number] = column.dot(x, self.biases.cells[number])
 
     def best(self, excepted: int) -> int:
-        """Return the class with the highest score except `excepted`, `NO_CLASS` if there is none."""
+        """Return the class other than `excepted` with the highest score; `NO_CLASS` if there is none."""
         found = NO_CLASS
         for number in range(len(self.labels)):
             if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
@@ -88,18 +88,18 @@ class MulticlassRule:
         return found
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
-        """Learn an example of a class, weight w > 0, whose scores are computed; None if nothing changed."""
+        """Learn a scored example of a class, with weight w > 0; return None if nothing changed."""
         raise NotImplementedError
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+        """Return a model with the same parameters; with `include_attributes`, also the learned state."""
         return restored.clone(self, new_params, include_attributes=include_attributes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored.reduce(self)
 
     def check_label(self, label: Any) -> Label:
-        """Return a label in the form in which it is kept. Raises `LabelError` if `classes` lack it."""
+        """Return a label in normal form. Raises `LabelError` if it is not one of `classes`."""
         raise NotImplementedError
 
     def scores_one(self, x: Any) -> dict[Label, float]:
@@ -122,7 +122,7 @@ class MulticlassRule:
         return None if best < 0 else self.labels[best]
 
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> Update | None:
-        """Learn from one example as `learn_one` does; return the step made, None if nothing was written."""
+        """Learn from one example as `learn_one` does; return the step, None if nothing changed."""
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
         example = self.resolve(x)
@@ -131,7 +131,7 @@ class MulticlassRule:
         return step
 
     def predict_learn(self, x: Any, y: Any, w: float = 1.0) -> tuple[dict[Label, float], Update | None]:
-        """Score one example, then learn from it: `scores_one` and `update_one` in one call, to the same bits.
+        """Score one example, then learn from it: `scores_one` and `update_one` in one call, bit-identical.
 
         Returns the scores by class before the update, and the step made. Raises as `learn_one` does.
         """
@@ -145,12 +145,12 @@ class MulticlassRule:
         return scores, step
 
     def learn_label(self, label: Label, x: Example, w: float) -> Update | None:
-        """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
+        """Score, learn and count an example of weight w > 0; if memory runs out, nothing changes."""
         self.score(x)
         return self.learn_scored(label, x, w)
 
     def learn_scored(self, label: Label, x: Example, w: float) -> Update | None:
-        """Learn as `learn_label` does an example whose scores are computed."""
+        """Learn a scored example as `learn_label` does."""
         guess = self.best(NO_CLASS)
         if label in self.numbers:
             number = self.numbers[label]
@@ -163,7 +163,7 @@ class MulticlassRule:
         return step
 
     def learn_first(self, label: Label, x: Example, w: float) -> Update | None:
-        """Learn the first example of a class; both or nothing."""
+        """Add a class and learn its first example, or neither."""
         number = len(self.labels)
         try:
             self.meet(label)
@@ -173,8 +173,8 @@ class MulticlassRule:
             raise
 
     def resolve(self, x: Any) -> Example:
-        """Look the features of `x` up, as `WeightTable.resolve` does."""
-        if self.table is None:  # what was never set, when compiled
+        """Look up the features of `x`; see `WeightTable.resolve`."""
+        if self.table is None:  # an unset attribute, when compiled
             raise AttributeError(f"{type(self).__name__}.__init__ must call super().__init__()")
         table = self.table
         example = table.resolve(x)
@@ -183,11 +183,11 @@ class MulticlassRule:
         return example
 
     def by_class(self, column: Column) -> dict[Label, float]:
-        """Return the cells by class of a column whose slots are classes."""
+        """Return the cells of a column whose slots are classes, by class."""
         return {label: column.cells[number] for label, number in self.numbers.items()}
 
     def write_by_class(self, column: Column, cells: Mapping[Label, float]) -> None:
-        """Replace what such a column holds. Raises ValueError for cells that learning does not make."""
+        """Replace the cells of a column whose slots are classes. Raises `ValueError` for impossible cells."""
         column.check(array("d", cells.values()))
         for label, cell in cells.items():
             number = self.numbers[label]
@@ -195,13 +195,13 @@ class MulticlassRule:
 
 
 class AdditiveMulticlassRule(MulticlassRule):
-    """A linear rule whose updates give a multiple of the example from one class to another.
+    """A linear rule whose updates add a multiple of the example to one class and subtract it from another.
 
-    So the weights are sums of steps times examples, and an update can be taken back.
+    So the weights are sums of steps times examples, and an update can be undone.
     """
 
     def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
-        """Add size·x to the weights of one class and subtract it from another's."""
+        """Add size·x to the weights of one class and subtract it from those of another."""
         self.table.allocate(x)
         if self.add(x, gained, size) + self.add(x, lost, -size):
             self.table.drop_zero_rows(x)
@@ -214,10 +214,10 @@ class AdditiveMulticlassRule(MulticlassRule):
         return column.add(x, size)
 
     def undo_one(self, x: Any, step: Sequence[Any] | None) -> None:
-        """Take back the `step` that `update_one` made on `x`, whatever was learned since.
+        """Undo the `step` that `update_one` made on `x`, even if others followed.
 
-        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
-        does a class that was met with the example.
+        Exact if sums are exact (counts, binary features), otherwise up to rounding. `n_updates` and
+        `n_mistakes` do not change, and a class that the example added remains.
         """
         example = self.resolve(x)
         if step is not None:

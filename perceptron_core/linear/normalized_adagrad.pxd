@@ -74,10 +74,10 @@ cdef class MulticlassNormalizedAdaGradRule(MulticlassRule):
     @cython.locals(number=Py_ssize_t, weights=Column, total=double, k=Py_ssize_t, slot=int)
     cdef score(self, Example x)
 
-    @cython.locals(rival=int, loss=double, rate=double, each=int)
+    @cython.locals(best_other=int, loss=double, rate=double, each=int)
     cdef learn(self, Example x, int number, double w)
 
-    cdef bint is_due(self, int number, int rival) noexcept
+    cdef bint is_due(self, int number, int best_other) noexcept
 
     @cython.locals(highest=double, total=double, others=double, each=Py_ssize_t, power=double, loss=double)
     cdef double differentiate(self, int number, double w) except? -1

@@ -25,11 +25,11 @@ from perceptron_core.weights.example import Column, Example
 LOSSES: Final = ("logistic", "hinge")
 
 _SMALLEST_SCALE: Final = 1e-100
-"""By which a weight is divided to be shown: so it stays finite."""
+"""Smallest scale by which a scaled weight is divided, so that weights are finite."""
 
 
 class NormalizedAdaGradRule(LinearRule):
-    """Updates while y·a < m. Weights are kept as uᵢ = wᵢ·Lᵢ, which stay as they are when Lᵢ grows."""
+    """Updates while y·a < m. Stores uᵢ = wᵢ·Lᵢ, which does not change when Lᵢ grows."""
 
     learning_rate: float
     is_logistic: bool
@@ -39,7 +39,7 @@ class NormalizedAdaGradRule(LinearRule):
     square_column: Column
     ratios: Column
     _scored: Example | None
-    """Of which `ratios` has the values in units of their scales."""
+    """The example whose scaled values are in `ratios`."""
     bias_square: float
     squared_sum: float
     n_examples: int
@@ -54,13 +54,13 @@ class NormalizedAdaGradRule(LinearRule):
         """Learn an example, whose weight multiplies its loss; return −g, 0 at or beyond the margin."""
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
         if self._scored is not x:
-            self.score(x)  # for `ratios`
+            self.score(x)  # sets `ratios`
         self._scored = None
         if slope != 0:
             self.table.allocate(x)
         elif self.table.changes is not None:
             self.scale_column.note_raised(x, self.table.changes)
-        # From here on nothing is allocated.
+        # No allocation after this.
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
         self.squared_sum += self.scale_column.squares + self.fit_intercept
@@ -77,13 +77,13 @@ class NormalizedAdaGradRule(LinearRule):
         return self.learning_rate * sqrt(self.n_examples / self.squared_sum)
 
     def slope(self, sign: int, a: float) -> float:
-        """Return g, the derivative of the loss by a."""
+        """Return g, the derivative of the loss with respect to a."""
         return -sign * logistic(-sign * a) if self.is_logistic else -sign
 
     def descend(self, x: Example, slope: float, rate: float) -> None:
         """Add the squared gradients to Hᵢ, and move the weights of `x` and the intercept against them.
 
-        `ratios` has the values of `x` in units of their scales.
+        `ratios` has the scaled values of `x`.
         """
         weights, squares = self.weight_column, self.square_column
         slots, ratios = memory.first_integer(x.slots), memory.first_double(self.ratios.cells)
@@ -98,27 +98,27 @@ class NormalizedAdaGradRule(LinearRule):
             self.descend_bias(slope, rate)
 
     def descend_bias(self, slope: float, rate: float) -> None:
-        """Write of `descend` what concerns the intercept."""
+        """Apply `descend` to the intercept."""
         self.bias_square += slope * slope
         self.bias -= rate * adapted(slope, self.epsilon + self.bias_square)
 
 
 def adapted(gradient: float, square: float) -> float:
-    """Compute gᵢ/√Hᵢ; 0 where even gᵢ² vanishes."""
+    """Compute gᵢ/√Hᵢ; 0 if gᵢ² is rounded to 0."""
     return gradient / sqrt(square) if square > 0 else 0.0
 
 
 class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     """Normalised AdaGrad: gradient descent on features of any scale.
 
-    With Lᵢ the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, both
-    with the example included, one with y·a < m updates. With g = −y·σ(−y·a) for the logistic loss, σ being
-    the logistic function, and g = −y for the hinge loss,
+    Let Lᵢ be the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, all
+    including the example. An example with y·a < m makes an update. With g = −y·σ(−y·a) for the logistic loss,
+    where σ is the logistic function, and g = −y for the hinge loss,
 
         gᵢ = g·xᵢ/Lᵢ,  Hᵢ ← Hᵢ + gᵢ²,  wᵢ ← wᵢ − η·√(t/N)·gᵢ/(Lᵢ·√Hᵢ)
 
-    Where |xᵢ| exceeds Lᵢ, wᵢ is first multiplied by the old Lᵢ over the new one. So a feature multiplied by a
-    constant changes no prediction. The intercept is the weight of a constant feature 1.
+    If |xᵢ| exceeds Lᵢ, wᵢ is first multiplied by the old Lᵢ over the new one. So scaling a feature by a
+    constant does not change predictions. The intercept is the weight of a constant feature 1.
 
     Parameters
     ----------
@@ -127,32 +127,32 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     loss
         "logistic", whose score is a log-odds, or "hinge".
     epsilon
-        ε, which Hᵢ begins with, from 0 to 1e25: the larger, the shorter the first steps.
+        ε, the initial value of Hᵢ, from 0 to 1e25: the larger, the shorter the first steps.
     margin
-        m > 0: no update where y·a is m or more. `math.inf` learns from every example.
+        m > 0: no update if y·a ≥ m. With `math.inf`, every example makes an update.
     fit_intercept
         Whether b is learned.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights wᵢ by feature. Computed when asked for.
+        Non-zero weights wᵢ by feature. Computed on access.
     bias : float
         b.
     scales : dict
-        Lᵢ by feature. Computed when asked for.
+        Lᵢ by feature. Computed on access.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example with y·a < m.
 
     Notes
     -----
     It is NAG of Ross, Mineiro and Langford without its importance-aware safety step; the margin is the thick
-    threshold of Siefkes et al. Examples without an update count in t and N, and for the Lᵢ of features that
-    were in an update before; nothing is stored for the others. The weight of an example multiplies its loss.
+    threshold of Siefkes et al. Examples without an update count in t and N, and in Lᵢ of features with an
+    earlier update; nothing is stored for other features. The weight of an example multiplies its loss.
 
-    Values below 1e-100 are learned from as others are, but in `weights` they count as 1e-100.
+    Scales below 1e-100 are used in learning, but in `weights` they count as 1e-100.
 
     References
     ----------
@@ -211,7 +211,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.margin = float(margin)
 
     def _clear(self) -> None:
-        """Start with nothing learned."""
+        """Reset to the untrained state."""
         weights, scales, squares = Column(), Scales(), Column(lowest=0.0)
         self.table = self._table_of(weights, scales, squares)
         self.weight_column, self.scale_column, self.square_column = weights, scales, squares
@@ -227,7 +227,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
     @property
     def weights(self) -> Vector:
-        """Non-zero weights wᵢ by feature. Computed when asked for."""
+        """Non-zero weights wᵢ by feature. Computed on access."""
         scales = self.scales
         return {name: in_units(weight, scales[name]) for name, weight in self.scaled_weights.items()}
 
@@ -238,7 +238,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     scaled_weights = column_properties.nonzero("weight_column", "Non-zero wᵢ·Lᵢ by feature.")
 
     def _terms(self, x: Features) -> Iterator[Term]:
-        """Yield what the score is the sum of; a value above its Lᵢ has the weight it would lower wᵢ to."""
+        """Yield the terms of the score; with a value above Lᵢ, the weight is that after rescaling."""
         weights, scales = self.scaled_weights, self.scales
         for name, value in x.items():
             yield name, value, in_units(weights.get(name, 0.0), max(abs(value), scales.get(name, 0.0)))
@@ -246,12 +246,12 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
 
 def in_units(scaled_weight: float, scale: float) -> float:
-    """Compute wᵢ of wᵢ·Lᵢ."""
+    """Compute wᵢ from wᵢ·Lᵢ."""
     return scaled_weight / max(scale, _SMALLEST_SCALE)
 
 
 def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:
-    """Refuse parameters out of their bounds. Raises ValueError."""
+    """Raise `ValueError` for parameters out of bounds."""
     if not 0 < learning_rate <= MAX_RATE:
         raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {learning_rate!r}")
     if not 0 <= epsilon <= MAX_RATE:
@@ -261,7 +261,7 @@ def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:
 
 
 class MulticlassNormalizedAdaGradRule(MulticlassRule):
-    """Updates all classes while the margin is below m. Weights are kept as uᵢ = wᵢ·Lᵢ."""
+    """Updates all classes while the margin is below m. Stores uᵢ = wᵢ·Lᵢ."""
 
     learning_rate: float
     epsilon: float
@@ -313,14 +313,14 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example, whose weight multiplies its loss."""
-        rival = self.best(number)
-        loss = self.differentiate(number, w) if self.is_due(number, rival) else 0.0
+        best_other = self.best(number)
+        loss = self.differentiate(number, w) if self.is_due(number, best_other) else 0.0
         step = None
         self.ratios.grow(x.n)
         if loss > 0:
-            step = Update(loss, self.labels[number], self.labels[rival])
+            step = Update(loss, self.labels[number], self.labels[best_other])
             self.table.allocate(x)
-        # From here on nothing is allocated.
+        # No allocation after this.
         self.scale_column.divide(x, self.ratios)
         self.n_examples += 1
         self.squared_sum += self.scale_column.observe(x, self.ratios, loss > 0) + self.fit_intercept
@@ -332,9 +332,9 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
                 self.descend(each, x, rate)
         return step
 
-    def is_due(self, number: int, rival: int) -> bool:
-        """Return whether the margin over the highest of the other classes is below m."""
-        return rival >= 0 and self.scores.cells[number] - self.scores.cells[rival] < self.margin
+    def is_due(self, number: int, best_other: int) -> bool:
+        """Return whether the margin over the best other class is below m."""
+        return best_other >= 0 and self.scores.cells[number] - self.scores.cells[best_other] < self.margin
 
     def differentiate(self, number: int, w: float) -> float:
         """Compute the slopes w·(p_k − [k = y]) of all classes; return w·(1 − p_y)."""
@@ -372,52 +372,51 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
 class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassClassifier):
     """Normalised AdaGrad for any number of classes: softmax regression on features of any scale.
 
-    With Lᵢ the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, both
-    with the example included, and p the softmax of the scores, an example whose class has a score less than m
-    above those of all others updates each class k:
+    Let Lᵢ be the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, all
+    including the example, and p the softmax of the scores. An example whose class does not exceed the scores
+    of all others by m updates each class k:
 
         g_ki = (p_k − [k = y])·xᵢ/Lᵢ,  H_ki ← H_ki + g_ki²,  w_ki ← w_ki − η·√(t/N)·g_ki/(Lᵢ·√H_ki)
 
-    Where |xᵢ| exceeds Lᵢ, the weights are first multiplied by the old Lᵢ over the new one. So a feature
-    multiplied by a constant changes no prediction. An intercept is a constant feature 1 of each class.
+    If |xᵢ| exceeds Lᵢ, the weights are first multiplied by the old Lᵢ over the new one. So scaling a feature
+    by a constant does not change predictions. An intercept is a constant feature 1 of each class.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more; a label that is none of them is refused. None: the
-        classes are those seen so far, and a new one starts with zero weights.
+        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
+        starts with zero weights.
     learning_rate
         η > 0, at most 1e25.
     epsilon
-        ε, which H_ki begins with, from 0 to 1e25: the larger, the shorter the first steps.
+        ε, the initial value of H_ki, from 0 to 1e25: the larger, the shorter the first steps.
     margin
-        m > 0: no update beyond it. `math.inf` learns from every example.
+        m > 0: no update if the margin is m or more. With `math.inf`, every example makes an update.
     fit_intercept
         Whether each class has a bias.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class. Computed when asked for.
+        Non-zero weights by class and feature. Computed on access.
     bias : dict
         Bias by class.
     scales : dict
-        Lᵢ by feature. Computed when asked for.
+        Lᵢ by feature. Computed on access.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update. The first example of a
-        class not named in `classes` is always one of them.
+        Examples that were misclassified before their update. The first example of a
+        class that is not in `classes` always counts.
     n_updates : int
         Updates made.
 
     Notes
     -----
-    It is `NormalizedAdaGrad` with the softmax in place of the logistic function; `predict_proba_one` gives
-    the probabilities p that it is trained with. The weight of an example multiplies its loss. An update
-    cannot be taken back.
+    It is `NormalizedAdaGrad` with the softmax in place of the logistic function; `predict_proba_one` returns
+    p. The weight of an example multiplies its loss. An update cannot be undone.
 
     References
     ----------
-    Those of `NormalizedAdaGrad`.
+    As in `NormalizedAdaGrad`.
 
     Examples
     --------
@@ -462,7 +461,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     @property
     def weights(self) -> dict[Label, Vector]:
-        """Non-zero weights by feature, by class; computed when asked for."""
+        """Non-zero weights by feature, by class; computed on access."""
         scales = self.scales
         return {
             label: {name: in_units(weight, scales[name]) for name, weight in weights.items()}
@@ -477,7 +476,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     @property
     def scales(self) -> Vector:
-        """Lᵢ by feature. Computed when asked for."""
+        """Lᵢ by feature. Computed on access."""
         return self.table.stored(self.scale_column)
 
     @scales.setter

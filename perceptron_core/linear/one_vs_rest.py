@@ -1,7 +1,7 @@
-"""Learners of one kind, one for each class against the rest, that see an event together.
+"""Learners of one kind, one for each class against the rest, that are scored and updated together.
 
-This is the interpreted form; `one_vs_rest.pyx` is the compiled one, which means the same, and
-computes several classes at once.
+This is the interpreted form; the compiled form, `one_vs_rest.pyx`, has the same results and computes several
+classes at once.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from perceptron_core.weights.example import Example
 
 
 class OneVsRest:
-    """Scores an event and learns it as each of its learners would by itself.
+    """Scores and learns an event with the same results as its learners one by one.
 
-    Their cells are in rows, one for each slot, of all columns, each of which has a cell for every class.
+    Their cells form one row for each slot, with all columns, each of which has a cell for every class.
     Examples have no missing slots.
 
     Parameters
     ----------
     rules
-        A learner for each class, all of the same parameters; their features are integers.
+        A learner for each class, all with the same parameters; their features are integers.
 
     Attributes
     ----------
     n_lanes : int
-        Cells of a column in a row: one for each class, and some to spare.
+        Number of cells of a column in a row: one for each class, and spare ones.
     scores : array
-        Of the event scored last, by class.
+        Scores of the last event, by class.
 
     """
 
@@ -40,10 +40,10 @@ class OneVsRest:
         self.scores = doubles(self.n_lanes)
 
     def settle(self, block: array[float], first: int, width: int) -> None:
-        """Set the block of the cells: `width` numbers a row, the first column's from `first` on."""
+        """Set the block of cells: rows of `width` numbers, with the first column from `first` on."""
 
     def look(self) -> None:
-        """Take in that cells were changed by others."""
+        """Note that cells were changed from outside."""
 
     def score(self, x: Example) -> None:
         """Compute `scores`."""
@@ -51,6 +51,6 @@ class OneVsRest:
             self.scores[k] = rule.score(x)
 
     def learn(self, x: Example, number: int, w: float) -> None:
-        """Learn the example scored last, of a class and weight w."""
+        """Learn the last scored example, with its class and weight w."""
         for k, rule in enumerate(self.rules):
             rule.learn_at(x, 1 if k == number else -1, w, self.scores[k])

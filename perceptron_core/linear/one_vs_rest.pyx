@@ -1,7 +1,7 @@
-"""Learners of one kind, one for each class against the rest: the compiled form of `one_vs_rest.py`, which says
-what it means.
+"""Learners of one kind, one for each class against the rest: the compiled form of `one_vs_rest.py`, which
+documents it.
 
-A sum over features goes class by class in their order, as a learner's own does: no bit is different.
+For each class, features are added in the same order as in a single learner, so results are bit-identical.
 """
 
 from libc.math cimport fabs
@@ -72,7 +72,7 @@ cdef extern from *:
         }
     }
 
-    /* What is in units of scales, a few of which differ by class; and the sum of their squares. */
+    /* Sums of scaled values, a few of which differ by class; and sums of their squares. */
     #define TAKE_SQUARES(j) double square##j = squares[j];
     #define GIVE_SQUARES(j) squares[j] = square##j;
     #define ADD_COMMON(j) sum##j += row[j] * ratio, square##j += ratio * ratio;
@@ -93,7 +93,7 @@ cdef extern from *:
         for (; c + 8 <= n_lanes; c += 8, sums += 8, squares += 8) {ADD_SCALED(EIGHT)}
         for (; c < n_lanes; c += 4, sums += 4, squares += 4) {ADD_SCALED(FOUR)}
     }
-    /* Whether a scale was raised; what is 0 stays 0. */
+    /* Raise scales that are not 0; return whether there were any. */
     FOR_TWO_PROCESSORS static int raise_scales(double *scales, Py_ssize_t n_lanes, double size) {
         Py_ssize_t n_raised = 0;
         n_lanes &= ~(Py_ssize_t)3;
@@ -145,7 +145,7 @@ cdef extern from *:
         }
     }
 
-    /* Means and variances of all classes. Where a class makes no step, it only forgets. */
+    /* Means and variances of all classes. A class without a step only forgets. */
     FOR_TWO_PROCESSORS static void move_and_shrink(
         double *means, double *deviations, Py_ssize_t width, Py_ssize_t n_lanes, const int *slots,
         const double *values, Py_ssize_t n, double forgetting, const double *steps, const double *rests,
@@ -226,7 +226,7 @@ cdef enum Scales:  # of a feature, by class
 
 
 cdef int kind_of(rule) except -1:
-    """Return which of the forms below is a learner's; ANY: it learns by itself."""
+    """Return which of the forms below a learner has; ANY: it learns separately."""
     if rule.table.changes is not None:
         return ANY
     if isinstance(rule, LogisticRegressionRule):
@@ -237,7 +237,7 @@ cdef int kind_of(rule) except -1:
 
 
 cdef class OneVsRest:
-    """Scores an event and learns it as each of its learners would by itself."""
+    """Scores and learns an event with the same results as its learners one by one."""
 
     def __init__(self, rules):
         self.rules = [*rules]
@@ -251,7 +251,7 @@ cdef class OneVsRest:
         self._uncommon, self._active = integers(0), integers(self._n)
 
     cdef settle(self, double[::1] block, Py_ssize_t first, Py_ssize_t width):
-        """Take in where the cells are."""
+        """Set the block of the cells."""
         cdef Py_ssize_t n_slots = block.shape[0] // width
         if self._kind == ADAGRAD and n_slots > self._largest.shape[0]:
             largest, scales = doubles(n_slots), bytearray(n_slots)
@@ -316,7 +316,7 @@ cdef class OneVsRest:
             add_variances(cells, self._width, self.n_lanes, slots, values, x.n, &self._sums[0])
 
     cdef void _divide(self, Example x) noexcept:
-        """Write x/max(|x|, L) of each feature: once if it is the same of all classes."""
+        """Compute x/max(|x|, L) of each feature: only once if it is the same for all classes."""
         cdef Py_ssize_t k, slot
         cdef double value, size
         self._n_uncommon = 0
@@ -336,7 +336,7 @@ cdef class OneVsRest:
                 )
 
     cdef void _compare(self, Py_ssize_t slot) noexcept:
-        """Find the largest scale of a feature among all classes, and how it differs from the others."""
+        """Find the largest scale of a feature among all classes, and whether scales differ."""
         cdef double* scales = &self._block[slot * self._width + self._first + self.n_lanes]
         cdef double largest = scales[0]
         cdef Py_ssize_t c, n_largest = 0, n_zeros = 0
@@ -352,7 +352,7 @@ cdef class OneVsRest:
             self._scales[slot] = SAME_OR_ZERO if n_largest + n_zeros == self._n else DIFFERENT
 
     cdef void _raise(self, Example x, Py_ssize_t n_active) noexcept:
-        """Replace the scales below |x|; a scale of 0 only in classes that make a step."""
+        """Replace the scales below |x|; replace a scale of 0 only in classes with a step."""
         cdef Py_ssize_t k, slot, j
         cdef double size
         cdef double* scales
@@ -371,7 +371,7 @@ cdef class OneVsRest:
                 self._compare(slot)
 
     cdef learn(self, Example x, Py_ssize_t number, double w):
-        """Learn the example scored last, of a class and weight w."""
+        """Learn the last scored example, with its class and weight w."""
         cdef Py_ssize_t c
         if self._kind == ADAGRAD:
             self._learn_adagrad(x, number, w)
@@ -459,7 +459,7 @@ cdef class OneVsRest:
         )
 
     cdef int _learn_arow(self, Example x, Py_ssize_t number, double w) except -1:
-        """Let the few classes learn by themselves whose margin is too small; those that are right do nothing."""
+        """Update separately the few classes whose margin is too small; the others do not change."""
         cdef Py_ssize_t c
         cdef AROWRule rule
         cdef int sign

@@ -25,5 +25,5 @@ cdef class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
     cdef public double C
     cdef public str variant
 
-    @cython.locals(rival=int, loss=double, tau=double)
+    @cython.locals(best_other=int, loss=double, tau=double)
     cdef learn(self, Example x, int number, double w)

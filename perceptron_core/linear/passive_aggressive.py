@@ -18,11 +18,11 @@ from perceptron_core.weights.example import Example
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
 _SMALLEST: Final = 1e-100
-"""Least squared norm an example counts with, so that the step of a vanishing example stays finite."""
+"""Lower bound of an example's squared norm, so that steps are finite."""
 
 
 def step_size(variant: str, loss: float, squared_norm: float, price: float) -> float:
-    """Compute the step τ; 0 for an example of length 0, which no weights can move."""
+    """Compute the step τ; 0 for an example of length 0, whose score does not depend on the weights."""
     if not loss or not squared_norm:
         return 0.0
     squared_norm = max(squared_norm, _SMALLEST)
@@ -41,13 +41,13 @@ def check_aggressiveness(C: float, variant: str) -> None:
 
 
 class PassiveAggressiveRule(LinearRule):
-    """Updates whenever y·a < 1, as far as the variant says."""
+    """Updates whenever y·a < 1, with the step of the variant."""
 
     C: float
     variant: str
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
-        """Learn an example; the step y·τ is that of w ← w + y·τ·x, b ← b + y·τ. Its weight multiplies C."""
+        """Learn an example, whose weight multiplies C; return the step y·τ of w ← w + y·τ·x, b ← b + y·τ."""
         squared_norm = x.squared_norm() + self.fit_intercept
         step = sign * step_size(self.variant, hinge(sign * a), squared_norm, self.C * w)
         if step:
@@ -60,8 +60,8 @@ class PassiveAggressiveRule(LinearRule):
 class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     """Passive-aggressive classifier: PA, PA-I and PA-II.
 
-    Passive while y·a ≥ 1. Otherwise it moves to the nearest weights that would have given y·a = 1, or part
-    of the way there: with the hinge loss ℓ = max(0, 1 − y·a) and the step τ,
+    It is passive while y·a ≥ 1. Otherwise it moves to the nearest weights with y·a = 1, or part of the way
+    there: with the hinge loss ℓ = max(0, 1 − y·a) and the step τ,
 
         PA:     τ = ℓ / ‖x‖²
         PA-I:   τ = min(C, ℓ / ‖x‖²)
@@ -75,7 +75,7 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     ----------
     C
         Aggressiveness of PA-I and PA-II: the price of a unit of (squared) loss against a unit of movement.
-        Above 0, at most 1e25. PA has no use for it.
+        Above 0, at most 1e25. PA ignores it.
     variant
         `"PA"`, `"PA-I"` or `"PA-II"`.
     fit_intercept
@@ -84,11 +84,11 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature. Computed when asked for.
+        Non-zero weights by feature. Computed on access.
     bias : float
         b.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: one for every example with y·a < 1.
 
@@ -146,15 +146,15 @@ class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight multiplies C."""
-        rival = self.best(number)
-        if rival < 0:
+        best_other = self.best(number)
+        if best_other < 0:
             return None
-        loss = hinge(self.scores.cells[number] - self.scores.cells[rival])
+        loss = hinge(self.scores.cells[number] - self.scores.cells[best_other])
         tau = step_size(self.variant, loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
         if not tau:
             return None
-        step = Update(tau, self.labels[number], self.labels[rival])
-        self.move(x, number, rival, tau, 0)
+        step = Update(tau, self.labels[number], self.labels[best_other])
+        self.move(x, number, best_other, tau, 0)
         return step
 
 
@@ -172,8 +172,8 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     Parameters
     ----------
     classes
-        All labels there may be, two or more; a label that is none of them is refused. None: the
-        classes are those seen so far, and a new one starts with zero weights.
+        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
+        starts with zero weights.
     C
         Aggressiveness of PA-I and PA-II: the price of a unit of (squared) loss against a unit of movement.
         Above 0, at most 1e25. PA has no use for it.
@@ -185,11 +185,11 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class. Computed when asked for. They sum to 0 over the classes.
+        Non-zero weights by class and feature. Computed on access. They sum to 0 over the classes.
     bias : dict
         Bias by class.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
         Updates made: examples with a loss, misclassified or not.
 

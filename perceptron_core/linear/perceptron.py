@@ -18,7 +18,7 @@ from perceptron_core.weights.example import Example
 
 
 class PerceptronRule(LinearRule):
-    """Updates on a mistake, and at a tie where asked to."""
+    """Updates on a mistake, and optionally at a tie."""
 
     threshold: float
     tie: bool
@@ -30,7 +30,7 @@ class PerceptronRule(LinearRule):
         return score > self.threshold or (self.tie and score == self.threshold)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
-        """Learn an example; the step s is that of w ← w + s·x, b ← b + s. Its weight is a factor of η."""
+        """Learn an example, whose weight is a factor of η; return the step s of w ← w + s·x, b ← b + s."""
         mistaken = self.fires(a) != (sign > 0)
         if not mistaken and not self.updates_when_right(sign * (a - self.threshold)):
             return 0.0
@@ -41,50 +41,49 @@ class PerceptronRule(LinearRule):
         return step
 
     def updates_when_right(self, signed_distance: float) -> bool:
-        """Return whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
+        """Return whether to update after a correct prediction with y·(a − θ) = `signed_distance` ≥ 0."""
         return signed_distance == 0 and self.update_on_tie
 
 
 class Perceptron(PerceptronRule, BinaryClassifier):
     """Perceptron for two classes, with the textbook's arithmetic.
 
-    With w = 0 and b = 0 at the start, for every example: a = w·x + b; the class is True if a > θ and
-    False if a < θ. On a mistake w ← w + η·y·x and b ← b + η·y, with y ∈ {−1, +1}. Otherwise nothing
-    is written.
+    Initially w = 0 and b = 0. For every example, a = w·x + b; the class is True if a > θ and False if a < θ.
+    On a mistake w ← w + η·y·x and b ← b + η·y, with y ∈ {−1, +1}. Otherwise nothing changes.
 
     Parameters
     ----------
     threshold
-        θ, the activation above which the neuron fires. Equal to an initial bias of −θ.
+        θ, the activation above which the neuron fires. Equivalent to an initial bias of −θ.
     tie
-        The class predicted at a = θ exactly. The texts differ: False in Sen's, True in Gormley's.
+        The class predicted at exactly a = θ. Textbooks differ: False in Sen's, True in Gormley's.
     update_on_tie
-        Which of the two textbook rules decides on an update. True: whenever y·(a − θ) ≤ 0, so that a tie
-        always updates, even if `tie` was the right guess (Sen; Daumé, algorithm 5). False: only when
-        the predicted class is wrong (Gormley).
+        The textbook rule for updates. True: update whenever y·(a − θ) ≤ 0, also at a tie whose prediction
+        `tie` was correct (Sen; Daumé, algorithm 5). False: update only when the predicted class is wrong
+        (Gormley).
     learning_rate
-        η > 0, at most 1e25. From zero weights a constant scales w and b and changes no prediction (except
-        through θ ≠ 0). One of `river.optim.schedulers` makes it depend on the number of updates so far.
+        η > 0, at most 1e25. From zero weights, a constant only scales w and b and does not change predictions
+        (unless θ ≠ 0). One of `river.optim.schedulers` makes it depend on the number of updates.
     fit_intercept
-        Whether b is learned. Folding it into w as a constant feature 1 gives the same answers.
+        Whether b is learned. A constant feature 1 instead gives the same predictions.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature. Computed when asked for.
+        Non-zero weights by feature. Computed on access.
     bias : float
         b.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
-        Updates made. At a tie an update may happen without a mistake.
+        Updates made. A tie may cause an update without a mistake.
 
     Notes
     -----
-    It has River's interface, not River's arithmetic. `river.linear_model.Perceptron` predicts through a
-    sigmoid, where a = 1e-17 becomes False; it takes −1 for a label and then makes a triple step; and one
-    NaN spoils a weight permanently. Here the sign of a − θ decides, −1 means False, and a value that is not
-    finite, or is larger than 1e100, is refused before anything is written.
+    It has River's interface, but not River's arithmetic. `river.linear_model.Perceptron` predicts with a
+    sigmoid, so that a = 1e-17 becomes False; a label of −1 causes a triple step; and one NaN makes a weight
+    NaN permanently. Here the sign of a − θ decides, −1 means False, and a value that is not finite or is
+    larger than 1e100 is refused before anything changes.
 
     Each update raises y·a of its example by exactly η·(‖x‖² + 1), without intercept η·‖x‖². On data
     separable with margin γ and ‖x‖ ≤ R, there are at most (R/γ)² updates (Novikoff, 1962).
@@ -152,30 +151,30 @@ class MarginRule(PerceptronRule):
     margin: float
 
     def updates_when_right(self, signed_distance: float) -> bool:
-        """Return whether a correct guess was too close."""
+        """Return whether a correct prediction was within the margin."""
         return signed_distance <= self.margin
 
 
 class MarginPerceptron(MarginRule, Perceptron):
-    """Perceptron that also updates on correct guesses that were too close.
+    """Perceptron that also updates on correct predictions within a margin.
 
-    A `Perceptron` in all but one thing: it updates whenever y·(a − θ) ≤ `margin`, not only at ≤ 0. With
-    margin 0 it is the perceptron that updates on ties.
+    A `Perceptron` that updates whenever y·(a − θ) ≤ `margin`, not only at ≤ 0. With margin 0 it is the
+    perceptron that updates on ties.
 
         y·(a − θ) ≤ margin:  w ← w + η·y·x,  b ← b + η·y
 
     Parameters
     ----------
     margin
-        β ≥ 0, the functional margin an example must exceed to be left alone. What counts is β/η: with
-        the learning rate held, a larger margin updates more and makes a smoother separator.
+        β ≥ 0, the functional margin that an example must exceed to cause no update. Only β/η matters: with
+        the same learning rate, a larger margin causes more updates and a smoother separator.
     threshold, tie, learning_rate, fit_intercept
         As in `Perceptron`.
 
     Attributes
     ----------
     weights, bias, n_mistakes, n_updates
-        As in `Perceptron`; most updates come without a mistake.
+        As in `Perceptron`; most updates occur without a mistake.
 
     Notes
     -----
@@ -231,42 +230,42 @@ class MulticlassPerceptronRule(AdditiveMulticlassRule):
 
 
 class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
-    """Perceptron for any number of classes: one weight vector each, the highest score decides.
+    """Perceptron for several classes, with one weight vector each; the highest score decides.
 
-    With all weights 0 at the start, for every example: ŷ is the class with the highest w_c·x + b_c. On a
-    mistake w_y ← w_y + x, b_y ← b_y + 1 and w_ŷ ← w_ŷ − x, b_ŷ ← b_ŷ − 1. Otherwise nothing is written.
+    Initially all weights are 0. For every example, ŷ is the class with the highest w_c·x + b_c. On a mistake
+    w_y ← w_y + x, b_y ← b_y + 1 and w_ŷ ← w_ŷ − x, b_ŷ ← b_ŷ − 1. Otherwise nothing changes.
 
     Parameters
     ----------
     classes
-        All labels there may be, two or more; a label that is none of them is refused. None: the
-        classes are those seen so far, and a new one starts with zero weights.
+        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
+        starts with zero weights.
     fit_intercept
-        Whether each class has a bias. Folding it in as a constant feature 1 gives the same answers.
+        Whether each class has a bias. A constant feature 1 instead gives the same predictions.
 
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class. Computed when asked for. They sum to 0 over the classes.
+        Non-zero weights by class and feature. Computed on access. They sum to 0 over the classes.
     bias : dict
         Bias by class.
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update. The first example of a
-        class not named in `classes` is always one of them.
+        Examples that were misclassified before their update. The first example of a
+        class that is not in `classes` always counts.
     n_updates : int
         Updates made.
 
     Notes
     -----
-    At a tie the class decides that comes first in `classes`, else the one seen first.
+    At a tie, the first in `classes`, or else the class seen first, is predicted.
 
-    With two classes (a, b), w_b is always −w_a: the predictions are those of `Perceptron` with b for
-    True and `update_on_tie=False`, where the tie goes to False. No other setting of `Perceptron` has
-    a multiclass counterpart: at a tie the guess is right or wrong here, and only wrong ones update.
+    With two classes (a, b), w_b is always −w_a: predictions are those of `Perceptron` with b for True,
+    `update_on_tie=False` and `tie=False`. Other settings of `Perceptron` have no multiclass counterpart: here
+    a tie is predicted right or wrong, and only wrong predictions cause an update.
 
-    If some vectors with Σ‖w_c‖² = 1 score every example's class above the others by γ or more and
-    ‖x‖ ≤ R (with the intercept: ‖x‖² + 1 ≤ R²), and `classes` is given, there are at most 2R²/γ²
-    mistakes, however many classes there are: Novikoff's proof on Kesler's construction.
+    If there are vectors with Σ‖w_c‖² = 1 that score every example's class above the others by at least γ, if
+    ‖x‖ ≤ R (with the intercept: ‖x‖² + 1 ≤ R²), and if `classes` is given, there are at most 2R²/γ² mistakes
+    for any number of classes: Novikoff's proof with Kesler's construction.
 
     References
     ----------
@@ -274,7 +273,7 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     (Kesler's construction).
 
     Crammer, K. and Singer, Y. (2003). Ultraconservative online algorithms for multiclass problems.
-    Journal of Machine Learning Research 3. Ours is their update with the one highest wrong class.
+    Journal of Machine Learning Research 3. This is their update with the highest wrong class.
 
     Examples
     --------

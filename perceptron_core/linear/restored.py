@@ -1,7 +1,7 @@
-"""States of learners: check the values of one that is read, and copy a learner by its state.
+"""States of learners: check the values of a loaded state, and copy a learner through its state.
 
-What stands in columns is checked by the columns (`weights/example.py`). Compiled rules keep their numbers
-where `copy` and `pickle` do not look.
+Columns check their own values (`weights/example.py`). `copy` and `pickle` cannot access the numbers of
+compiled rules.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from perceptron_core.weights.tables import WeightTable
 Number = TypeVar("Number")
 
 State = Mapping[str, Callable[[Any], Any]]
-"""The state that learning changes: names of attributes, each with its check, in the order of writing."""
+"""The state of a learner: names of attributes, each with its check, in the saved order."""
 
 Read = Callable[[Any, str], Any]
 """A function that reads an attribute of a learner: `getattr`, or a faster one."""
 
 _MOST: Final = 1 << 53
-"""Largest count: a double holds each whole number up to it, and no count reaches it."""
+"""Largest count: doubles represent every whole number up to it, and no count reaches it."""
 _SMALLEST_SUM: Final = 1e-250
 
 
 def count(value: Any) -> int:
-    """Return a count."""
+    """Check a count."""
     if type(value) is not int or not 0 <= value <= _MOST:
         raise ValueError(f"a count is {value!r}")
     return value
 
 
 def text(value: Any) -> str:
-    """Return a string."""
+    """Check a string."""
     if type(value) is not str:
         raise ValueError(f"a string is {value!r:.100}")
     return value
 
 
 def whole(most: int) -> Callable[[Any], int]:
-    """Return what returns a count up to a bound."""
+    """Return a check of a count up to a bound."""
 
     def checked(value: Any) -> int:
         if type(value) is not int or not 0 <= value <= most:
@@ -55,14 +55,14 @@ def whole(most: int) -> Callable[[Any], int]:
 
 
 def double(value: Any) -> float:
-    """Return a number of any size, NaN too."""
+    """Check a number of any size, which may be NaN."""
     if not isinstance(value, float | int) or isinstance(value, bool):
         raise ValueError(f"a number is {value!r}")  # noqa: TRY004  what is wrong is the state
     return float(value)
 
 
 def number(value: Any) -> float:
-    """Return a number: finite, and far from the largest double."""
+    """Check a number: finite, and far from the largest double."""
     if not -MAX_LEARNED <= double(value) <= MAX_LEARNED:
         raise ValueError(f"a number is {value!r}")
     found: float = value
@@ -70,7 +70,7 @@ def number(value: Any) -> float:
 
 
 def between(lowest: float, highest: float) -> Callable[[Any], float]:
-    """Return what returns a number in these bounds."""
+    """Return a check of a number within bounds."""
 
     def checked(value: Any) -> float:
         if not lowest <= double(value) <= highest:
@@ -84,31 +84,31 @@ size = between(0.0, MAX_LEARNED)
 
 
 def squared_sum(value: Any) -> float:
-    """Return a sum of squares by which is divided, if it is not 0."""
+    """Check a sum of squares that is a divisor, if it is not 0."""
     if 0 < size(value) < _SMALLEST_SUM:
         raise ValueError(f"a sum of squares is {value!r}")
     return number(value)
 
 
 def columns(values: Any) -> Any:
-    """Return numbers by name, which are checked by the columns that they are written to."""
+    """Return numbers by name unchecked, as their columns check them."""
     return dict(values) if isinstance(values, dict) else values
 
 
 def numbers(values: Any) -> dict[Any, float]:
-    """Return numbers by name."""
+    """Check numbers by name."""
     return {name: number(value) for name, value in _items(values)}
 
 
 def several(values: Any, kind: Callable[[Any], Number], n: int) -> list[Number]:
-    """Return n values of a kind."""
+    """Check n values of a kind."""
     if not isinstance(values, tuple | list) or len(values) != n:
         raise ValueError(f"{n} values are {values!r:.100}")
     return [kind(value) for value in values]
 
 
 def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[Any, ...]:
-    """Return the classes met: they differ, and are those given, if any were."""
+    """Check the classes: they must differ, and be the given ones, if any."""
     found = tuple(values)
     if len(set(found)) < len(found) or any(each is None or each != each for each in found):  # noqa: PLR0124  NaN
         raise ValueError(f"classes are {found!r:.100}")
@@ -118,7 +118,7 @@ def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[
 
 
 def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
-    """Return a square matrix as a dictionary of its rows, each with its diagonal."""
+    """Check a square matrix, a dictionary of its rows, each with its diagonal."""
     found = {name: numbers(row) for name, row in _items(rows)}
     if any(name not in row or not row.keys() <= found.keys() for name, row in found.items()):
         raise ValueError("a matrix row lacks its diagonal, or has a column without a row")
@@ -136,7 +136,7 @@ COUNTS: Final[State] = {"n_mistakes": count, "n_updates": count}
 
 
 def clone(model: Any, new_params: dict[str, Any] | None, *, include_attributes: bool) -> Any:
-    """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+    """Return a model with the same parameters; with `include_attributes`, also the learned state."""
     made = base.Base.clone(model, new_params, include_attributes)
     if include_attributes:
         made._set_state(copy.deepcopy(model._get_state()))  # noqa: SLF001  of our own class
@@ -144,7 +144,7 @@ def clone(model: Any, new_params: dict[str, Any] | None, *, include_attributes: 
 
 
 def reduce(model: Any) -> tuple[Any, ...]:
-    """Return the parts from which `pickle` remakes a model: parameters, state, additions of a subclass."""
+    """Return the parts for `pickle`: parameters, state, additional attributes of a subclass."""
     parameters = {name: getattr(model, name) for name in model._get_params()}  # noqa: SLF001  of our own class
     own = {name: value for name, value in vars(model).items() if not isinstance(value, WeightTable | Column)}
     return _remake, (type(model), parameters, own, model._get_state())  # noqa: SLF001
@@ -153,7 +153,7 @@ def reduce(model: Any) -> tuple[Any, ...]:
 def _remake(
     cls: type[Any], parameters: Mapping[str, Any], own: Mapping[str, Any], state: Mapping[str, Any]
 ) -> Any:
-    """Make a model again of what `reduce` returned."""
+    """Return a model from the parts of `reduce`."""
     model = cls(**parameters)
     vars(model).update(own)
     model._set_state(state)

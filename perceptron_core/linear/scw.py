@@ -18,7 +18,7 @@ _LARGEST: Final = 1e200
 
 
 class SCWRule(ConfidenceWeightedRule):
-    """Updates while y·a < φ·√v, as far as C lets it; written so that nothing overflows or cancels."""
+    """Updates while y·a < φ·√v, as far as C allows, without overflow or cancellation."""
 
     C: float
     confidence: float
@@ -36,7 +36,7 @@ class SCWRule(ConfidenceWeightedRule):
         return sign * alpha
 
     def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Return α of an example of weight w at y·a = `signed_score` and v > 0; 0 too if α·φ vanishes."""
+        """Return α of an example of weight w at y·a = `signed_score` and v > 0; 0 if α·φ is rounded to 0."""
         phi = self.phi
         m = max(signed_score, -MAX_LOSS)
         psi, zeta = 1 + phi * phi / 2, 1 + phi * phi
@@ -54,8 +54,8 @@ class SCWRule(ConfidenceWeightedRule):
 class SCW(SCWRule, ConfidenceWeightedClassifier):
     """Soft Confidence-Weighted learning, SCW-I.
 
-    As in `AROW` each weight has a variance. The margin asked for is not 1 but grows with the variance of
-    the score, so that the example would be right with probability `confidence`; the price C of a loss
+    As in `AROW`, each weight has a variance. The required margin is not 1 but grows with the variance of the
+    score, so that the example is classified correctly with probability `confidence`; the price C of a loss
     bounds the step, as in PA-I. With φ = Φ⁻¹(confidence), m = y·a, v = Σ σᵢ·xᵢ², ψ = 1 + φ²/2, ζ = 1 + φ²,
     while m < φ·√v:
 
@@ -66,9 +66,9 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
     Parameters
     ----------
     C
-        Price of a unit of loss: how far one example may move the weights. From 1e-25 to 1e25.
+        Price of a unit of loss, which bounds the step of an example. From 1e-25 to 1e25.
     confidence
-        Probability above 0.5 and below 1 with which an example is to be on its side of the boundary.
+        Required probability that an example is on the correct side of the boundary, above 0.5 and below 1.
     forgetting, intercept_forgetting, full, fit_intercept
         As in `AROW`.
 

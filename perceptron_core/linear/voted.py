@@ -15,7 +15,7 @@ from perceptron_core.validation import example_weight, sign_of
 
 
 class Survivor:
-    """A weight vector that was right on `count` examples in a row, as its difference from the one before."""
+    """A weight vector that survived `count` examples, as the difference from its predecessor."""
 
     __slots__ = ("bias", "count", "weights")
 
@@ -26,49 +26,49 @@ class Survivor:
 
 
 def _survivors(values: Any) -> list[Survivor]:
-    """Return survivors of their numbers."""
+    """Return survivors from their saved numbers."""
     return [Survivor(restored.numbers(w), restored.number(b), restored.count(n)) for w, b, n in values]
 
 
 class VotedPerceptron(BinaryClassifier):
-    """Perceptron of which every weight vector there has been votes for as long as it survived.
+    """Perceptron that predicts by a vote of all its weight vectors, weighted by survival counts.
 
-    It learns as the perceptron does: if y·(w·x + b) ≤ 0, w ← w + y·x and b ← b + y. Each weight vector k
-    that was so made is kept with its survival count cₖ, the examples after which it was the current one. The
-    prediction is the sign of the vote
+    It learns as the perceptron does: if y·(w·x + b) ≤ 0, w ← w + y·x and b ← b + y. Each weight vector k is
+    stored with its survival count cₖ, the number of examples after which it was current. The prediction is
+    the sign of the vote
 
         Σₖ cₖ·sign(wₖ·x + bₖ) / Σₖ cₖ
 
-    A vector that is undecided, at exactly 0, abstains. The vectors are kept as differences from one to the
-    next, which is one example for each, so that the memory they take is that of the examples erred on.
+    A vector with a score of exactly 0 abstains. Each vector is stored as the difference from its predecessor,
+    which is one example, so that memory grows with the mistakes.
 
     Parameters
     ----------
     max_survivors
-        How many vectors are kept at most. The shortest-lived leaves, the oldest of these if there are
-        several; never the current one. None keeps all, and a prediction takes as long as there have been
-        updates.
+        Largest number of vectors. Beyond it, the vector with the smallest survival count is dropped, the
+        oldest of several, but never the current one. With None all are stored, and the time of a prediction
+        grows with the number of updates.
     fit_intercept
         Whether b is learned.
 
     Attributes
     ----------
     survivors : list
-        Oldest first; each with `weights` and `bias`, both as difference from the one before, and `count`.
-        Live, not to be changed.
+        Oldest first; each with `weights` and `bias`, as differences from the predecessor, and `count`. Do not
+        modify.
     current_weights : dict
-        Of the vector that learns. Live, not to be changed.
+        The weights of the current vector. Do not modify.
     current_bias : float
-        b of the vector that learns.
+        b of the current vector.
     n_mistakes : int
-        Examples that `learn_one` found misclassified by the vote, as `predict_one` does, before the update.
+        Examples that the vote misclassified before their update.
     n_updates : int
         Updates made.
 
     Notes
     -----
-    The weight of an example is a factor of its update; one of weight 0 counts for no survival. The
-    probability of True is the share of the votes for it, abstentions going by halves.
+    The weight of an example is a factor of its update; an example of weight 0 does not count as survival. The
+    probability of True is its share of the votes, where abstentions count half.
 
     References
     ----------
@@ -115,7 +115,7 @@ class VotedPerceptron(BinaryClassifier):
         return {False: 1.0 - p, True: p}
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; return the step, 0 if the current vector survived."""
+        """Learn from one example as `learn_one` does; return the step, 0 if the current vector survives."""
         sign = sign_of(y)
         w = example_weight(w)
         entries = dict(sparse.checked(x))
@@ -131,7 +131,7 @@ class VotedPerceptron(BinaryClassifier):
         return step
 
     def _succeed(self, x: sparse.Vector, step: float) -> None:
-        """Make step·x the difference of a new vector from the current one."""
+        """Add a new vector with the difference step·x from the current one."""
         difference: sparse.Vector = {}
         sparse.add(difference, x, step)
         sparse.add(self.current_weights, x, step)
@@ -142,7 +142,7 @@ class VotedPerceptron(BinaryClassifier):
             self._dismiss_one()
 
     def _dismiss_one(self) -> None:
-        """Drop the shortest-lived vector but the current one; its difference is added to the next."""
+        """Drop the vector with the smallest survival count; merge its difference into the next vector."""
         former = range(len(self.survivors) - 1)
         leaving = min(former, key=lambda index: self.survivors[index].count)
         gone = self.survivors.pop(leaving)

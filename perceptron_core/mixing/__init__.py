@@ -1,1 +1,1 @@
-"""Mixing the answers of several classifiers, by what their mistakes say of them."""
+"""Mixtures of the answers of several classifiers, based on their mistakes."""

@@ -1,4 +1,4 @@
-"""Which candidates answer, by their losses; and the event scored last.
+"""The choice of the candidates that answer, by their losses; and the last scored event.
 
 `lead.pxd` gives this module its C types.
 """
@@ -18,22 +18,22 @@ _IMMUTABLE: Final = frozenset({str, float, int, bool, type(None)})
 
 
 class LastEvent:
-    """The event scored last: a text, or a dictionary of names and of values that cannot change."""
+    """The last scored event: a text, or a dictionary with immutable values."""
 
     def __init__(self) -> None:
         self._text: str | None = None
         self._state = 0
-        """State of the dictionary, if states can be distinguished; else 0."""
+        """Version of the dictionary's contents, if available; else 0."""
         self._items: list[Any] | None = None
-        """Names and values by turns."""
+        """Names and values, alternating."""
 
     def forget(self) -> None:
-        """Take no event for the one scored last: something was learned since."""
+        """Forget the last scored event, as something was learned since."""
         self._text = self._items = None
         self._state = 0
 
     def keep(self, x: Any) -> None:
-        """Take an event for the one scored last."""
+        """Note an event as the last scored one."""
         self.forget()
         if type(x) is str:
             self._text = x
@@ -46,7 +46,7 @@ class LastEvent:
                 self._items = [*chain.from_iterable(x.items())]
 
     def is_same(self, x: Any) -> bool:
-        """Return whether an event has the same objects as the one scored last, in the same order."""
+        """Return whether an event has the same objects as the last scored one, in the same order."""
         if type(x) is not dict:
             return self._text is not None and x is self._text
         if self._items is None:
@@ -62,51 +62,51 @@ class LastEvent:
 
 
 _PROMPT: Final = 1000
-"""Labels in a row that came at once, so that more are expected to."""
+"""Number of prompt labels in a row after which labels count as prompt again."""
 _A_FEW: Final = 64
-"""Labels between the prediction of an event and its own that do not make it late."""
+"""Largest number of labels between an event's prediction and its own label if that is prompt."""
 _AVERAGED: Final = 2
-"""Mixers that answer together."""
+"""Number of mixers that are averaged."""
 GIVEN: Final = -1
-"""Stands for the answer that was given, where candidates are numbered."""
+"""Number of the given answer, among the numbers of candidates."""
 
 
 class Lead:
-    """The losses of the candidates, which are mixers and then learners, and what each weighs in the answer.
+    """The losses of the candidates, first mixers and then learners, and the weight of each in the answer.
 
-    Some mixers are for labels that come at once, others for labels that come late. Labels come at once as
-    long as at most 64 others come between the prediction of an event and its own: that is supposed at first,
-    untrue from the first one of which it is not true, and true again after 1,000 of which it is. A mixer that
-    is not in use counts as good as the first.
+    Some mixers are for prompt labels, others for late labels. Labels are prompt if at most 64 others arrive
+    between an event's prediction and its own label. This is assumed at first, ends with the first late label,
+    and holds again after 1,000 prompt labels in a row. A mixer that is not in use counts as good as the
+    first.
 
-    The candidate with the least discounted loss answers while labels come at once. Which one leads lately is
-    of little use where labels are late, and a discount would have to know how late. There, candidates answer
-    together, each weighted by its regret: the sum, cut at 0 with each label, of what the answer given lost
-    more than the candidate would have. Nothing has to be chosen, neither a discount nor a rate for the delay.
+    While labels are prompt, the candidate with the least discounted loss answers. With late labels, the
+    recent leader is of little use, and the right discount would depend on the delay. Then the answer is a
+    weighted mean of the candidates. The weight of each is its regret: the sum, cut at 0 with each label, of
+    the given answer's loss minus the candidate's loss. This has no parameter for the delay.
 
     Parameters
     ----------
     n_always, n_late, n_prompt
-        Mixers that are always in use, those for late labels, and those for labels that come at once.
+        Number of mixers that are always used, that are used with late labels, and with prompt labels.
     most
-        Most candidates.
+        Largest number of candidates.
     averages
-        Whether the first two answer together where a mixer leads that is always in use: by the mean of their
-        log-odds, each weighted by exp(−its discounted log loss). Ranks would be broken each time the lead
-        changes hands. The same holds for late labels as long as no candidate has regret.
+        Whether the first two mixers are averaged when an always used mixer leads: the mean of their log-odds,
+        weighted by exp(−discounted log loss). Otherwise the ranking of scores would break whenever the lead
+        changes. The same holds for late labels as long as no candidate has regret.
 
     Attributes
     ----------
     n : int
-        Candidates.
+        Number of candidates.
     leader : int
-        Number of the leader: the candidate that leads, or has the largest weight if labels are late.
+        Number of the leading candidate; with late labels, that of the largest weight.
     prompt_labels : int
-        Labels that came at once since the last one that did not, at most 1,000.
+        Number of prompt labels since the last late one, at most 1,000.
     weights : array
-        Of each candidate's log-odds in the answer.
+        Weight of each candidate's log-odds in the answer.
     discount : float
-        Of losses, with each label.
+        Factor of losses with each label.
 
     References
     ----------
@@ -129,11 +129,11 @@ class Lead:
         self._weigh()
 
     def is_prompt(self) -> bool:
-        """Return whether labels come at once."""
+        """Return whether labels are prompt."""
         return self.prompt_labels >= _PROMPT
 
     def note(self, lateness: float) -> None:
-        """Note how many labels came between the prediction of an event and its label."""
+        """Note the number of labels between an event's prediction and its label."""
         if lateness > _A_FEW and self._n_always < self._n_mixers:
             self.prompt_labels = 0
         elif self.prompt_labels < _PROMPT:
@@ -156,7 +156,7 @@ class Lead:
         self._regrets[candidate] = regret
 
     def choose(self) -> None:
-        """Let the candidate in use with the least loss lead, or those with regret answer."""
+        """Choose the leader, the candidate in use with the least loss, or the weights by regret."""
         self.leader = 0
         for k in range(1, self.n):
             if self._losses[k] < self._losses[self.leader] and self.is_in_use(k):
@@ -176,7 +176,7 @@ class Lead:
             self.follow(self.leader, logistic(self._surprises[1] - self._surprises[0]))
 
     def follow(self, leader: int, share: float) -> None:
-        """Let a candidate answer, or the first two candidates in its place, the first with this share."""
+        """Let `leader` answer; if it is one of averaged mixers, the first two, the first with this share."""
         for k in range(self.n):
             self.weights[k] = 0.0
         if self._averages and leader < self._n_always:
@@ -185,20 +185,20 @@ class Lead:
             self.weights[leader] = 1.0
 
     def is_in_use(self, candidate: int) -> bool:
-        """Return whether a candidate is always, or for labels that come as they do."""
+        """Return whether a candidate is in use: always, or with labels as prompt or late as at present."""
         if candidate < self._n_always or candidate >= self._n_mixers:
             return True
         return (candidate >= self._n_blind) == self.is_prompt()
 
     def join(self, n_learners: int) -> None:
-        """Set the number of learners that are candidates; new ones start as good as the first."""
+        """Set the number of learners among the candidates; new ones start as good as the first."""
         n = self._n_mixers + n_learners
         for k in range(self.n, n):
             self._losses[k] = self._losses[0]
         self.n = n
 
     def get_state(self) -> dict[str, Any]:
-        """Return losses, leader and, where it matters, how labels come."""
+        """Return the losses, the leader and, if there are such mixers, whether labels are prompt."""
         state = {"losses": memoryview(self._losses)[: self.n].tolist(), "leader": self.leader}
         state |= {"surprises": memoryview(self._surprises).tolist()} if self._averages else {}
         if self._n_always < self._n_mixers:
@@ -207,7 +207,7 @@ class Lead:
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned of as many candidates. Raises ValueError for anything else."""
+        """Set a state from `get_state` with as many candidates. Raises `ValueError` if it is invalid."""
         losses = restored.several(state["losses"], restored.size, self.n)
         leader = restored.count(state["leader"])
         if leader and leader >= self.n:

@@ -1,4 +1,4 @@
-"""Logistic mixing, and the labels so far, which it may know.
+"""Logistic mixing, and the class shares of the labels so far as its inputs.
 
 `mixer.pxd` gives this module its C types.
 """
@@ -16,12 +16,12 @@ from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles
 
 RATES: Final = (0.5, 0.9, 0.98, 0.998)
-"""Factors by which a label is discounted with each later label."""
+"""Discount factors of a label with each later label."""
 N_RATES: Final = len(RATES)
 LABEL_HISTORY: Final = "labels of the last events"
-"""The name of what they add to a log-odds."""
+"""Name of their contribution to a log-odds."""
 _LEAST: Final = 3.353501304664781e-4
-"""Share of a class whose log-odds are −8, where inputs of mixers are cut."""
+"""Share of a class with the log-odds −8, at which inputs of mixers are clipped."""
 
 
 class LabelHistory:
@@ -41,22 +41,22 @@ class LabelHistory:
             self._shares[k] = rate * self._shares[k] + (1.0 - rate if is_class else 0.0)
 
     def information(self) -> float:
-        """Return the variance of a label, p(1 − p) for a class of share p, relative to p = ½."""
+        """Return the variance p(1 − p) of a label, for a class of share p, relative to p = ½."""
         share = (self._n_of_class + 1.0) / (self._n_labels + 2.0)
         return 4.0 * share * (1.0 - share)
 
     def show(self, inputs: array[float]) -> None:
-        """Write the log-odds of the shares where the inputs of a mixer begin."""
+        """Write the log-odds of the shares to the first inputs of a mixer."""
         for k in range(len(self._shares)):
             share = max(_LEAST, min(self._shares[k], 1.0 - _LEAST))
             inputs[k] = log(share / (1.0 - share))
 
     def get_state(self) -> list[Any]:
-        """Return the shares, then the labels of the class, and all."""
+        """Return the shares, the number of labels of the class, and of all labels."""
         return [*memoryview(self._shares).tolist(), self._n_of_class, self._n_labels]
 
     def set_state(self, state: Any) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         found = restored.several(state, restored.double, N_RATES + 2)
         for k in range(N_RATES):
             self._shares[k] = restored.between(0.0, 1.0)(found[k])
@@ -66,35 +66,35 @@ class LabelHistory:
 
 _FIRST_CAPACITY: Final = 8
 _LARGEST_WEIGHT: Final = 1e6
-"""Largest weight of an example: after it, the rest S of s₀ must exceed the rounding errors of s₀."""
+"""Largest weight of an example: what remains of S after it must exceed the rounding errors of s₀."""
 
 
 class Mixer:
-    """Weighs log-odds z by v so that the log-odds v·z has the least logistic loss.
+    """Learns weights v of log-odds z that minimise the logistic loss of v·z.
 
-    A Newton step for each example, with the covariance S of all weights: with p = σ(v·z), q = p(1 − p),
+    Each example is a Newton step with the covariance S of all weights: with p = σ(v·z), q = p(1 − p),
 
         g = S·z,  f = 1/(1 + q·z·g)
         v ← v + f·(y − p)·g,  S ← S − f·q·g·gᵀ
 
-    and, to follow what changes, S ← S/λ, of which the rows and columns are shrunk whose variance exceeds the
-    first one. Where labels tell little, λ is nearer to 1.
+    and, to follow changes, S ← S/λ; then rows and columns are shrunk so that no variance exceeds s₀. If
+    labels have little information, λ is closer to 1.
 
     Parameters
     ----------
     variance
-        Of a weight before the first example: s₀ > 0, with S = s₀·I.
+        Variance of a weight before the first example: s₀ > 0, with S = s₀·I.
     forgetting
         λ in (0, 1].
 
     Attributes
     ----------
     n : int
-        Inputs that joined.
+        Number of inputs.
 
     Notes
     -----
-    The weight of an example multiplies its loss; it counts as 1e6 at most.
+    The weight of an example multiplies its loss; it is at most 1e6.
 
     References
     ----------
@@ -121,7 +121,7 @@ class Mixer:
         return list(memoryview(self._weights)[: self.n])
 
     def join(self, weight: float) -> None:
-        """Add an input, whose weight is so much at first."""
+        """Add an input with an initial weight."""
         last = self.n
         self._reserve(last + 1)
         self._weights[last] = weight
@@ -129,7 +129,7 @@ class Mixer:
         self.n = last + 1
 
     def mix(self, inputs: array[float]) -> float:
-        """Compute v·z of the first `n` inputs; 0 where the weights have grown beyond all bounds."""
+        """Compute v·z of the first `n` inputs; 0 if it is not finite."""
         total = 0.0
         for k in range(self.n):
             total += self._weights[k] * inputs[k]
@@ -138,7 +138,7 @@ class Mixer:
     def learn(
         self, inputs: array[float], target: bool, w: float, answer: float, information: float = 1.0
     ) -> None:
-        """Learn an example of weight w, whose `mix` is `answer`; 1 − λ is multiplied by `information`."""
+        """Learn an example of weight w whose `mix` was `answer`; `information` multiplies 1 − λ."""
         w = min(w, _LARGEST_WEIGHT)
         p = logistic(answer)
         q = w * p * (1.0 - p)
@@ -165,9 +165,9 @@ class Mixer:
         return max(spread, 0.0)
 
     def _shrink_covariance(self, shrinkage: float, information: float) -> None:
-        """Write S ← (S − shrinkage·g·gᵀ)/λ.
+        """Compute S ← (S − shrinkage·g·gᵀ)/λ.
 
-        S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.
+        S stays exactly symmetric: a difference between its halves would grow by 1/λ with each example.
         """
         covariance, gain, n, root = self._covariance, self._gain, self.n, sqrt(shrinkage)
         keep = 1.0 / (1.0 - (1.0 - self.forgetting) * information)
@@ -179,7 +179,7 @@ class Mixer:
                 covariance[row + j] = (covariance[row + j] - own * gain[j]) * keep
 
     def _bound(self) -> None:
-        """Shrink the rows and columns of weights whose variance exceeds the first one."""
+        """Shrink the rows and columns of weights whose variance exceeds s₀."""
         covariance, factors = self._covariance, self._gain
         excess = False
         for i in range(self.n):
@@ -194,7 +194,7 @@ class Mixer:
                     covariance[row + j] *= factors[i] * factors[j]
 
     def _reserve(self, n: int) -> None:
-        """Make room for so many inputs."""
+        """Make room for n inputs."""
         if n > self._capacity:
             capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
             weights, gain = doubles(capacity), doubles(capacity)
@@ -215,7 +215,7 @@ class Mixer:
         return {"weights": self.weights, "covariance": covariance}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         n = len(state["weights"])
         weights = restored.several(state["weights"], restored.double, n)
         covariance = restored.several(state["covariance"], restored.double, n * n)
@@ -228,7 +228,7 @@ class Mixer:
 
 
 def _remake(variance: float, forgetting: float, state: Mapping[str, Any]) -> Mixer:
-    """Make a mixer from its pickled parts."""
+    """Return a mixer from its pickled parts."""
     mixer = Mixer(variance, forgetting)
     mixer.set_state(state)
     return mixer

@@ -1,4 +1,4 @@
-"""`Mixture`, a classifier that mixes other classifiers, and the status of these."""
+"""`Mixture`, a classifier that mixes other classifiers, and the status of its experts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ExpertStatus(NamedTuple):
 
     name: str
     weight: float
-    """Weight of its log-odds in the answer of the leader; with several classes, the mean weight."""
+    """Weight of its log-odds in the leader's answer; with several classes, the mean weight."""
     mistakes: int
-    """Events whose class it got wrong, of all it was evaluated by."""
+    """Number of its mistakes, over all labels."""
     recent_mistakes: float
-    """Its mistakes, older ones discounted."""
+    """Number of its mistakes, older ones discounted."""
     recent_labels: float
-    """Labels on which it was evaluated, discounted in the same way."""
+    """Number of labels with which it was evaluated, discounted in the same way."""
     weights: tuple[float, ...] = ()
     """Weights of its log-odds in the answer of each mixer."""
 
@@ -48,14 +48,14 @@ class ExpertStatus(NamedTuple):
 
 
 CLIP: Final = 8.0
-"""Limit of the absolute log-odds that are mixed."""
+"""Largest absolute log-odds that is mixed."""
 _OF_MARGINS: Final = 4.0
-"""Log-odds of a score of 1 of a learner that is not logistic."""
+"""Log-odds per score of a learner that is not logistic."""
 _MOST: Final = 256
 
 
 def sparse_experts() -> tuple[BinaryClassifier, ...]:
-    """Make the learners of sparse features, such as words: those whose mixture errs least on texts."""
+    """Return the learners for sparse features, such as words: the best mixture on texts."""
     return (
         AROW(),
         AROW(10.0),
@@ -68,7 +68,7 @@ def sparse_experts() -> tuple[BinaryClassifier, ...]:
 
 
 def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
-    """Return experts as a tuple. Raises TypeError and ValueError for what cannot be mixed."""
+    """Return experts as a tuple. Raises `TypeError` and `ValueError` for invalid ones."""
     found = tuple(experts)
     if not 1 <= len(found) <= _MOST:
         raise ValueError(f"a mixture takes from 1 to {_MOST} experts, not {len(found)}")
@@ -81,7 +81,7 @@ def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _gives_probabilities(expert: Any) -> bool:
-    """Return whether an expert gives probabilities; a pipeline does if its last step does."""
+    """Return whether an expert has probabilities; a pipeline does if its last step does."""
     while steps := getattr(expert, "steps", None):
         expert = [*steps.values()][-1]
     method = getattr(type(expert), "predict_proba_one", base.Classifier.predict_proba_one)
@@ -89,17 +89,17 @@ def _gives_probabilities(expert: Any) -> bool:
 
 
 def _is_ours(expert: Any) -> bool:
-    """Return whether it is a learner of this package; `isinstance` of a class of River takes 2 µs."""
+    """Return whether an expert is a learner of this package; `isinstance` of a River class takes 2 µs."""
     return BinaryClassifier in type(expert).__mro__
 
 
 def scale_of(expert: Any) -> float:
-    """Return the log-odds of a score of 1; of a classifier of River, whose log-odds are its own, 1."""
+    """Return the log-odds per score of an expert; 1 for a classifier of River, which has log-odds."""
     return _OF_MARGINS if _is_ours(expert) and not expert.has_log_odds else 1.0
 
 
 def log_odds_of(expert: Any, x: Any) -> float:
-    """Compute the log-odds of True, beyond no bound."""
+    """Compute an expert's log-odds of True, without clipping."""
     if _is_ours(expert):
         score: float = expert._log_odds(expert.score_one(x))  # noqa: SLF001  of our own class
         return score if expert.has_log_odds else _OF_MARGINS * score
@@ -108,7 +108,7 @@ def log_odds_of(expert: Any, x: Any) -> float:
 
 
 def clipped(z: float) -> float:
-    """Return log-odds as they are mixed."""
+    """Return log-odds clipped to the range that is mixed."""
     return max(-CLIP, min(z, CLIP))
 
 
@@ -122,7 +122,7 @@ def _logit(p: float) -> float:
 
 
 def learn(expert: Any, x: Any, y: bool, w: float) -> None:
-    """Let an expert learn an example; many of River's know no weights."""
+    """Update an expert with an example; many River classifiers do not take weights."""
     if _is_ours(expert):
         expert.learn_one(x, y, w)
     elif w != 1.0:
@@ -132,7 +132,7 @@ def learn(expert: Any, x: Any, y: bool, w: float) -> None:
 
 
 def check_weight(experts: Iterable[Any], w: float) -> None:
-    """Refuse a weight that an expert cannot take. Raises TypeError, which names it."""
+    """Raise `TypeError` with the name of an expert that does not take the weight."""
     if w in {0.0, 1.0}:
         return
     for expert in experts:
@@ -142,12 +142,12 @@ def check_weight(experts: Iterable[Any], w: float) -> None:
 
 
 def is_linear(expert: Any) -> bool:
-    """Return whether the score is a sum over features."""
+    """Return whether an expert's score is a sum over features."""
     return isinstance(expert, LinearRule | HashedClassifier) or getattr(expert, "is_linear", False)
 
 
 def weights_at(expert: Any, x: Any) -> list[float]:
-    """Return the weights of the features of `x`, then the intercept, of an expert that is linear."""
+    """Return a linear expert's weights of the features of `x`, then its intercept."""
     *features, (_, _, bias) = expert._terms(x)  # noqa: SLF001  of our own class
     return [*(weight for _, _, weight in features), intercept_of(expert, bias)]
 
@@ -158,7 +158,7 @@ def intercept_of(expert: Any, bias: float) -> float:
 
 
 def name_of(expert: Any) -> str:
-    """Name an expert: its class and, of this package's learners, the parameters that are not the default."""
+    """Return the name of an expert: its class and, for learners of this package, non-default parameters."""
     if steps := getattr(expert, "steps", None):
         return " | ".join(map(name_of, steps.values()))
     if not _is_ours(expert):
@@ -170,7 +170,7 @@ def name_of(expert: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Write a parameter; of a classifier, its name."""
+    """Format a parameter; for a classifier, its name."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})"
     return name_of(value) if isinstance(value, base.Base) else repr(value)
@@ -181,20 +181,20 @@ _LARGEST_VARIANCE: Final = 1e3
 
 
 class Mixture(BinaryClassifier):
-    """A mixture of experts: logistic mixing, led by the candidate with the fewest mistakes.
+    """A mixture of experts: logistic mixing, where the candidate with the fewest recent mistakes answers.
 
-    Each expert answers with a log-odds z of True, before it sees the label. Mixers weigh the answers to one
-    log-odds v·z, and learn v online, each in its way: one follows what changes, one does not. The answer of
-    the mixture is that of the candidate with the fewest mistakes lately; candidates are the mixers and the
-    first expert. For every example
+    Each expert answers with a log-odds z of True, before it sees the label. Mixers combine the answers to one
+    log-odds v·z, and learn v online with different rates of forgetting. The mixture answers with the
+    candidate with the fewest recent mistakes; candidates are the mixers and the first expert. For every
+    example
 
         the leader's answer is given
         Mₖ ← d·Mₖ + [answer k was wrong], for each mixer and expert
         each mixer learns z, each expert learns x
         the first of the candidates with the least Mₖ leads
 
-    where v of a mixer and the covariance S of its weights are learned by a Newton step: with p = σ(v·z),
-    q = p(1 − p), g = S·z and f = 1/(1 + q·z·g)
+    where a Newton step updates a mixer's v and the covariance S of its weights: with p = σ(v·z), q = p(1 −
+    p), g = S·z and f = 1/(1 + q·z·g)
 
         v ← v + f·(y − p)·g,  S ← (S − f·q·g·gᵀ)/λ
 
@@ -203,40 +203,39 @@ class Mixture(BinaryClassifier):
     Parameters
     ----------
     experts
-        Two-class learners of this package, and any classifiers or pipelines of River that give
-        probabilities; 1 to 256. They learn with the mixture, from what they have learned so far. None: seven
-        learners for sparse features, such as words.
+        Two-class learners of this package, and any classifiers or pipelines of River with probabilities; 1 to
+        256. They continue to learn with the mixture. None: seven learners for sparse features, such as words.
     mixers
         s₀ and λ of each mixer: 0 < s₀ ≤ 1000, 0 < λ ≤ 1.
     discount
-        d in (0, 1]: by how much older mistakes count less.
+        d in (0, 1]: the discount of older mistakes with each example.
 
     Attributes
     ----------
     n_mistakes : int
-        Examples that `learn_one` found misclassified before the update.
+        Examples that were misclassified before their update.
     n_updates : int
-        Updates made: one for every example.
+        Number of updates: one for every example.
 
     Notes
     -----
-    The log-odds z of an expert is clipped to ±8. It is the score of a learner of the logistic loss, four
-    times the score of other learners of this package, and log(p/(1 − p)) of others' probability p. An expert
-    that gives none says nothing, z = 0. At first v = 1/K for each of K experts.
+    The log-odds z of an expert is clipped to ±8. It is the score of a learner with logistic loss, four times
+    the score of other learners of this package, and log(p/(1 − p)) of any other expert's probability p. If an
+    expert returns no probability, z = 0. Initially v = 1/K for each of K experts.
 
-    The weight of an example multiplies its loss; mixers count it as 1e6 at most, mistakes as 1. Experts that
-    know no weights take examples of weight 1 only.
+    The weight of an example multiplies its loss; it is at most 1e6 in mixers, and mistakes count 1. Experts
+    that do not support weights only accept examples of weight 1.
 
-    Where the experts are learners of this package, `to_bytes` writes the mixture down. Others can be pickled.
+    If all experts are learners of this package, `to_bytes` saves the mixture. Others can be pickled.
 
-    Features that are strings go to experts that can take them: no learner of this package can.
+    Features that are strings need experts that accept them; no learner of this package does.
 
     References
     ----------
     Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference.
 
     Littlestone, N. and Warmuth, M. (1994). The weighted majority algorithm. Information and Computation
-    108(2): that mistakes decide whom to follow.
+    108(2). The choice of the expert by mistakes.
 
     Examples
     --------
@@ -248,7 +247,7 @@ class Mixture(BinaryClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 89.52%
 
-    Which experts decide, and how often each one alone was wrong:
+    The weight of each expert, and its own mistakes:
 
     >>> for expert in model["Mixture"].expert_statuses:
     ...     print(f"{expert.name:<20} {expert.weight:5.2f} {expert.mistakes:4}")
@@ -283,7 +282,7 @@ class Mixture(BinaryClassifier):
 
     @property
     def leader(self) -> int:
-        """The number of the candidate whose answer is given."""
+        """The number of the leading candidate, whose answer is given."""
         return min(range(len(self.mixers) + 1), key=self._losses.__getitem__)
 
     @property
@@ -308,14 +307,14 @@ class Mixture(BinaryClassifier):
 
     @property
     def is_linear(self) -> bool:
-        """Whether the log-odds is a sum over features, because each expert's is."""
+        """Whether the log-odds is a sum over features, as that of every expert."""
         return all(map(is_linear, self.experts))
 
     @property
     def weights(self) -> sparse.Vector:
-        """The experts' weights, added up as the leader weighs them. Computed when asked for.
+        """The sum of the experts' weights, as weighted by the leader. Computed on access.
 
-        What clipping takes from large log-odds is not in them. AttributeError if not all experts are linear.
+        It ignores the clipping of large log-odds. Raises `AttributeError` unless all experts are linear.
         """
         total: sparse.Vector = {}
         for expert, share in self._linear():
@@ -324,18 +323,18 @@ class Mixture(BinaryClassifier):
 
     @property
     def bias(self) -> float:
-        """The experts' biases, added up as the leader weighs them. AttributeError as for `weights`."""
+        """The sum of the experts' biases, as weighted by the leader. Raises `AttributeError` as `weights`."""
         total = 0.0
         for expert, share in self._linear():
             total += share * intercept_of(expert, expert.bias)
         return total
 
     def score_one(self, x: Features) -> float:
-        """Compute the leader's log-odds. Raises what an expert raises, such as `FeatureError`."""
+        """Compute the leader's log-odds. Raises errors of experts, such as `FeatureError`."""
         return self._answers(self._inputs(x))[self.leader]
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; return y·w, with y ∈ {−1, +1}: each example counts."""
+        """Learn from one example as `learn_one`; return y·w, y ∈ {−1, +1}, as every example is an update."""
         return self.predict_learn(x, y, w)[1]
 
     def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
@@ -350,12 +349,12 @@ class Mixture(BinaryClassifier):
         return score, sign * weight
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """Make a mixture of the same parameters; with `include_attributes`, with all that was learned."""
+        """Return a mixture with the same parameters; with `include_attributes`, also the learned state."""
         fresh = [copy.deepcopy(each) if include_attributes else each.clone() for each in self.experts]
         return super().clone({"experts": fresh} | (new_params or {}), include_attributes)
 
     def _inputs(self, x: Features) -> array[float]:
-        """Return each expert's log-odds as it is mixed."""
+        """Return each expert's clipped log-odds."""
         return array("d", [clipped(log_odds_of(expert, x)) for expert in self.experts])
 
     def _answers(self, inputs: array[float]) -> list[float]:
@@ -375,14 +374,14 @@ class Mixture(BinaryClassifier):
         self.n_updates += 1
 
     def _shares(self) -> list[float]:
-        """Return the weight of each expert's log-odds in the answer that leads."""
+        """Return the weight of each expert's log-odds in the leader's answer."""
         leader = self.leader
         if leader < len(self.mixers):
             return self._mixers[leader].weights
         return [1.0, *[0.0] * (len(self.experts) - 1)]
 
     def _linear(self) -> Iterator[tuple[Any, float]]:
-        """Yield the experts, and the weight of the score of each. Raises AttributeError."""
+        """Yield the experts, each with the weight of its score. Raises `AttributeError`."""
         for expert, share in zip(self.experts, self._shares(), strict=True):
             if not is_linear(expert):
                 raise AttributeError(f"this mixture has no weights, as its {name_of(expert)} has none")
@@ -426,7 +425,7 @@ class Mixture(BinaryClassifier):
 
 
 def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return s₀ and λ of each mixer. Raises ValueError for values out of bounds."""
+    """Return s₀ and λ of each mixer. Raises `ValueError` for values out of bounds."""
     found = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
     if not 1 <= len(found) <= _MOST_MIXERS:
         raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(found)}")

@@ -126,7 +126,7 @@ class AveragedTable:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises ValueError for anything else."""
+        """Restore what `state` returned. Raises `ValueError` for anything else."""
         rows = {key: row for row, key in enumerate(state["keys"], start=1)}
         n_columns = restored.count(state["columns"])
         where = np.frombuffer(state["where"], dtype="<i8")

@@ -11,24 +11,24 @@ from typing import Any, Final
 from perceptron_core.linear import restored
 
 OTHER: Final = 63
-"""Code of values that came when all 62 codes were taken. 0 stands for no value."""
+"""Code of values without one of the 62 codes. 0 stands for a missing value."""
 _LONG_AGO: Final = 1000
-"""Events of a feature since a value was last seen, after which a new one may have its code."""
+"""Events of a feature after which the code of a value that did not occur can be reused."""
 _FEWEST_SEEN: Final = 16
-"""Events that a feature must have been in to be a category."""
+"""Smallest number of events with a feature before it can be a category."""
 
 
 class Categories:
-    """The features that are strings of few values, or booleans, with a code for each value.
+    """The categorical features, which are booleans or strings with few values, and a code for each value.
 
-    A feature is a category once half of its events had a value that had come before. When all codes are in
-    use, a new value takes that of the one seen the longest ago, if that was 1,000 events ago: no more of the
-    events that `Window` remembers have it.
+    A feature is a category once half of its events had a known value. When all codes are in use, a new value
+    gets the code of the value that occurred longest ago, if that was at least 1,000 events ago: then no event
+    in `Window` has it.
 
     Parameters
     ----------
     limit
-        Most features that are considered, those that come first.
+        Largest number of features that are considered: the first to occur.
 
     """
 
@@ -38,17 +38,17 @@ class Categories:
         self.numbers: dict[str, int] = {}
         self.codes: list[dict[str, int]] = []
         self.seen: list[int] = []
-        """Events that had each."""
+        """Number of events with each feature."""
         self.strange: list[int] = []
         """Number of events whose value was new or has no code, by feature."""
         self.lasts: list[list[int]] = []
-        """Last event of the feature with each value, by code − 1."""
+        """The feature's last event with each value, by code − 1."""
         self._none_before: list[int] = []
-        """Events of each before which none of its values makes room."""
+        """The event of each feature before which no code can be reused."""
         self.freed: list[tuple[int, int]] = []
-        """Features and codes that the event learned last took from a value, and gave to another."""
+        """Features and codes that the last learned event assigned to another value."""
         self.chosen: list[int] = []
-        """The features that are categories."""
+        """Numbers of the features that are categories."""
         self.version = 0
         self._shown: list[tuple[str, str]] = []
 
@@ -57,7 +57,7 @@ class Categories:
         self._shown = []
 
     def observe(self, name: str, value: str) -> None:
-        """Take a value of the event."""
+        """Add a value of the event."""
         self._shown.append((name, value))
 
     def show(self, bins: bytearray, first: int) -> None:
@@ -78,7 +78,7 @@ class Categories:
         return False
 
     def commit(self) -> None:
-        """Learn the values shown."""
+        """Learn the values of the event."""
         self.freed = []
         for name, value in self._shown:
             number = self.numbers.get(name, -1)
@@ -150,7 +150,7 @@ class Categories:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         self.__init__(self.limit)  # type: ignore[misc]
         n = len(state["names"])
         names = restored.several(state["names"], restored.text, n)

@@ -1,4 +1,4 @@
-"""The counts of the leaves of trees, and the splits that they favour.
+"""The counts in the leaves of trees, and the search for splits.
 
 `leaves.pxd` gives this module its C types.
 """
@@ -18,16 +18,16 @@ from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers
 
 MOST_CELLS: Final = 1 << 22
-"""Most cells of all leaves, in two bytes each."""
+"""Largest number of cells of all leaves, with two bytes each."""
 _FIRST_BLOCKS: Final = 64
 _FEWEST_BLOCKS: Final = 32
-"""For which there is room, of however many classes: trees of very many have fewer features."""
+"""Number of leaves that always have room; with very many classes, trees have fewer features."""
 _CHECKED_EVERY: Final = 100
-"""Weights between two searches for a split."""
+"""Weight between two searches for a split."""
 _FULL: Final = 1 << 14
-"""Sum of weights at which a leaf halves its counts."""
+"""Total weight at which a leaf halves its counts."""
 _LARGEST: Final = 2 * _FULL
-"""Largest loaded count: a leaf is halved before a cell exceeds two bytes."""
+"""Largest count in a loaded state: counts are halved before a cell exceeds two bytes."""
 _CONFIDENCE: Final = 2.995732273553991
 """ln(1/δ), δ = .05."""
 _TIE: Final = 0.05
@@ -36,7 +36,7 @@ _LEAST_GAIN: Final = 0.002
 _LOG_2: Final = 0.6931471805599453
 _TABLED: Final = 4096
 _MOST_ORDERS: Final = 8
-"""Classes by whose share the values of a category are put in order."""
+"""Number of classes by whose share the values of a category are sorted."""
 
 _LOGS = doubles(_TABLED)
 for _n in range(2, _TABLED):
@@ -52,7 +52,7 @@ def n_log_n(n: int) -> float:
 
 
 def most_features(n_classes: int) -> int:
-    """Return how many features a block of so many classes may have."""
+    """Return the largest number of features of a block with `n_classes` classes."""
     return MOST_CELLS // (_FEWEST_BLOCKS * N_BINS * n_classes)
 
 
@@ -62,14 +62,14 @@ class Leaves:
     Attributes
     ----------
     feature, mask, left
-        The split that `split` found: which of the tree's features, the bins that go left, and the weights of
-        each class that did.
+        The split found by `split`: the number of the tree's feature, the bins that go left, and the weight of
+        each class that goes left.
 
     """
 
     def __init__(self, n_features: int = 0, n_classes: int = 0) -> None:
         self.n_features, self.n_classes = n_features, n_classes
-        """Numbers of features and classes that a block has room for."""
+        """Capacity of a block in features and classes."""
         self.n_blocks = self.n_free = 0
         self.limit = MOST_CELLS // max(n_features * N_BINS * n_classes, 1)
         self.cells, self.totals = array("H"), integers(0)
@@ -83,12 +83,12 @@ class Leaves:
         self._second = self._whole = 0.0
 
     def has_room(self, n_features: int, n_classes: int) -> bool:
-        """Return whether the blocks in use may have so many features and classes."""
+        """Return whether the blocks in use could have this number of features and classes."""
         n_used = max(self.n_blocks - self.n_free, _FEWEST_BLOCKS)
         return n_used * n_features * N_BINS * n_classes <= MOST_CELLS
 
     def widened(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
-        """Return these blocks, in their order, with room for as many features and classes, or more."""
+        """Return copies of these blocks, in order, with room for this number of features and classes."""
         other = Leaves(n_features, n_classes)
         other.allocate(len(blocks))
         other.n_free = 0
@@ -118,30 +118,30 @@ class Leaves:
         for k in range(self.n_free):
             free[k] = self._free[k]
         self.cells, self.totals, self.seen, self.checked, self._free = cells, totals, seen, checked, free
-        for b in range(n_blocks - 1, self.n_blocks - 1, -1):  # the first is taken first
+        for b in range(n_blocks - 1, self.n_blocks - 1, -1):  # so that the first is taken first
             self._free[self.n_free] = b
             self.n_free += 1
         self.n_blocks = n_blocks
 
     def reserve(self, n: int) -> None:
-        """Allocate so that n blocks are free, if the bound of all allows it."""
+        """Allocate blocks until n are free, within the limit."""
         if self.n_free < n and self.n_blocks < self.limit:
             self.allocate(min(self.n_blocks + max(_FIRST_BLOCKS, self.n_blocks), self.limit))
 
     @property
     def is_full(self) -> bool:
-        """Return whether there are as many leaves as there may be."""
+        """Return whether the number of leaves has reached the limit."""
         return self.n_free == 0 or self.n_blocks - self.n_free >= self.limit
 
     def take(self) -> int:
-        """Return a free block with zero counts; the caller makes sure that there is one."""
+        """Return a free block with zero counts; there must be one."""
         self.n_free -= 1
         block = self._free[self.n_free]
         self.clear(block)
         return block
 
     def give(self, block: int) -> None:
-        """Take a block back."""
+        """Free a block."""
         self._free[self.n_free] = block
         self.n_free += 1
 
@@ -172,7 +172,7 @@ class Leaves:
     def add(
         self, b: int, features: array[int], first: int, n: int, places: array[int], shift: int, c: int, w: int
     ) -> None:
-        """Count an event of class c and weight w in block b, by its places in n features from `first` on."""
+        """Count an event of class c and weight w in block b, by its positions in n features."""
         if self.seen[b] >= _FULL:
             self._halve(b)
         at = b * self.n_features * N_BINS * self.n_classes + c
@@ -193,7 +193,7 @@ class Leaves:
         self.checked[block] >>= 1
 
     def is_due(self, block: int) -> bool:
-        """Return whether a block has seen enough since the last search for a split."""
+        """Return whether a block has enough weight since the last search for a split."""
         return self.seen[block] - self.checked[block] >= max(_CHECKED_EVERY, self.checked[block] >> 3)
 
     def split(
@@ -208,7 +208,7 @@ class Leaves:
         self.feature = -1
         for c in range(self.n_classes):
             self._whole -= n_log_n(self.totals[block * self.n_classes + c])
-        if self._whole <= 0:  # of one class
+        if self._whole <= 0:  # only one class
             return False
         for f in range(n_features):
             best = 0.0
@@ -227,9 +227,9 @@ class Leaves:
         return self.gain > _LEAST_GAIN and (self.gain - self._second > bound or bound < _TIE)
 
     def _sweep(self, block: int, f: int, best: float) -> float:
-        """Try all splits of a feature in the order of its bins; return the best gain of it, in nats·n.
+        """Try all splits of a feature in the order of its bins; return its best gain, in nats·n.
 
-        The best of all features is noted, and the one before it as the second, once for a feature.
+        Notes the best split of all features, and the best gain of another feature.
         """
         n = self.seen[block]
         least = max(n // 100, 1)
@@ -261,7 +261,7 @@ class Leaves:
         return best if self.feature != f else 0.0
 
     def _gain_of(self, block: int, n_left: int, n_right: int) -> float:
-        """Return the gain, in nats·n, where the weights `_left` go left."""
+        """Return the gain, in nats·n, if the weights `_left` go left."""
         parts = n_log_n(n_left) + n_log_n(n_right)
         for c in range(self.n_classes):
             parts -= n_log_n(self._left[c])
@@ -269,19 +269,19 @@ class Leaves:
         return self._whole - parts
 
     def _order_numbers(self) -> None:
-        """Take the bins in their order."""
+        """Sort the bins by number."""
         for k in range(N_BINS):
             self._order[k] = k
 
     def _order_by_share(self, block: int, f: int, label: int) -> None:
-        """Take the bins by the share of a class in them: the best split of two classes is along it.
+        """Sort the bins by the share of a class: the best binary split of two classes follows this order.
 
         Breiman, L., Friedman, J., Olshen, R. and Stone, C. (1984). Classification and regression trees,
         section 4.2.2.
         """
         at = (block * self.n_features + f) * N_BINS * self.n_classes
         for k in range(N_BINS):
-            n = 0.0  # Cython divides integers as C does where one side of an `if` is not an integer
+            n = 0.0  # a double, as Cython would divide integers like C
             for c in range(self.n_classes):
                 n += self.cells[at + k * self.n_classes + c]
             self._shares[k] = self.cells[at + k * self.n_classes + label] / n if n > 0 else 2.0
@@ -292,7 +292,7 @@ class Leaves:
             self._order[j] = k
 
     def get_state(self, blocks: list[int]) -> dict[str, Any]:
-        """Return what these blocks have counted, in their order, of so many features and classes."""
+        """Return the counts of these blocks, in order, with the numbers of features and classes."""
         size = self.n_features * N_BINS * self.n_classes
         pieces: list[bytes] = []
         totals: list[int] = []
@@ -308,9 +308,9 @@ class Leaves:
         }
 
     def set_state(self, state: Mapping[str, Any], n_blocks: int, most_width: int) -> None:
-        """Take what `get_state` returned of so many blocks, with at most so many features.
+        """Set a state from `get_state`, of `n_blocks` blocks with at most `most_width` features.
 
-        Raises ValueError for anything else.
+        Raises `ValueError` if it is invalid.
         """
         n_features, n_classes = restored.several(state["shape"], restored.whole(MOST_CELLS), 2)
         size = n_features * N_BINS * n_classes

@@ -1,4 +1,4 @@
-"""The last labelled events, and the log-odds of each class by those nearest to an event.
+"""The last labelled events, and the log-odds of each class from the nearest neighbours among them.
 
 `neighbors.pxd` gives this module its C types.
 """
@@ -21,42 +21,42 @@ from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
 SIZE: Final = 1000
-"""Events of the window."""
+"""Number of events in the window."""
 N_NEAREST: Final = 10
 _CLIP: Final = 4.0
-"""Limit of a standardised number."""
+"""Largest absolute standardised number."""
 _FORGETTING: Final = 0.998
 """Factor by which the shares of the classes are discounted at each event."""
 _WIDEST: Final = 64.0
-"""Limit of loaded values: numbers, and codes of categories."""
+"""Largest value in a loaded state: numbers, and codes of categories."""
 _GONE: Final = -1
-"""In place of the hash of a name: the values are kept no more."""
+"""Replaces the hash of a name whose values are no longer stored."""
 _COUNT: Final = restored.between(0.0, 1e60)
-"""Counts that may be loaded. Weights are at most 1e25."""
+"""Largest count in a loaded state. Weights are at most 1e25."""
 
 
 class Window:
-    """A ring of 1,000 events with their classes, by bin: standardised numbers, then codes of categories.
+    """A ring buffer of 1,000 events and their classes: standardised numbers and codes of categories.
 
-    Numbers and distances have 32 bits, column by column, so that a machine computes several at once; sums
-    go over the columns in the order of their names' hashes, whatever the machine and whichever came first.
-    The squared distance of two events is the sum of (x − y)² over the numbers, cut at ±4, and 2 for each
-    category that differs. Of the ten nearest events, in squared distances d² of which r is the largest, and
-    of the share s_k of a class, older events discounted by .998 each,
+    Numbers and distances are 32-bit floats stored by column, for SIMD; sums add the columns in the order of
+    the hashes of their names, so they do not depend on the machine or the order of occurrence. The squared
+    distance of two events is the sum of (x − y)² over the numbers, clipped to ±4, plus 2 for each category
+    that differs. With r the largest squared distance d² among the ten nearest events, and s_k the share of
+    class k, discounted by .998 with each event,
 
-        p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  the sum over those of class k
+            p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  summed over the events of class k among the ten
 
     Parameters
     ----------
     n_numbers, n_bins
-        Bins that are numbers, and all.
+        Number of bins that are numbers, and of all bins.
 
     Attributes
     ----------
     x : Example
-        Log-odds by class, at most `CLIP` either way.
+        Log-odds by class, clipped to ±`CLIP`.
     n_events : int
-        Events learned.
+        Number of events learned.
 
     """
 
@@ -72,11 +72,11 @@ class Window:
         self._used = integers(n_bins)
         """Bins in use."""
         self._summed = integers(n_bins)
-        """Places in `_used` by the order of the hashes: a sum does not depend on which feature came first."""
+        """Positions in `_used` in the order of the hashes: sums do not depend on the stream's order."""
         self._n_used = 0
         self._rows = array("f")
         self._shown = array("f", bytes(4 * n_bins))
-        """Values of the shown event, by number in `_used`."""
+        """Values of the present event, by position in `_used`."""
         self._labels, self._weights = integers(0), doubles(0)
         self._shares, self._scores = doubles(0), doubles(0)
         self._distances = array("f", bytes(4 * SIZE))
@@ -84,7 +84,7 @@ class Window:
         self._n_nearest = 0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
-        """Take in which bins are in use, and the hashes of their names; another name's values are 0."""
+        """Set the bins in use, and the hashes of their names; a bin with a new name has the values 0."""
         n_places = n_kept = len(self._rows) // SIZE
         for k in range(len(bins)):
             n_places += self._names[bins[k]] is None
@@ -92,7 +92,7 @@ class Window:
             rows = array("f", bytes(4 * SIZE * n_places))
             for k in range(n_kept * SIZE):
                 rows[k] = self._rows[k]
-            self._rows = rows  # from here on nothing is allocated
+            self._rows = rows  # no allocation after this
         for k in range(self._n_used):
             if self._used[k] not in bins:
                 self._names[self._used[k]] = _GONE
@@ -116,7 +116,7 @@ class Window:
             self._summed[k] = order[k][1]
 
     def show(self, z: array[float], present: bytearray, codes: bytearray) -> None:
-        """Take an event: its numbers, whether it has each, and by bin the codes of its categories."""
+        """Set the present event: its numbers, which of them it has, and the codes of its categories."""
         for k in range(self._n_used):
             number = self._used[k]
             if number >= self.n_numbers:
@@ -125,7 +125,7 @@ class Window:
                 self._shown[k] = max(-_CLIP, min(z[number], _CLIP)) if present[number] else 0.0
 
     def score(self) -> None:
-        """Compute the log-odds of each class for the event shown."""
+        """Compute the log-odds of each class for the present event."""
         n = min(self.n_events, SIZE)
         self._measure(n)
         self._choose(n)
@@ -145,12 +145,12 @@ class Window:
                     sums[k] += memory.single(difference * difference)
             else:
                 for k in range(n):
-                    sums[k] += 2.0 if rows[start + k] != value else 0.0  # as of two numbers in the mean
+                    sums[k] += 2.0 if rows[start + k] != value else 0.0  # the mean of two numbers
 
     def _choose(self, n: int) -> None:
-        """Choose the nearest of n events, the nearest first; of equally near ones, the last that came."""
+        """Choose the nearest of n events, the nearest first; of equally near ones, the most recent."""
         sums, found, limit, newer = self._distances, 0, 0.0, self.n_events % SIZE
-        for is_older in range(2):  # those before the place of the next, then those after it
+        for is_older in range(2):  # events before the write position, then those after it
             first, k = newer if is_older else 0, n if is_older else newer
             while k > first:
                 k -= 1
@@ -189,7 +189,7 @@ class Window:
             self.x.values[k] = max(-CLIP, min(answer, CLIP))
 
     def prepare(self, n_classes: int) -> None:
-        """Allocate what learning may need, of so many classes."""
+        """Allocate memory for learning with this number of classes."""
         if n_classes > len(self._shares) or not len(self._labels):
             stride = max(2, len(self._shares))
             while stride < n_classes:
@@ -206,7 +206,7 @@ class Window:
         self.n_classes = self.x.n = n_classes
 
     def learn(self, label: int, w: float) -> None:
-        """Keep the event shown, of a class and weight, in the place of the oldest; allocate nothing."""
+        """Replace the oldest event by the present one, with its class and weight, without allocation."""
         at = self.n_events % SIZE
         for k in range(self._n_used):
             self._rows[self._places[self._used[k]] + at] = self._shown[k]
@@ -234,9 +234,9 @@ class Window:
     def set_state(
         self, state: Mapping[str, Any], bins: list[int], names: list[int], most_classes: int
     ) -> None:
-        """Take what `get_state` returned, of these bins and at most so many classes.
+        """Set a state from `get_state`, of these bins and at most `most_classes` classes.
 
-        Raises ValueError for anything else.
+        Raises `ValueError` if it is invalid.
         """
         self.__init__(self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.arrange(bins, names)
@@ -263,11 +263,11 @@ class Window:
 
 
 class NeighborVote(ClassVote):
-    """Answers with the log-odds that `Window` computed of one class."""
+    """Answers with the log-odds of one class from `Window`."""
 
 
 def _unpacked(kind: buffers.Type, data: bytes, n: int) -> Any:
-    """Return n numbers of a type of `array`. Raises ValueError if there are more or fewer."""
+    """Return exactly n numbers of a type of `array`. Raises `ValueError` otherwise."""
     n_bytes = n * array(kind).itemsize
     unpacked = zlib.decompressobj().decompress(data, n_bytes + 1)
     if len(unpacked) != n_bytes:

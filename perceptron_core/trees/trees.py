@@ -1,4 +1,4 @@
-"""Trees grown by Hoeffding's bound on drawn features, each event with a drawn weight, again after a drift.
+"""Hoeffding trees on random features, with random weights of events, regrown after a drift.
 
 `trees.pxd` gives this module its C types.
 """
@@ -19,22 +19,22 @@ from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
 RATE: Final = 6
-"""Mean of the weights that `poisson` draws: Bagging online with more weight, as leveraging bagging has it."""
+"""Mean of the weights that `poisson` draws: online bagging with larger weights, as in leveraging bagging."""
 _MOST: Final = 24
-"""Largest random weight; a larger one would come once in 10⁸ draws."""
+"""Largest random weight; a larger one would occur once in 10⁸ draws."""
 
 _32_BITS = 0xFFFFFFFF
 _FIRST, _SECOND = 0x85EBCA6B, 0xC2B2AE35
-"""Factors of MurmurHash3. As literals of more than 31 bits they would be objects where this is compiled."""
+"""Factors of MurmurHash3. Literals of more than 31 bits would be Python objects in compiled code."""
 
 
 _ONE: Final = 1
 _ABSENT: Final = N_BINS // 2
-"""The bin of a number that an event lacks."""
+"""The bin of a missing number."""
 
 
 def _bounds() -> array[int]:
-    """Return 2³² times the probability that a weight is below 1, 2 and so on."""
+    """Return 2³² times the probabilities that a weight is below 1, below 2, and so on."""
     found, term, total = array("Q"), exp(-float(RATE)), 0.0
     for count in range(1, _MOST + 1):
         total += term
@@ -47,7 +47,7 @@ _BELOW = _bounds()
 
 
 def mixed(number: int) -> int:
-    """Return 32 bits in which all of 64 bits are mixed: the finish of MurmurHash3, three times."""
+    """Return 32 bits mixed from 64 bits, by the finalizer of MurmurHash3, applied three times."""
     low, high = number & _32_BITS, number >> 32
     low = (low ^ (low >> 16)) * _FIRST & _32_BITS
     low = ((low ^ (low >> 13)) * _SECOND & _32_BITS) ^ high
@@ -57,7 +57,7 @@ def mixed(number: int) -> int:
 
 
 def poisson(number: int) -> int:
-    """Return a count from the Poisson distribution of mean `RATE`, by what `mixed` makes of a number."""
+    """Return a sample of the Poisson distribution with mean `RATE`, determined by `mixed` of a number."""
     drawn = mixed(number)
     count = 0
     while count < _MOST and drawn >= _BELOW[count]:
@@ -66,10 +66,10 @@ def poisson(number: int) -> int:
 
 
 _YOUNG: Final = 300
-"""Events that a tree is older than when it is grown again."""
+"""Smallest age of a tree, in events, at which it can be regrown."""
 _SHORT: Final = 100.0
 _LONG: Final = 2000.0
-"""Events over which the errors of a tree are compared."""
+"""Numbers of last events whose errors are compared."""
 _DEVIATIONS: Final = 4.0
 _OLDEST: Final = 1 << 30
 _share = restored.between(0.0, 1.0)
@@ -83,12 +83,12 @@ class Drift:
         self.lately, self.errors = doubles(n_trees), doubles(n_trees)
 
     def restart(self, tree: int) -> None:
-        """Forget the errors of a tree."""
+        """Reset the errors of a tree."""
         self.ages[tree] = 0
         self.lately[tree] = self.errors[tree] = 0.0
 
     def is_noticed(self, tree: int, is_wrong: bool) -> bool:
-        """Count a vote of a tree; return whether it errs more often lately than it used to."""
+        """Count a vote of a tree; return whether its recent error is significantly higher than before."""
         self.ages[tree] = min(self.ages[tree] + 1, _OLDEST)
         age = self.ages[tree]
         self.lately[tree] += (is_wrong - self.lately[tree]) / min(age, _SHORT)
@@ -105,7 +105,7 @@ class Drift:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned. Raises ValueError for anything else."""
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         n_trees = len(self.ages)
         ages = restored.several(state["ages"], restored.whole(_OLDEST), n_trees)
         lately = restored.several(state["lately"], _share, n_trees)
@@ -115,20 +115,20 @@ class Drift:
 
 
 _FEWEST_FEATURES: Final = 12
-"""Fewest features of a tree, if there are as many."""
+"""Smallest number of features of a tree, if there are as many."""
 
 
 class DrawnFeatures:
-    """The features of trees, drawn by the seed, the tree and the names of features, in whatever order.
+    """The features of trees, drawn by the seed, the tree and the names of features, in any order.
 
     Attributes
     ----------
     columns : list
-        The places that features fill now.
+        The positions of the present features.
     features, widths : array
-        Those of each tree, one tree after the other with room for all, and how many they are.
+        The features of each tree, in blocks with room for all, and their number.
     generations : array
-        How often each tree began.
+        How often each tree was started.
 
     """
 
@@ -142,13 +142,13 @@ class DrawnFeatures:
         self.generations = integers(n_trees)
 
     def note(self, columns: list[int], hashes: list[int]) -> None:
-        """Note which features there are, of what hashes of their names."""
+        """Set the present features, and the hashes of their names."""
         for k in range(len(columns)):
             self._chosen[k], self._hashes[k] = columns[k], hashes[k]
         self.columns = columns
 
     def draw(self, tree: int, most: int) -> None:
-        """Draw at most `most` features of a tree: the features of the lowest rank."""
+        """Draw at most `most` features of a tree: those of the lowest rank."""
         n = len(self.columns)
         seed = self._seed_of(tree)
         width = min(self.width_of(n), most)
@@ -166,9 +166,9 @@ class DrawnFeatures:
         self.widths[tree] = width
 
     def joins(self, tree: int, name: int) -> bool:
-        """Return whether a tree takes a new feature, by the hash of its name.
+        """Return whether a tree adds a new feature, by the hash of its name.
 
-        The probability is the same as for features that existed when the tree began.
+        The probability is the same as for features that existed when the tree was started.
         """
         n = len(self.columns)
         width = self.width_of(n)
@@ -179,7 +179,7 @@ class DrawnFeatures:
         return mixed(self._key ^ (self.generations[tree] * self.n_trees + tree))
 
     def width_of(self, n: int) -> int:
-        """Return on how many of n features a tree is grown: ⌈n/4⌉, at least 12."""
+        """Return the number of features of a tree, given n features: ⌈n/4⌉, but at least 12."""
         return min(n, max((n + 3) // 4, _FEWEST_FEATURES))
 
 
@@ -193,28 +193,28 @@ _MOST_WEIGHT: Final = 16.0
 class Trees(DrawnFeatures):
     """Trees on random features, each of which sees an event with a random weight.
 
-    Slot k·n + t is node k of tree t of n. The children of a node are next to each other in their tree.
+    Slot k·n + t is node k of tree t of n. The children of a node are adjacent in their tree.
 
-    An event is shown by its places, in units of 1/`N_PARTS` of a bin. Bins are shifted by another fraction of
-    one from tree to tree, so that all trees together find a threshold within a bin.
+    An event is given by its positions, in units of 1/`N_PARTS` of a bin. Each tree shifts bins by another
+    fraction of a bin, so that together the trees find a threshold within a bin.
 
     Parameters
     ----------
     seed
         Seed of the random draws.
     n_trees
-        How many.
+        Number of trees.
     n_numbers
-        Places of numbers, in front of those of categories.
+        Number of positions of numbers, which precede those of categories.
     n_bins
-        Places of an event.
+        Number of positions of an event.
 
     Attributes
     ----------
     x : Example
-        The nodes that the event shown passes.
+        The nodes that the present event passes.
     forgotten : array
-        Whether each tree was grown again by the event learned last: its slots mean other nodes then.
+        Whether the last learned event made each tree regrow, so that its slots are other nodes.
 
     """
 
@@ -227,7 +227,7 @@ class Trees(DrawnFeatures):
             self.x.values[k] = 1.0
         self.leaves = Leaves()
         self._next: Leaves | None = None
-        """Leaves of trees that the event grows again, since the old leaves had no room for its class."""
+        """The leaves of trees that are regrown because the old leaves had no room for a new class."""
         self.n_events = self.n_regrown = self.n_slots = 0
         self._shifts = integers(n_trees)
         for tree in range(n_trees):
@@ -235,14 +235,14 @@ class Trees(DrawnFeatures):
         self.n_nodes, self.drift = integers(n_trees), Drift(n_trees)
         n = n_trees * MOST_NODES
         self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
-        """The bin that a node tests, −1 of a leaf; the values of it that go to the first child."""
+        """The bin that a node tests, −1 for a leaf; the values that go to the first child."""
         self.children, self.depths, self.blocks, self.votes = (integers(n) for _ in range(4))
         self._ends, self.forgotten = integers(n_trees), integers(n_trees)
 
     def arrange(self, columns: list[int], hashes: list[int], n_classes: int) -> None:
-        """Take in which bins there are, by what their features are drawn, and how many classes.
+        """Adapt to the present bins, the hashes that determine their draws, and the number of classes.
 
-        Trees that have not split yet draw their features again. The others take new ones.
+        Trees without a split draw their features again. Other trees add new ones.
         """
         former, is_new = self.columns, columns != self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
@@ -260,10 +260,10 @@ class Trees(DrawnFeatures):
                 self._join(columns[k], hashes[k], n_classes)
 
     def _join(self, feature: int, name: int, n_classes: int) -> None:
-        """Let trees that have split take a feature, by its bin and the hash of its name.
+        """Add a feature to trees with splits, by its bin and the hash of its name.
 
-        Each takes it with the same probability as if it began with all features. Its leaves count the events
-        before as events without the feature.
+        A tree adds it with the same probability as if it was started with all features. Its leaves count
+        earlier events as events without the feature.
         """
         for tree in range(self.n_trees):
             if self.n_nodes[tree] > 1 and self.joins(tree, name):
@@ -295,14 +295,14 @@ class Trees(DrawnFeatures):
                     self.leaves.merge(self.blocks[node], f, code, OTHER)
 
     def _place_of(self, tree: int, feature: int) -> int:
-        """Return the position of a feature in a tree; the number of its features if it is not among them."""
+        """Return the position of a feature in a tree; the number of the tree's features if it is missing."""
         f = 0
         while f < self.widths[tree] and self.features[tree * self.n_bins + f] != feature:
             f += 1
         return f
 
     def show(self, places: array[int]) -> None:
-        """Show an event in `x`."""
+        """Set `x` to an event."""
         self.x.n, n_trees = 0, self.n_trees
         for tree in range(n_trees):
             node = tree
@@ -318,7 +318,7 @@ class Trees(DrawnFeatures):
             self._ends[tree] = node
 
     def reserve(self, n_classes: int) -> None:
-        """Allocate what learning an event may need, of so many classes."""
+        """Allocate memory for learning an event with this number of classes."""
         n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
         self._next = None
         if self.leaves.has_room(n_features, n_classes):
@@ -331,7 +331,7 @@ class Trees(DrawnFeatures):
         self._next.reserve(2 * self.n_trees)
 
     def widen(self, n_features: int, n_classes: int) -> None:
-        """Make room for so many features and classes in each leaf."""
+        """Make room for this number of features and classes in each leaf."""
         if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
             return
         self.leaves = self.leaves.widened(self._blocks_in_use(), n_features, n_classes)
@@ -352,7 +352,7 @@ class Trees(DrawnFeatures):
         return blocks
 
     def _restart(self, leaves: Leaves) -> None:
-        """Grow all trees again with these leaves, which have room for another class."""
+        """Regrow all trees with these leaves, which have room for another class."""
         self.leaves, self._next = leaves, None
         for tree in range(self.n_trees):
             self.n_nodes[tree] = 0
@@ -360,7 +360,7 @@ class Trees(DrawnFeatures):
             self.regrow(tree)
 
     def learn(self, places: array[int], label: int, n_classes: int, w: float) -> None:
-        """Learn the event shown, of a class and weight w."""
+        """Learn the present event, with its class and weight w."""
         self.n_events += 1
         weight = min(w, _MOST_WEIGHT)
         is_restarted = self._next is not None
@@ -386,7 +386,7 @@ class Trees(DrawnFeatures):
         self._count_slots()
 
     def regrow(self, tree: int) -> None:
-        """Start a tree again, on other features."""
+        """Restart a tree, on other features."""
         for k in range(self.n_nodes[tree]):
             node = k * self.n_trees + tree
             if self.tests[node] < 0 and self.blocks[node] >= 0:
@@ -400,7 +400,7 @@ class Trees(DrawnFeatures):
         self.draw(tree, self.leaves.n_features)
 
     def _split(self, tree: int, node: int, n_classes: int) -> None:
-        """Split a leaf, if its counts favour it and there is room."""
+        """Split a leaf, if its counts justify that and there is room."""
         block, first = self.blocks[node], tree * self.n_bins
         is_full = self.n_nodes[tree] + 2 > MOST_NODES or self.depths[node] >= _DEEPEST
         if is_full or self.leaves.is_full:
@@ -436,7 +436,7 @@ class Trees(DrawnFeatures):
         return best
 
     def tested(self) -> list[int]:
-        """Return for each node of `x` the bin that its parent tests, −1 of a root."""
+        """Return the bin that the parent of each node of `x` tests, −1 for a root."""
         found = []
         for k in range(self.x.n):
             is_root = self.x.slots[k] < self.n_trees
@@ -444,7 +444,7 @@ class Trees(DrawnFeatures):
         return found
 
     def _count_slots(self) -> None:
-        """Note how many slots there are up to the last one in use."""
+        """Count the slots up to the last one in use."""
         self.n_slots = 0
         for tree in range(self.n_trees):
             self.n_slots = max(self.n_slots, self.n_nodes[tree] * self.n_trees)
@@ -470,7 +470,7 @@ class Trees(DrawnFeatures):
         }
 
     def set_state(self, state: Mapping[str, Any], columns: list[int], hashes: list[int]) -> None:
-        """Take what `get_state` returned, of what `arrange` took in. Raises ValueError for no such thing."""
+        """Set a state from `get_state`, for these features. Raises `ValueError` if it is invalid."""
         self.__init__(self.seed, self.n_trees, self.n_numbers, self.n_bins)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
         self.note(columns, hashes)
@@ -495,7 +495,7 @@ class Trees(DrawnFeatures):
             self.features[tree * self.n_bins + k] = feature
 
     def _set_nodes(self, state: Mapping[str, Any]) -> None:
-        """Take the nodes, tree by tree; a child comes after its parent, and is of no other."""
+        """Set the nodes, tree by tree; a child comes after its only parent."""
         n, n_classes = sum(self.n_nodes), self.leaves.n_classes
         tests = restored.several(state["tests"], restored.whole(self.n_bins), n)
         masks = restored.several(state["masks"], _mask, n)

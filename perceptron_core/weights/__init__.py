@@ -1,1 +1,1 @@
-"""Examples by index, and the tables of weights that belong to them. Compiled."""
+"""Examples by index, and tables of weights. Compiled."""

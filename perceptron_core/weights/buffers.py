@@ -14,28 +14,28 @@ Array = TypeVar("Array", bound="NDArray[Any]")
 Type = Literal["d", "f", "i", "H"]
 
 LENT_FROM_BYTES: Final = 1 << 20
-"""Below, a mapping of its own is not worth it: a process may have some 65,000."""
+"""Smallest array with a separate memory mapping; a process may have some 65,000 mappings."""
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 
 def doubles(n: int) -> array[float]:
-    """Return so many zeros."""
+    """Return n zeros."""
     return array("d", [0.0]) * n
 
 
 def lent_doubles(n: int) -> array[float]:
-    """Return so many zeros; many are pages that the system lends as they are written to."""
+    """Return n zeros; of a large array, the system allocates pages as they are written."""
     return doubles(n) if 8 * n < LENT_FROM_BYTES else _lent("d", 8 * n)
 
 
 def lent_integers(n: int) -> array[int]:
-    """Return so many zeros of 32 bits, as `lent_doubles` does."""
+    """Return n 32-bit zeros, allocated as in `lent_doubles`."""
     return integers(n) if 4 * n < LENT_FROM_BYTES else _lent("i", 4 * n)
 
 
 def integers(n: int) -> array[int]:
-    """Return so many zeros of 32 bits."""
+    """Return n 32-bit zeros."""
     return array("i", [0]) * n
 
 
@@ -46,24 +46,24 @@ def to_bytes(typecode: Type, numbers: Any) -> bytes:
 
 
 def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
-    """Return the numbers that `to_bytes` wrote. Raises ValueError if there is half a number."""
+    """Return the numbers of bytes from `to_bytes`. Raises `ValueError` for a wrong length."""
     if len(data) % array(typecode).itemsize:
         raise ValueError(f"{len(data)} bytes are not whole numbers")
     return memoryview(data).cast(typecode) if _IS_LITTLE else memoryview(_swapped(typecode, data))
 
 
 def in_place(array: Array) -> Array:
-    """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    """Return an array whose items are Python numbers, not NumPy's, also in the interpreter."""
     return memoryview(array)  # type: ignore[return-value,arg-type]
 
 
 def _lent(typecode: Type, n_bytes: int) -> Any:
-    # Private where there are forks: the child must not share them.
+    # Private on systems with fork, as a child process must not share them.
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
     lent = mmap.mmap(-1, n_bytes, **private)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without huge pages
-            lent.madvise(mmap.MADV_HUGEPAGE)  # else finding a page takes as long as reading the cell
+            lent.madvise(mmap.MADV_HUGEPAGE)  # otherwise finding a page takes as long as reading the cell
     return memoryview(lent).cast(typecode)
 
 

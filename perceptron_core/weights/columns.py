@@ -1,4 +1,4 @@
-"""Columns of a table that hold more than numbers: scales and variances.
+"""Columns of a table with special arithmetic: scales and variances.
 
 `columns.pxd` gives this module its C types.
 """
@@ -14,10 +14,10 @@ from perceptron_core.weights.tables import Changes
 
 
 class Scales(Column):
-    """Lᵢ, the largest |xᵢ| of each slot; 0 where a feature is not stored.
+    """Lᵢ, the largest |xᵢ| of each slot; 0 for a feature that is not stored.
 
-    An example counts for its own scales: its values in units of them, xᵢ / max(|xᵢ|, Lᵢ), are at most 1 in
-    size. So weights in units of 1/Lᵢ stay as they are when Lᵢ grows.
+    An example is included in its own scales: its scaled values xᵢ / max(|xᵢ|, Lᵢ) are at most 1 in size. So
+    weights in units of 1/Lᵢ do not change when Lᵢ grows.
     """
 
     def __init__(self) -> None:
@@ -25,12 +25,12 @@ class Scales(Column):
         self.squares = 0.0
         """Σ (xᵢ/Lᵢ)² of the example of `dot_scaled`."""
         self.n_larger = 0
-        """The |xᵢ| of the example of `divide` that are larger than Lᵢ."""
+        """Number of |xᵢ| in the example of `divide` that exceed Lᵢ."""
         self.n_raised = 0
         """Number of features with Lᵢ above 0."""
 
     def dot_scaled(self, weights: Column, x: Example, start: float, ratios: Column) -> float:
-        """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ; each xᵢ/Lᵢ goes to `ratios`."""
+        """Compute start + Σ uᵢ·xᵢ/Lᵢ for weights u in units of 1/Lᵢ; write each xᵢ/Lᵢ to `ratios`."""
         self.divide(x, ratios)
         factors = memory.first_double(ratios.cells)
         slots = memory.first_integer(x.slots)
@@ -59,14 +59,14 @@ class Scales(Column):
         _divide(values, x.first_value, found, x.n)
 
     def note_raised(self, x: Example, changes: Changes) -> None:
-        """Mark each row whose scale an example without an update raises: its weight wᵢ falls."""
+        """Mark each row whose scale an example without an update raises, as its weight wᵢ falls."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0 and 0 < self.cells[slot] < abs(x.values[x.first_value + k]):
                 changes.mark(slot)
 
     def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
-        """Replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)². `ratios` has what `divide` computes."""
+        """Replace Lᵢ by |xᵢ| if that is larger; return Σ (xᵢ/Lᵢ)². `ratios` must be from `divide`."""
         found = memory.first_double(ratios.cells)
         total = 0.0
         for k in range(x.n):
@@ -76,15 +76,15 @@ class Scales(Column):
         return total
 
     def raise_to(self, x: Example, ratios: Column, is_new: bool) -> None:
-        """Replace Lᵢ by |xᵢ| where that is larger: nowhere where |xᵢ/Lᵢ| < 1, so that few scales are read.
+        """Replace Lᵢ by |xᵢ| if that is larger; scales with |xᵢ/Lᵢ| < 1 are not read.
 
-        Lᵢ = 0 stays 0 unless `is_new`.
+        Lᵢ = 0 remains 0 unless `is_new`.
         """
         if not (self.n_larger if is_new else self.n_raised):
             return
         found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
         slots = memory.first_integer(x.slots)
-        if is_new and 4 * self.n_larger > x.n:  # without a branch that no processor can predict
+        if is_new and 4 * self.n_larger > x.n:  # without an unpredictable branch
             for k in range(x.n):
                 slot = slots[x.first_slot + k]
                 if slot >= 0:
@@ -99,16 +99,16 @@ class Scales(Column):
 
 
 def _divide(values: array[float], first: int, found: array[float], n: int) -> None:
-    """Divide the n values from `first` on by `found`, and write the quotients there; 0/0 is 0 here.
+    """Replace the n numbers in `found` by the values from `first` on divided by them, where 0/0 = 0.
 
-    Nothing else is in the loop, so that several are divided at once.
+    The loop contains nothing else, so that it is vectorized.
     """
     for k in range(n):
         found[k] = values[first + k] / (found[k] if found[k] != 0 else 1.0)
 
 
 MAX_VARIANCE: Final = 2.0
-"""Largest loaded variance: variances are at most 1, except for rounding where models are mixed."""
+"""Largest variance in a loaded state: variances are at most 1, up to rounding when models are mixed."""
 
 
 def shrunk(own: float, r: float, total: float) -> float:
@@ -117,13 +117,13 @@ def shrunk(own: float, r: float, total: float) -> float:
 
 
 class Variances(Column):
-    """A variance σ for each slot; 1 where a feature is not stored."""
+    """A variance σ for each slot; 1 for a feature that is not stored."""
 
     def __init__(self, default: float = 1.0) -> None:
         Column.__init__(self, default, 0.0, MAX_VARIANCE)
 
     def of_score(self, x: Example, start: float) -> float:
-        """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""
+        """Compute start + Σ σᵢ·xᵢ², the variance of the score with independent weights."""
         total = start
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -133,7 +133,7 @@ class Variances(Column):
         return total
 
     def of_widened_score(self, x: Example, start: float, forgetting: float) -> float:
-        """Compute what `of_score` returns after `widen`."""
+        """Compute `of_score` as after `widen`."""
         total = start
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -143,7 +143,7 @@ class Variances(Column):
         return total
 
     def move(self, weights: Column, x: Example, step: float) -> None:
-        """Add step·σᵢ·xᵢ to each weight: far where little is known, near where much is."""
+        """Add step·σᵢ·xᵢ to each weight, so that uncertain weights change most."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0:
@@ -152,9 +152,9 @@ class Variances(Column):
     def shrink(self, x: Example, r: float, total: float) -> None:
         """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), where total = Σ σⱼ·xⱼ².
 
-        This is the diagonal of Σ ← Σ − Σx(Σx)ᵀ/(r + v) with v = total. It is computed as
-        σᵢ·(r + total − σᵢ·xᵢ²)/(r + total): equal, but without the subtraction from σᵢ, which would cancel
-        where r is small and leave a variance negative, or 0 too soon.
+        This is the diagonal of Σ ← Σ − Σx(Σx)ᵀ/(r + v) with v = total. It is computed as σᵢ·(r + total −
+        σᵢ·xᵢ²)/(r + total), which is equal, but avoids the cancellation in σᵢ − … that could make a variance
+        negative or 0 when r is small.
         """
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -164,7 +164,7 @@ class Variances(Column):
                 self.cells[slot] = old * (r + (total - old * value * value)) / (r + total)
 
     def widen(self, x: Example, forgetting: float) -> None:
-        """Divide the stored variances of `x` by `forgetting`; to 1 at most."""
+        """Divide the stored variances of `x` by `forgetting`, up to 1."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0:

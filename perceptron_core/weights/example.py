@@ -1,7 +1,7 @@
 """An example as arrays of slots and doubles, and the columns of a learner.
 
 A slot is the row number of a feature, which a `FeatureIndex` assigns. All arithmetic of learners on examples
-is here and in what inherits from here; `example.pxd` gives it its C types (design record 004).
+is here and in subclasses; `example.pxd` gives this module its C types (design record 004).
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles, integers
 
 COMPILED: Final = not __file__.endswith(".py")
-"""Whether this module, and with it the others that have a `.pxd`, runs as machine code."""
+"""Whether this module, and with it every module with a `.pxd`, is compiled."""
 
 NO_SLOT: Final = -1
-"""Slot of a feature that is not stored: its cells have the defaults of their columns."""
+"""Slot of a feature that is not stored: its cells have the columns' defaults."""
 
 _FIRST_CAPACITY: Final = 16
 
 
 class Example:
-    """Features and their values: entry k is slots[first_slot + k] with the value values[first_value + k].
+    """Features and their values: entry k is slots[first_slot + k] with values[first_value + k].
 
-    The two offsets let a row of a matrix, dense or sparse, be an example without being copied.
+    With the two offsets, a row of a dense or sparse matrix is an example without a copy.
     """
 
     slots: array[int]
@@ -40,13 +40,13 @@ class Example:
         self.first_value = 0
         self.n = 0
         self.n_missing = 0
-        """Entries with `NO_SLOT`."""
+        """Number of entries with `NO_SLOT`."""
         self.version = -1
         """Version of the `FeatureIndex` when the slots were looked up."""
         self.state = 0
-        """State of the source dictionary, if that is known and its values cannot change; else 0."""
+        """Version of the source dictionary's contents, if known and if its values are immutable; else 0."""
         self.shape: tuple[str, ...] | None = None
-        """The names of the `NamedValues` they were read from; None if it was no such object."""
+        """The names of the source `NamedValues`; None for another source."""
 
     def squared_norm(self) -> float:
         """Compute ‖x‖², summed in the order of the entries."""
@@ -57,23 +57,23 @@ class Example:
         return total
 
     def entries(self) -> list[tuple[int, float]]:
-        """Return slots and values, in their order."""
+        """Return slots and values, in order."""
         return [(self.slots[self.first_slot + k], self.values[self.first_value + k]) for k in range(self.n)]
 
     def widen(self) -> None:
-        """Make room for twice as many entries."""
+        """Double the capacity."""
         slots, values = integers(2 * self.capacity), doubles(2 * self.capacity)
         memoryview(slots)[: self.capacity] = memoryview(self.slots)
         memoryview(values)[: self.capacity] = memoryview(self.values)
         self.names += [None] * self.capacity
-        self.slots, self.values = slots, values  # from here on nothing is allocated
+        self.slots, self.values = slots, values  # no allocation after this
         self.capacity *= 2
 
 
 class Column:
     """A number for each slot, such as the weights.
 
-    Learning makes numbers from `lowest` to `highest`; what is read must be such.
+    Numbers are from `lowest` to `highest`, which is checked in a loaded state.
     """
 
     cells: array[float]
@@ -87,13 +87,13 @@ class Column:
         self.highest = highest
 
     def check(self, cells: array[float] | memoryview[float]) -> None:
-        """Refuse cells that learning does not make. Raises ValueError."""
+        """Raise `ValueError` for cells out of bounds."""
         for k in range(len(cells)):
             if not self.lowest <= cells[k] <= self.highest:
                 raise ValueError(f"a cell is {cells[k]!r}, not from {self.lowest:g} to {self.highest:g}")
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots if needed: after a memory error, some columns have room already."""
+        """Make room for `capacity` slots, unless a call that ran out of memory already did."""
         if capacity > len(self.cells):
             cells = doubles(capacity)
             memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
@@ -102,7 +102,7 @@ class Column:
     def fill(self) -> None:
         """Set every cell to the default."""
         for slot in range(len(self.cells)):
-            if self.cells[slot] != self.default:  # memory that was never written to stays unused
+            if self.cells[slot] != self.default:  # memory that was never written stays unused
                 self.cells[slot] = self.default
 
     def fill_between(self, first: int, end: int) -> None:
@@ -112,7 +112,7 @@ class Column:
                 self.cells[slot] = self.default
 
     def dot(self, x: Example, start: float) -> float:
-        """Compute start + w·x, summed from `start` in the order of `x`; a missing cell counts 0."""
+        """Compute start + w·x, summed from `start` in the order of `x`; a missing cell is 0."""
         if x.n_missing and len(self.cells):
             return self.dot_with_gaps(x, start)
         total = start
@@ -123,7 +123,7 @@ class Column:
         return total
 
     def dot_with_gaps(self, x: Example, start: float) -> float:
-        """Compute `dot` where cells are missing; without a branch, as no processor can predict which."""
+        """Compute `dot` with missing cells, without an unpredictable branch."""
         total = start
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -145,5 +145,5 @@ class Column:
     def scale(self, factor: float) -> None:
         """Multiply every cell by `factor`."""
         for slot in range(len(self.cells)):
-            if self.cells[slot] != 0:  # memory that was never written to stays unused
+            if self.cells[slot] != 0:  # memory that was never written stays unused
                 self.cells[slot] *= factor

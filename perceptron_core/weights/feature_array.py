@@ -1,4 +1,4 @@
-"""The base class of immutable features that stand for a dictionary.
+"""The base class of immutable features, which replace a dictionary.
 
 `feature_array.pxd` gives this module its C types.
 """
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class FeatureArray:
-    """Immutable features with a number each, in order; a mapping."""
+    """An ordered immutable mapping of features to numbers."""
 
     n: int
-    """How many there are."""
+    """Number of features."""
 
     def as_dict(self) -> dict[Any, Any]:
-        """Return a new dictionary of the same features and numbers in the same order."""
+        """Return a new dictionary of the features and numbers, in the same order."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class FeatureArray:
         return repr(self.as_dict())
 
     def get(self, name: Any, default: Any = None) -> Any:
-        """Return the value of a feature, `default` if there is none of this name."""
+        """Return the value of a feature; `default` if it is missing."""
         return self.as_dict().get(name, default)
 
     def keys(self) -> KeysView[Any]:

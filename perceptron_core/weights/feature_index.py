@@ -1,4 +1,4 @@
-"""Assign slots to features by name; a feature has a slot while it is stored.
+"""Assign slots to named features; a feature has a slot while it is stored.
 
 `feature_index.pxd` gives this module its C types.
 """
@@ -16,7 +16,7 @@ from perceptron_core.weights.index import Index
 
 
 class FeatureIndex(Index):
-    """Slots by name, in the order in which the names came."""
+    """Slots by name, in the order in which the names were added."""
 
     _ordinals: array[int]
 
@@ -26,7 +26,7 @@ class FeatureIndex(Index):
         self._names: list[Any] = []
         """Name of each slot; None for a free slot."""
         self._ordinals = array("q")
-        """Number of names that came before the name of each slot; -1 for a free slot."""
+        """Number of names added before the name of each slot; -1 for a free slot."""
         self._n_ever = 0
 
     def find(self, name: Any) -> int:
@@ -38,14 +38,14 @@ class FeatureIndex(Index):
 
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
 
-        If `x` is the dictionary of the last example, unchanged, there is nothing to do.
+        If `x` is the unchanged dictionary of the last example, nothing is done.
         """
         state = memory.state_of(x) if type(x) is dict else 0
         if state == 0 or state != example.state or example.version != self.version:
             self._look_up(x, example, state)
 
     def _look_up(self, x: Mapping[Any, Any], example: Example, state: int) -> None:
-        """Look up all names but those that stand where they stood in the last example, as most do."""
+        """Look up the names, except those at the same position as in the last example."""
         version, slot_of, names = self.version, self._slot_of, example.names
         n_known = example.n if example.version == version else 0
         n = n_missing = 0
@@ -65,11 +65,11 @@ class FeatureIndex(Index):
                 example.values[n] = number
                 n_missing += slot < 0
                 n += 1
-                if type(value) is not float and type(value) is not int:  # it may change unseen
+                if type(value) is not float and type(value) is not int:  # a mutable value
                     state = 0
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
-        # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
+        # Not the present version: a name's __eq__ may have changed the model meanwhile.
         example.n, example.n_missing, example.version, example.state = n, n_missing, version, state
 
     def has(self, slot: int) -> bool:
@@ -81,7 +81,7 @@ class FeatureIndex(Index):
         return self._names[slot]
 
     def make_room(self, n_slots: int) -> None:
-        """Allocate what names with slots below `n_slots` need, but for their entries in the dictionary."""
+        """Allocate memory for names with slots below `n_slots`, without their entries in the dictionary."""
         n_now = len(self._names)
         if n_slots > n_now:
             ordinals = array("q", [-1]) * n_slots
@@ -90,7 +90,7 @@ class FeatureIndex(Index):
             self._ordinals = ordinals
 
     def add(self, name: Any, slot: int) -> None:
-        """Add a name that is not there yet."""
+        """Add a new name."""
         self.make_room(slot + 1)
         self._slot_of[name] = slot
         self._names[slot], self._ordinals[slot] = name, self._n_ever
@@ -98,18 +98,18 @@ class FeatureIndex(Index):
         self.version += 1
 
     def remove(self, name: Any) -> None:
-        """Remove a name that is there."""
+        """Remove a stored name."""
         slot = self._slot_of.pop(name)
         self.version += 1
         self._ordinals[slot] = -1
-        self._names[slot] = None  # may run the last words of a name: so it comes last
+        self._names[slot] = None  # last, as it may run a name's __del__
 
     def slots(self) -> list[int]:
-        """List the slots of the stored names, in the order in which these came."""
+        """List the slots of the stored names, in the order in which they were added."""
         return list(self._slot_of.values())
 
     def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
-        """Return names and their cells in the order in which names came, in one step for other threads."""
+        """Return names and their cells in the order of adding, atomically for other threads."""
         names, found = [], array("d")
         for name, slot in list(self._slot_of.items()):
             if with_zeros or cells[slot] != 0:
@@ -118,9 +118,9 @@ class FeatureIndex(Index):
         return names, found
 
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
-        """Copy the names by slot, and the number of names before each: 64 bits, -1 for a free slot."""
+        """Copy the names by slot, and the number of names added before each: 64 bits, -1 for a free slot."""
         return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
 
     def ordinal(self, slot: int) -> int:
-        """Return how many names came before the name of a slot; -1 for a free slot."""
+        """Return the number of names added before the name of a slot; -1 for a free slot."""
         return self._ordinals[slot]

@@ -19,28 +19,29 @@ from perceptron_core.weights.values import IndexedValues, NamedValues
 class Index:
     """Slots by the name of the feature.
 
-    A kind of index adds `find` and `resolve`; one whose features come and go, all the others.
+    A subclass implements `find` and `resolve`; one whose features can be added and removed, all other
+    methods.
     """
 
     n_fixed: int
-    """Slots that features have from the start and keep; 0: a feature has one while it is stored."""
+    """Number of permanent slots; 0: a feature has a slot while it is stored."""
 
     version: int
-    """Counts the names that came or went."""
+    """Number of names added or removed."""
 
     def find(self, name: Any) -> int:
         """Return the slot of a name, `NO_SLOT` if it has none."""
         raise NotImplementedError
 
     def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
-        """Make `example` that of `x`.
+        """Fill `example` from `x`.
 
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
         """
         raise NotImplementedError
 
     def resolve_values(self, x: NamedValues, example: Example) -> None:
-        """Make `example` that of `x` as `resolve` does; names that are those of the last one are known."""
+        """Fill `example` from `x` as `resolve` does; the same names as in the last example need no lookup."""
         names = x.names
         example.state = 0
         if example.shape is not names or example.version != self.version:
@@ -51,17 +52,17 @@ class Index:
                 example.names[k] = names[k]
             example.n, version = len(names), self.version
             self.look_up(example)
-            # Not the version of now: a stored name's own __eq__ may have changed the model meanwhile.
+            # Not the present version: a stored name's __eq__ may have changed the model meanwhile.
             example.shape, example.version = names, version
         x.fill(example)
 
     def by_name(self, x: Example) -> dict[Any, float]:
-        """Return the values of an example by name that are not 0."""
+        """Return the non-zero values of an example by name."""
         values = x.values[x.first_value : x.first_value + x.n]
         return {name: value for name, value in zip(x.names, values, strict=False) if value}
 
     def cells(self, default: float) -> array[float]:  # noqa: ARG002  of none
-        """Make the cells of a column for the slots that are there from the start."""
+        """Return the cells of a column for the permanent slots."""
         return array("d")
 
     def look_up(self, x: Example) -> None:
@@ -74,7 +75,7 @@ class Index:
         x.version = self.version
 
     def make_room(self, n_slots: int) -> None:
-        """Allocate what names with slots below `n_slots` need."""
+        """Allocate memory for names with slots below `n_slots`."""
 
     def has(self, slot: int) -> bool:  # noqa: ARG002  none is kept
         """Return whether a stored name has this slot."""
@@ -85,51 +86,51 @@ class Index:
         raise NotImplementedError
 
     def add(self, name: Any, slot: int) -> None:
-        """Add a name that is not there yet."""
+        """Add a new name."""
         raise NotImplementedError
 
     def remove(self, name: Any) -> None:
-        """Remove a name that is there. Allocates nothing."""
+        """Remove a stored name, without allocating memory."""
         raise NotImplementedError
 
     def slots(self) -> list[int]:
-        """List the slots of the stored names, in the order in which these came."""
+        """List the slots of the stored names, in the order in which they were added."""
         raise NotImplementedError
 
     def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
-        """Return names and their cells in the order in which names came, in one step for other threads."""
+        """Return names and their cells in the order of adding, atomically for other threads."""
         raise NotImplementedError
 
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
-        """Copy the names by slot, and how many came before each; compiled code alone asks for it."""
+        """Copy the names by slot, and the number of names added before each; only for compiled code."""
         raise NotImplementedError
 
     def ordinal(self, slot: int) -> int:
-        """Return how many names came before the one with this slot; -1 if there is none, as `freeze` does."""
+        """Return the number of names added before that of a slot; -1 for a free slot."""
         raise NotImplementedError
 
 
 class HashedIndex(Index):
-    """The integers below 2**bits, as hashing makes them: feature i has slot i."""
+    """The integers below 2**bits, the results of hashing: feature i has slot i."""
 
     def __init__(self, bits: int) -> None:
         self.n_fixed = 1 << bits
         self.version = 0
 
     def find(self, name: Any) -> int:
-        """Return an index as the slot it is. Raises `FeatureError` if it is none."""
+        """Return an index, which is the slot. Raises `FeatureError` if it is invalid."""
         slot = -1
         try:
             if type(name) is int or (isinstance(name, Integral) and not isinstance(name, bool)):
                 slot = int(name)
-        except OverflowError:  # wider than a C integer
+        except OverflowError:  # larger than a C integer
             slot = -1
         if not 0 <= slot < self.n_fixed:
             raise FeatureError(f"feature {name!r} is not an integer from 0 to {self.n_fixed - 1}")
         return slot
 
     def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
-        """Make `example` that of `x`.
+        """Fill `example` from `x`.
 
         Raises `FeatureError` for a name that is not an index, and for a value as other indices do.
         """
@@ -137,7 +138,7 @@ class HashedIndex(Index):
             self._resolve(x, example)
 
     def _fill(self, x: IndexedValues, example: Example) -> bool:
-        """Make `example` that of `x`, and return True, unless something of it is to be refused."""
+        """Fill `example` from `x`; return False if something is invalid."""
         example.n, example.version = x.n, self.version
         return x.fill(example, self.n_fixed)
 
@@ -160,12 +161,12 @@ class HashedIndex(Index):
         example.n, example.version = n, self.version
 
     def cells(self, default: float) -> array[float]:
-        """Make the cells of a column; many zeros are pages that the system lends as they are written to."""
+        """Return the cells of a column; the system allocates pages of zeros as they are written."""
         n = self.n_fixed
         return array("d", [default]) * n if default else lent_doubles(n)
 
     def by_name(self, x: Example) -> dict[Any, float]:
-        """Return the values of an example by index that are not 0."""
+        """Return the non-zero values of an example by index."""
         slots = x.slots[x.first_slot : x.first_slot + x.n]
         values = x.values[x.first_value : x.first_value + x.n]
         return {slot: value for slot, value in zip(slots, values, strict=True) if value}

@@ -1,4 +1,4 @@
-"""Tables of weights: rows of features, columns of numbers, and what changed in them.
+"""Tables of weights: rows of features, columns of numbers, and the marks of changed rows.
 
 `tables.pxd` gives this module its C types.
 """
@@ -23,7 +23,7 @@ class Changes:
     Parameters
     ----------
     capacity
-        How many rows there may be.
+        Number of rows.
 
     """
 
@@ -34,9 +34,9 @@ class Changes:
         """1 for each row that changed."""
         self.capacity = capacity
         self.dropped: list[Any] = []
-        """In their order; a feature that came since may be among them."""
+        """Names of dropped features, in order; some may have been added again since."""
         self.is_whole = False
-        """Whether more changed than is known."""
+        """Whether the changes are unknown, so that only a whole copy has them."""
 
     def grow(self, capacity: int) -> None:
         """Make room for `capacity` rows."""
@@ -46,7 +46,7 @@ class Changes:
             self.marks, self.capacity = marks, capacity
 
     def note(self, x: Example) -> None:
-        """Mark the rows of an example, whose slots are looked up."""
+        """Mark the rows of a resolved example."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0:
@@ -57,7 +57,7 @@ class Changes:
         self.marks[slot] = 1
 
     def drop(self, name: Any) -> None:
-        """Note that a feature is dropped. Without memory for it, more changed than is known."""
+        """Note that a feature is dropped. If memory runs out, `is_whole` is set."""
         if self.is_whole or len(self.dropped) >= self.capacity:
             self.is_whole = True
             return
@@ -80,13 +80,13 @@ _FIRST_CAPACITY: Final = 16
 
 
 class RowTable:
-    """The columns of a learner and the features of their rows, in the order in which these came.
+    """The columns of a learner and the features of their rows, in the order in which they were added.
 
-    Slots are used again. So none may be kept from one call to the next, but in examples, which know by
-    their version that they are out of date.
+    Slots are reused. So no slot may be kept between calls, except in examples, which have a version to detect
+    that.
 
-    A call that raises, for want of memory say, changes nothing: features get their slots, all or
-    none of them, before the first cell or count is changed.
+    A call that raises, for example when memory runs out, changes nothing: all features get their slots, or
+    none does, before the first cell or count is changed.
     """
 
     _free: array[int]
@@ -96,9 +96,9 @@ class RowTable:
         self._columns = [*columns]
         """A row is stored while one of its cells is not 0."""
         self.changes: Changes | None = None
-        """Marks what changes, if asked to; not where a column is replaced."""
+        """Marks changed rows, if requested; None after a column was replaced."""
         self._free = integers(0)
-        """A stack of the slots that features have left, `_n_free` of them."""
+        """A stack of `_n_free` free slots."""
         self._n_free = 0
         self.n_slots = self._capacity = index.n_fixed
         self._spare: Example | None = None
@@ -110,18 +110,18 @@ class RowTable:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether every feature has its slot for good."""
+        """Whether slots are permanent."""
         return self._index.n_fixed > 0
 
     def add_column(self, column: Column) -> None:
-        """Take a column in, filled with its default."""
+        """Add a column, filled with its default."""
         column.grow(self._capacity)
         column.fill()
         self._columns.append(column)
         self.changes = None
 
     def track_changes(self) -> None:
-        """Mark from now on which rows change."""
+        """Start to mark changed rows."""
         self.changes = Changes(self._capacity)
 
     def drop_column(self, column: Column) -> None:
@@ -131,12 +131,12 @@ class RowTable:
         self.changes = None
 
     def resolve(self, x: Mapping[Any, Any]) -> Example:
-        """Look the features of `x` up; `release` takes what this returns, when it is done with.
+        """Look up the features of `x`; pass the result to `release` after use.
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
         example = self._spare
-        # While in use, out of the reach of other threads, and of a value's own __float__.
+        # While in use, it is inaccessible to other threads, and to a value's __float__.
         self._spare = None
         if example is None:
             example = Example()
@@ -145,11 +145,11 @@ class RowTable:
         else:
             example.shape = None
             self._index.resolve(x, example)
-        self.refresh(example)  # a value's own __float__ may have changed the model
+        self.refresh(example)  # a value's __float__ may have changed the model
         return example
 
     def columns(self, names: Sequence[Any]) -> Example:
-        """Make an example of distinct names, for the rows of a matrix in which each has a column."""
+        """Return an example of distinct names, for the rows of a matrix with these columns."""
         example = Example(len(names))
         example.names = [*names]
         example.n = len(names)
@@ -157,45 +157,45 @@ class RowTable:
         return example
 
     def slots_given(self) -> Example:
-        """Make an example that is given slots instead of names, where every feature has its slot for good."""
+        """Return an example that gets slots instead of names, if slots are permanent."""
         example = Example(0)
         example.version = self._index.version
         return example
 
     def name_at(self, slot: int) -> Any:
-        """Return the feature that has a slot."""
+        """Return the feature of a slot."""
         return self._index.at(slot)
 
     def slots_in_order(self) -> list[int]:
-        """Return the slots of all features, in the order in which these came."""
+        """Return the slots of all features, in the order in which they were added."""
         return self._index.slots()
 
     def refresh(self, x: Example) -> None:
-        """Look an example up again if features came or went since."""
+        """Look up an example again if features were added or removed since."""
         if x.version != self._index.version:
             self._index.look_up(x)
 
     def release(self, example: Example) -> None:
-        """Take an example back that is done with, for the next."""
+        """Take back an example for reuse."""
         self._spare = example
 
     def by_name(self, x: Example) -> dict[Any, float]:
-        """Return the values of an example by name that are not 0."""
+        """Return the non-zero values of an example by name."""
         return self._index.by_name(x)
 
     def prefetch(self, x: Example, start: int, end: int) -> None:
-        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
+        """Prefetch the cells of `x.slots[start:end]`, as waiting for memory costs the most."""
         for column in self._columns:
             memory.prefetch(column.cells, x.slots, start, end)
 
     def allocate(self, x: Example) -> None:
-        """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""
+        """Before an update, assign a slot to every non-zero entry without one."""
         self.store(x)
         if self.changes is not None:
             self.changes.note(x)
 
     def store(self, x: Example) -> None:
-        """Assign a slot to every entry that has none and whose value is not 0."""
+        """Assign a slot to every non-zero entry without one."""
         self.refresh(x)
         if x.n_missing:
             self._store_missing(x)
@@ -221,7 +221,7 @@ class RowTable:
     def clear(self) -> None:
         """Drop all features.
 
-        Columns stay as long as they were: a call under way may have an example that points into them.
+        Columns keep their length, since a running call may have an example that points into them.
         """
         self.changes = None
         for column in self._columns:
@@ -231,7 +231,7 @@ class RowTable:
                 self._drop(self._index.at(slot), slot)
 
     def widen(self, n_slots: int) -> None:
-        """Make room for so many features that have their slots for good."""
+        """Make room for n permanent slots."""
         if n_slots <= self._capacity:
             return
         self.changes = None
@@ -252,7 +252,7 @@ class RowTable:
         self._n_free += 1
         if self.changes is not None:
             self.changes.drop(name)
-        self._index.remove(name)  # may run the last words of a name: so it comes last
+        self._index.remove(name)  # last, as it may run a name's __del__
 
     def _is_zero(self, slot: int) -> bool:
         for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
@@ -275,7 +275,7 @@ class RowTable:
         self._index.look_up(x)
 
     def _store(self, names: list[Any]) -> None:
-        """Assign a slot to each of these features, which have none; to all of them, or to none."""
+        """Assign slots to all of these new features, or to none."""
         self._make_room(len(names))
         n_stored = 0
         try:
@@ -306,7 +306,7 @@ class RowTable:
             self.changes.mark(slot)
 
     def _make_room(self, n_names: int) -> None:
-        """Allocate memory for more features; after a failure, memory allocated so far is kept."""
+        """Allocate memory for more features; after a failure, the memory allocated so far is kept."""
         capacity = self._capacity
         while capacity < self.n_slots - self._n_free + n_names:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
@@ -327,14 +327,14 @@ class WeightTable(RowTable):
     def dump(self, n_slots: int) -> list[bytes]:
         """Return the cells of the first slots of each column as bytes."""
         dumped = []
-        for column in self._columns:  # Cython 3.3 frees what a list comprehension cannot append twice
+        for column in self._columns:  # Cython 3.3 frees twice what a comprehension cannot append
             dumped.append(buffers.to_bytes("d", memoryview(column.cells)[:n_slots]))  # noqa: PERF401
         return dumped
 
     def load(self, dumped: Sequence[bytes]) -> None:
-        """Take what `dump` returned, for features that have their slots for good.
+        """Set the cells from `dump`, for permanent slots.
 
-        Raises ValueError for another number of columns, for columns of different lengths, and for cells that
+        Raises `ValueError` for another number of columns, columns of different lengths, and cells that
         learning does not make.
         """
         cells = []
@@ -352,17 +352,17 @@ class WeightTable(RowTable):
             memoryview(column.cells)[:n_slots] = given
 
     def stored(self, column: Column) -> dict[Any, float]:
-        """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""
+        """Return the cells of a column by feature, also zeros; of permanent slots, only changed rows."""
         names, cells = self.collect(column, True)  # noqa: FBT003  C has no keywords
         return dict(zip(names, cells, strict=True))
 
     def nonzero(self, column: Column) -> dict[Any, float]:
-        """Return the cells of a column by feature that are not 0."""
+        """Return the non-zero cells of a column by feature."""
         names, cells = self.collect(column, False)  # noqa: FBT003  as in `stored`
         return dict(zip(names, cells, strict=True))
 
     def collect(self, column: Column, with_zeros: bool) -> tuple[list[Any], array[float]]:
-        """Return features and their cells of a column, as `stored` or without zeros as `nonzero` does."""
+        """Return features and their cells in a column, with zeros as `stored`, or without as `nonzero`."""
         if not self._index.n_fixed:
             return self._index.collect(column.cells, with_zeros)
         slots = self.changed_slots() if with_zeros else self._nonzero_slots(column)
@@ -372,7 +372,7 @@ class WeightTable(RowTable):
         return slots, cells
 
     def changed_slots(self) -> list[int]:
-        """Return the fixed slots of which a cell is not its column's default."""
+        """Return the permanent slots with a cell that differs from its column's default."""
         found = []
         for slot in range(self.n_slots):
             if self._is_changed(slot):
@@ -387,12 +387,12 @@ class WeightTable(RowTable):
         return found
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
-        """Replace what a column holds. Raises ValueError for cells that learning does not make."""
+        """Replace the cells of a column. Raises `ValueError` for cells out of bounds."""
         column.check(array("d", cells.values()))
         self._store([name for name in cells if self._index.find(name) < 0])
         self.changes = None
         column.fill()
-        for name, cell in cells.items():  # allocates nothing: a failure would leave it half written
+        for name, cell in cells.items():  # without allocation, as a failure would leave it half written
             slot = self._index.find(name)
             column.cells[slot] = cell
 

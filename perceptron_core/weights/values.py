@@ -1,4 +1,4 @@
-"""The values of features by name and by index, looked up.
+"""Immutable values of features by name and by index.
 
 `values.pxd` gives this module its C types.
 """
@@ -23,9 +23,9 @@ class IndexedValues(FeatureArray):
     Parameters
     ----------
     indices
-        Integers from 0 to 2**31 - 1, no two alike.
+        Distinct integers from 0 to 2**31 - 1.
     values
-        A number for each.
+        One number for each.
 
     """
 
@@ -52,14 +52,14 @@ class IndexedValues(FeatureArray):
         return IndexedValues, ([*self.keys()], [*self.values()])
 
     def as_dict(self) -> dict[Any, Any]:
-        """Return a new dictionary of the same indices and values in the same order."""
+        """Return a new dictionary of the indices and values, in the same order."""
         made = {}
         for k in range(self.n):
             made[self.indices[k]] = self.numbers[k]
         return made
 
     def fill(self, example: Example, n_slots: int) -> bool:
-        """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""
+        """Fill an example with slots and values; return whether all are valid, with slots below `n_slots`."""
         while example.capacity < self.n:
             example.widen()
         memory.copy_integers(memory.first_integer(example.slots), self.indices, self.n)
@@ -71,14 +71,14 @@ class IndexedValues(FeatureArray):
         return are_valid
 
     def _allocate(self, n: int) -> None:
-        """Allocate so many indices and numbers."""
+        """Allocate n indices and numbers."""
         self.indices = memory.new_integers(n)
         self.numbers = memory.new_doubles(n)
         self.n = n
 
 
 def indexed_values(indices: array[int], values: array[float], count: int) -> IndexedValues:
-    """Make `IndexedValues` of the first `count` indices and values, which must be valid."""
+    """Return `IndexedValues` of the first `count` indices and values, which must be valid."""
     made = IndexedValues.__new__(IndexedValues)
     made._allocate(count)  # noqa: SLF001  of its own module
     memory.copy_integers(made.indices, memory.first_integer(indices), count)
@@ -88,11 +88,11 @@ def indexed_values(indices: array[int], values: array[float], count: int) -> Ind
 
 try:
     import cython  # type: ignore[import-untyped]
-except ImportError:  # it compiles this module, which may run without
+except ImportError:  # without Cython, this module is interpreted
     from perceptron_core import memory as cython
 
 
-@cython.no_gc  # names are strings, which refer to nothing: the garbage collector need not see it
+@cython.no_gc  # names are strings, without references, so the garbage collector can ignore it
 @cython.cclass
 class NamedValues(FeatureArray):
     """An immutable mapping from names to numbers, in order.
@@ -100,9 +100,9 @@ class NamedValues(FeatureArray):
     Parameters
     ----------
     names
-        Strings, no two alike.
+        Distinct strings.
     values
-        A number for each.
+        One number for each.
 
     """
 
@@ -128,14 +128,14 @@ class NamedValues(FeatureArray):
         return NamedValues, (self.names, list(self.values()))
 
     def as_dict(self) -> dict[Any, Any]:
-        """Return a new dictionary of the same names and values in the same order."""
+        """Return a new dictionary of the names and values, in the same order."""
         made = {}
         for k in range(self.n):
             made[self.names[k]] = self.numbers[k]
         return made
 
     def fill(self, example: Example) -> None:
-        """Write the values into an example with these names. Raises `FeatureError` if one is too large."""
+        """Fill an example that has these names with the values. Raises `FeatureError` if one is too large."""
         memory.copy_doubles(memory.first_double(example.values), self.numbers, self.n)
         are_valid = True
         for k in range(self.n):
@@ -150,7 +150,7 @@ class NamedValues(FeatureArray):
 
 
 def named_values(names: tuple[str, ...], numbers: array[float]) -> NamedValues:
-    """Make values of names that are strings, no two alike."""
+    """Return `NamedValues` of distinct names and their numbers."""
     made = NamedValues.__new__(NamedValues)
     made._allocate(names)  # noqa: SLF001  of its own module
     memory.copy_doubles(made.numbers, numbers, made.n)
