@@ -1,4 +1,4 @@
-"""The root of the command line: finds the command, reports its errors, ends with its exit code.
+"""The root of the command line: finds the command, reports its errors, exits with its code.
 
 Exit codes: 0 success, 1 failure, 2 usage, 130 interrupted. Only the chosen command's module is imported, so
 that ``--help`` and shell completion stay quick.
@@ -54,7 +54,7 @@ COMMANDS = {
     "schema": ("models", "Print the JSON Schema of a message."),
     "config": ("models", "Show the settings and the source of each value."),
 }
-"""For each command `NAME`: the module of `service.cli.commands` with `NAME_command`, and its help."""
+"""For each command `NAME`, the module of `service.cli.commands` with `NAME_command`, and its help."""
 
 
 class LazyGroup(click.Group):
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the command returns
-        """Run the command; end quietly if the reader of stdout is gone (``| head``)."""
+        """Run the command; exit silently if the reader of stdout is gone (``| head``)."""
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:
@@ -130,12 +130,12 @@ class LazyGroup(click.Group):
 
 
 def _discard_stderr() -> None:
-    """Discard what is reported."""
+    """Discard further reports."""
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - until the process ends
 
 
 def _detach_stdout() -> None:
-    """Keep Python, which flushes stdout once more at exit, from failing a second time."""
+    """Prevent a second failure when Python flushes stdout at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

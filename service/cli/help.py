@@ -12,11 +12,11 @@ from service.settings.declaration import Section
 from service.settings.fields import DECLARED, SECTIONS
 
 ALL: Final = "service.cli.help.all"
-"""In the `meta` of a context whose help shows all options."""
+"""Key in the `meta` of a context whose help shows all options."""
 MOST_SHOWN: Final = 25
-"""Settings up to which a command's help shows all."""
+"""Largest number of settings of which a command's help shows all."""
 PREFIX: Final = "setting_"
-"""Of the parameters that are options of settings."""
+"""Attribute of parameters that are options of settings."""
 _SHOW_ALL: Final = "help_all"
 
 
@@ -31,7 +31,7 @@ class NumberOption(click.Option):
         return extra
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """Return the form of the value."""
+        """Return the placeholder of the value."""
         return super().make_metavar(ctx).removesuffix(" RANGE")
 
 

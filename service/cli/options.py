@@ -30,7 +30,7 @@ STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
 
 SERVICE = (*STREAM, "group", "topic_prefix", *TOPIC_SETTINGS)
-"""Settings that say which service's records: the same options fit all commands that need some of them."""
+"""Settings that identify the service, as options for all commands that need some of them."""
 
 REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.ssl_cafile")
 """Settings of the Schema Registry, without the secret ones."""
@@ -43,27 +43,27 @@ LEARNING = (
 """Settings that decide what is learned from a message."""
 
 READING = tuple(name for name in LEARNING if name not in {"model", "model_params"})
-"""Settings that decide what is read from a message, where the model is named otherwise."""
+"""Settings that decide what is read from a message, for commands with another option for the model."""
 
 WAITING = (*names_that_decide(Decides.JOIN), "max_event_time_ahead_seconds")
 """Settings that decide which events wait for their labels."""
 
 PARTS = names_that_decide(Decides.DECISIONS, Decides.DRIFT)
-"""Settings of what is derived from predictions, besides learning."""
+"""Settings of outputs derived from predictions."""
 
 STATE = (*SERVICE, *LEARNING, *names_that_decide(Decides.RECORDS, Decides.JOIN), *PARTS)
-"""Settings that decide what a partition's state is."""
+"""Settings that decide the state of a partition."""
 
 
 def with_options(command: Command, *options: Decorator) -> Command:
-    """Return a command with options, which its help lists in this order."""
+    """Return a command with options, in the order of its help."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def gathered_options(name: str, kind: type[Any], *options: Decorator) -> Decorator:
-    """Add options to a command, which gets them as one keyword argument: a dataclass with their names."""
+    """Add options to a command, which gets them as one keyword argument, a dataclass with their names."""
     names = [each.name for each in fields(kind)]
 
     def decorate(command: Command) -> Command:
@@ -81,13 +81,13 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
     """Add ``--config`` and an option for each of the named settings to a command, once for each name.
 
     The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
-    the user gave overrides environment and files. Nested settings are named with a dot. With `logs`, reports
-    from then on are lines of a log, in the form that the settings say.
+    the user gave overrides environment and files. Names of nested settings have a dot. With `logs`, later
+    reports are log lines, in the configured format.
 
     Raises
     ------
     ConfigurationError
-        When the command is run with a wrong value, from whatever source.
+        The command is run with an invalid value, from any source.
 
     """
     names = tuple(dict.fromkeys(names))
@@ -130,12 +130,12 @@ def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 
 def topic_option(description: str) -> Decorator:
-    """Return the option that names a topic, which may be none of the settings."""
+    """Return the option for a topic, which need not be in the settings."""
     return click.option("--topic", callback=topic_name, metavar="TEXT", help=description)
 
 
 def broker_url(loaded: Loaded) -> str:
-    """Return the stream's URL; when it is the default, say so on stderr."""
+    """Return the stream's URL; report on stderr if it is the default."""
     settings = loaded.settings
     if not settings.broker:
         report_progress(f"note: without --broker, the stream is {settings.broker_url}")
@@ -143,14 +143,14 @@ def broker_url(loaded: Loaded) -> str:
 
 
 def opened_stream(loaded: Loaded) -> AbstractContextManager[Transport]:
-    """Open the stream, which must be there, for as long as the context lasts."""
+    """Open an existing stream, for the duration of the context."""
     from service.partition.factory import open_stream  # noqa: PLC0415 - the learners, which no help needs
 
     return closing(open_stream(loaded.settings, broker_url(loaded), create=False))
 
 
 def check_partition(partition: int | None, count: int) -> int:
-    """Return a partition, or the only one where none is given. Raises `ConfigurationError`."""
+    """Return the given partition, or the only one. Raises `ConfigurationError`."""
     if partition is None and count > 1:
         raise ConfigurationError(
             f"expected --partition: there are {count} partitions", hint="choose one with --partition"
@@ -190,7 +190,7 @@ def _parameter(name: str) -> str:
 
 
 def _option(name: str) -> Decorator:
-    """Make the option of one setting as its field declares it."""
+    """Make the option of a setting from its declaration."""
     if name in SECRETS:
         raise ValueError(f"{name} is a secret: other users of a machine can see its command lines")
     field = FIELDS[name]
@@ -264,4 +264,4 @@ _FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "[NAME=]SIGN": {"multiple": True, "callback": _merge_named},
     "[NAME=]FORMAT": {"multiple": True, "callback": _merge_named},
 }
-"""What else is to be known of an option whose value has a form."""
+"""Further arguments of options whose values have a syntax."""

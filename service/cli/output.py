@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_stdout() -> TextIO:
-    """Return stdout. Raises `ServiceError` if it was closed when the program began."""
+    """Return stdout. Raises `ServiceError` if it was closed at the start of the program."""
     if sys.stdout is None:
         raise ServiceError("stdout is closed", hint="discard the output with > /dev/null")
     return sys.stdout
@@ -33,7 +33,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def echo_result(output: str, result: object, text: Callable[[], str]) -> None:
-    """Print a result as JSON, if `output` is json, or the text that shows it."""
+    """Print a result as JSON, if `output` is json, or else as text."""
     echo(json.dumps(result, ensure_ascii=False) if output == "json" else text())
 
 
@@ -55,7 +55,7 @@ def report(label: str, colour: str, *lines: str, hint: str = "") -> None:
 
 
 def report_error(*lines: str, hint: str = "") -> None:
-    """Write ``error: …`` and the hint to stderr, or to the log where that is in JSON."""
+    """Write ``error: …`` and the hint to stderr, or to a JSON log."""
     if logs_json():
         _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
     else:
@@ -63,7 +63,7 @@ def report_error(*lines: str, hint: str = "") -> None:
 
 
 def report_warning(message: str, hint: str = "") -> None:
-    """Write ``warning: …`` and the hint to stderr, or to the log where that is in JSON."""
+    """Write ``warning: …`` and the hint to stderr, or to a JSON log."""
     if logs_json():
         _log.warning("%s", message, extra={"hint": hint} if hint else {})
     else:
@@ -71,14 +71,14 @@ def report_warning(message: str, hint: str = "") -> None:
 
 
 def report_data_warnings(data_warnings: str) -> int:
-    """Warn of results that may mislead, if there are doubts; return the exit code."""
+    """Report data warnings, if there are any, that results may mislead; return the exit code."""
     if data_warnings:
         report_warning(f"these results may mislead: {data_warnings}")
     return FAILURE if data_warnings else 0
 
 
 def report_progress(message: str) -> None:
-    """Write what a service does to stderr, or to the log where that is in JSON."""
+    """Write what a service does to stderr, or to a JSON log."""
     if logs_json():
         _log.info("%s", message)
     else:
@@ -86,7 +86,7 @@ def report_progress(message: str) -> None:
 
 
 class Rejections:
-    """Reports rejected records on stderr: the first three, and that there are more."""
+    """Reports rejected records on stderr: the first three, and whether there are more."""
 
     _SHOWN = 3
 
@@ -94,7 +94,7 @@ class Rejections:
         self._count = 0
 
     def report(self, complaint: str) -> None:
-        """Report a record by its place and what is wrong with it."""
+        """Report a record: its position and the error."""
         self._count += 1
         if self._count <= self._SHOWN:
             report("rejected", "yellow", complaint)

@@ -1,4 +1,4 @@
-"""Show how learning goes: the doubling table of Vowpal Wabbit, on stderr."""
+"""Show the progress of learning on stderr, in a table at doubling counts like Vowpal Wabbit's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _HEADER: Final = """\
 
 
 class ProgressTable:
-    """Rows at 1, 2, 4, 8, … labelled events: the mistakes so far, and the example at hand.
+    """Rows at 1, 2, 4, 8, … labelled events: the mistakes so far, and the present example.
 
-    ``error recent`` is the share of mistakes since the row before, ``error so far`` that of all events.
+    ``error recent`` is the share of mistakes since the preceding row, ``error so far`` that of all events.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ProgressTable:
         self._next_row = 1
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Record labelled predictions; show a row for each that makes a power of two."""
+        """Record labelled predictions; show a row at each power of two."""
         mistakes, counted = learned.mistakes, 0
         while (due := counted + self._next_row - self._events) <= len(mistakes):
             self._count(mistakes[counted:due])

@@ -1,4 +1,4 @@
-"""The options that say which files a command reads and how, and which it writes."""
+"""The options for the files that a command reads and writes, and their formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from service.settings.load import Settings
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that a command reads: what the options say, under the names of their parameters."""
+    """The options for the files that a command reads, under the names of their parameters."""
 
     file: str | None
     input_format: str | None
@@ -34,13 +34,13 @@ class Inputs:
     timestamp: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to read stdin twice, and outputs of the command that would overwrite its inputs."""
+        """Refuse to read stdin twice, and outputs that would overwrite inputs."""
         if self.labels == self.file == STDIN:
             raise click.UsageError("--labels: stdin is already FILE")
         check_outputs(click.get_current_context(), self.file, self.labels)
 
     def open(self, settings: Settings, *, are_labels: bool = False) -> Source:
-        """Open FILE under the settings, or the file of labels, which is FILE without --labels.
+        """Open FILE with the settings, or the file of labels, which is FILE without --labels.
 
         Raises as `open_source`.
         """
@@ -76,7 +76,7 @@ class Inputs:
         return source
 
     def open_all(self, settings: Settings) -> InputFiles:
-        """Open FILE, and the file of labels if there is one, whose records are merged by their times."""
+        """Open FILE and, if given, the file of labels, merged by event time."""
         if self.labels is None:
             return InputFiles(TopicFile(self.open(settings), settings.events_topic, self.timestamp or ""))
         tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
@@ -91,7 +91,7 @@ class Inputs:
         return InputFiles(*(TopicFile(files[topic], topic, time) for topic, time in times.items()))
 
     def _check(self, source: Source, columns: Columns) -> None:
-        """Refuse options that the format of a file gives no meaning to."""
+        """Refuse options without a meaning for the format of a file."""
         form = source.format
         if self.delimiter and not columns.are_labels and form is not CSV:
             raise click.UsageError(f"{source.name}: --delimiter needs a CSV file, got {form}")
@@ -101,7 +101,7 @@ class Inputs:
 
 
 def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
-    """Refuse two files whose rows cannot be put in order."""
+    """Refuse two files whose rows cannot be merged by time."""
     if not all(times.values()):
         tables = [table for table in (settings.events, settings.labels) if not table.timestamp]
         missing = " and ".join(f"--{table.table()}-timestamp" for table in tables)
@@ -111,7 +111,7 @@ def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
 
 
 def _delimiter(_: click.Context, __: click.Parameter, text: str | None) -> str:
-    """Return a character; a tab may be written. Without the option, it is empty."""
+    """Return the character, which may be given as ``tab``; empty without the option."""
     if text is None:
         return ""
     text = {"\\t": "\t", "tab": "\t"}.get(text, text)
@@ -177,7 +177,7 @@ class OutputPath(click.Path):
 
 
 def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
-    """Refuse outputs of the command that is run which name one of its inputs, or a folder that is not there.
+    """Refuse outputs of the present command that are one of its inputs, or in a missing folder.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
 
 
 def _is_same(path: Path, name: str | Path) -> bool:
-    with suppress(OSError, ValueError):  # one of them is not there, or stdin is not a file
+    with suppress(OSError, ValueError):  # a file is missing, or stdin is not a file
         known = os.fstat(sys.stdin.fileno()) if name == STDIN else Path(name).stat()
         return os.path.samestat(path.stat(), known)
     return False

@@ -1,4 +1,4 @@
-"""The closing summary of a run, and how tables and numbers are written."""
+"""The final summary of a run, and the format of tables and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTS: Final = ("events", "examples", "labelled", "unlabelled", *LABELS, "epoc
 _OF_TRAINING: Final = ("training_error", "held_out_error", "best_epoch", "stopped")
 RANKING: Final = ("auc", "average_precision")
 BASELINES: Final = {"majority_class": "always majority", "last_label": "always last label"}
-"""What predicts without features."""
+"""The baselines, which predict without features."""
 _TITLES: Final = {
     "auc": "area under ROC",
     "best_epoch": "sweet spot",
@@ -28,13 +28,13 @@ _TITLES: Final = {
     "held_out_error": "held-out error",
     "stopped": "ended because",
 }
-"""Of entries whose name says it less well."""
+"""Labels of entries with a less clear name."""
 
 
 def summary_text(
     summary: Mapping[str, Any], learner: Learner | None = None, classes: Sequence[str] = ()
 ) -> str:
-    """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
+    """Format a summary: counts, error, confusion matrix and the largest weights."""
     known = {**summary}
     if summary.get("labelled") == 0:
         known["error_rate"] = f"{'unknown':>12}: no event has a label"
@@ -61,7 +61,7 @@ def _parts(counts: Mapping[str, int]) -> list[str]:
 
 
 def facts(summary: Mapping[str, Any], *names: str) -> list[str]:
-    """Lay out those of the named entries that there are, a line each: counts, ratios and words."""
+    """Format the named entries that exist, one per line: counts, ratios and words."""
     known = {name: summary[name] for name in names if summary.get(name) is not None}
     return [f"{_TITLES.get(name, name.replace('_', ' ')):<20} {_shown(each)}" for name, each in known.items()]
 
@@ -73,7 +73,7 @@ def _shown(value: float | str) -> str:
 
 
 def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """List decisions: how often each was taken, what labels say of it, and its threshold now."""
+    """List decisions: how often each was taken, its results by labels, and its present threshold."""
     columns = ("decided", "labelled", "precision", "recall", "false_positive_rate", "threshold")
     head = ["decisions", *(each.replace("_rate", "").replace("_", " ") for each in columns), ""]
     rows = [
@@ -92,14 +92,14 @@ def _cell(value: float | None) -> str:
 
 
 def experts_table(mixture: MixtureStatus) -> list[str]:
-    """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
+    """List the learners of a mixture: the weight of each in the leader's answer, and its mistakes."""
     head = (f"learners; the {mixture.leader} leads", "weight", "mistakes")
     rows = [(name, f"{weight:+.3f}", f"{mistakes:,}") for name, weight, mistakes, *_ in mixture.experts]
     return ["", table([head, *rows], left=1)] if rows else []
 
 
 def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
-    """List the weights that matter most: the sign says for which of the `classes` a feature speaks."""
+    """List the largest weights; the sign shows which of the `classes` a feature favours."""
     known = learner.weights()
     if known is None:
         return []
@@ -116,7 +116,7 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
 
 
 def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lay out the fields of the `ClassMetrics` of each class, at most of the most common ones."""
+    """Format the `ClassMetrics` of each class, of many classes only the most frequent."""
     majority = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
     rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(majority)]
     left_out = len(classes) - len(rows)
@@ -125,7 +125,7 @@ def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Lay out the confusion matrix; nothing for nothing."""
+    """Format the confusion matrix; empty without predictions."""
     names = [one_line(name) for name in confusion]
     rows = [
         [truth, *map(count_text, row.values())] for truth, row in zip(names, confusion.values(), strict=True)
@@ -136,11 +136,11 @@ def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
 _SIZES: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
 ABSENT: Final = "-"
-"""Stands where there is nothing to show."""
+"""Shown for a missing value."""
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 0) -> str:
-    """Align cells column by column, the first `left` columns to the left; the first row is the head."""
+    """Align cells by column, the first `left` columns to the left; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(
@@ -153,13 +153,13 @@ def table(rows: Sequence[Sequence[str]], left: int = 0) -> str:
 
 
 def weight_rows(weights: Sequence[tuple[str, float]]) -> list[str]:
-    """Lay out named weights, a line each."""
+    """Format named weights, one per line."""
     rows = [(f"  {name}", f"{weight:>+12.4f}") for name, weight in weights]
     return table(rows, left=1).splitlines()
 
 
 def count_text(count: int | None) -> str:
-    """Write a count.
+    """Format a count.
 
     >>> count_text(1234567), count_text(None)
     ('1,234,567', '-')
@@ -168,7 +168,7 @@ def count_text(count: int | None) -> str:
 
 
 def ratio_text(ratio: float | None) -> str:
-    """Write a share or another figure with four places.
+    """Format a ratio with four decimals.
 
     >>> ratio_text(0.5), ratio_text(None)
     ('0.5000', '-')
@@ -177,7 +177,7 @@ def ratio_text(ratio: float | None) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Write a size in its largest decimal unit.
+    """Format a size in its largest decimal unit.
 
     >>> size_text(999), size_text(1_234_567)
     ('999 bytes', '1.2 MB')
@@ -189,7 +189,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Write a duration in its largest unit.
+    """Format a duration in its largest unit.
 
     >>> duration_text(59.9), duration_text(3599), duration_text(100_000)
     ('59 s', '59 min', '1 d')
@@ -201,7 +201,7 @@ def duration_text(seconds: float) -> str:
 
 
 def time_text(timestamp_ms: int) -> str:
-    """Write a time as ISO 8601, in UTC.
+    """Format a time in ISO 8601, in UTC.
 
     >>> time_text(1_700_000_000_123)
     '2023-11-14T22:13:20.123Z'
@@ -214,7 +214,7 @@ def time_text(timestamp_ms: int) -> str:
 
 
 def bytes_field(name: str, value: bytes | None) -> dict[str, str | None]:
-    r"""Return bytes as a field of JSON: text where they are UTF-8, else base64 under another name.
+    r"""Return bytes as a JSON field: text if they are UTF-8, else base64 under another name.
 
     >>> bytes_field("key", b"a"), bytes_field("key", b"\xff")
     ({'key': 'a'}, {'key_base64': '/w=='})

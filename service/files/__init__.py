@@ -1,1 +1,1 @@
-"""Files of examples: opened, read row by row, played as a stream."""
+"""Files of examples: open them, read them row by row, replay them as a stream."""

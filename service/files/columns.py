@@ -1,4 +1,4 @@
-"""The columns of a file that hold ids, texts and labels."""
+"""The columns of a file with ids, texts and labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USUAL_NAMES: Final = (*LABEL_COLUMNS, "id", "text")
 
 
 def leaving_out(name: str, given: str | None = None, label: str | None = None) -> str:
-    """Return the options that leave a column out, of a label that --label-column gives, or that was found."""
+    """Return the options that exclude a column, if the label is from --label-column or was found."""
     label = given or label or "label"
     option = "" if label == "label" else f" --events-label {shlex.quote(label)}"
     instead = "" if given is None else " in place of --label-column"
@@ -32,13 +32,13 @@ class HeaderError(ValueError):
 
 
 class Places(NamedTuple):
-    """The columns of a file without a mapping: names, None where there is no such column."""
+    """The names of the columns of a file without a mapping; None for a missing column."""
 
     label: str | None
     id: str | None
     text: str | None
     features: Sequence[str]
-    """All others."""
+    """All other columns."""
     time: str | None
 
 
@@ -47,31 +47,31 @@ class Columns:
     """How a file's rows become events."""
 
     label: str | None = None
-    """The column of labels; None where it has a usual name."""
+    """The column of labels; None: a column with a usual name."""
     classes: frozenset[str] = frozenset()
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
-    """Put before a row's number where rows have no ids. Two files for one topic need two prefixes: an id that
-    comes again within the label timeout is the same event."""
+    """Prefix of the row number, which is the id of rows without ids. Files for one topic need different
+    prefixes, as a repeated id within the label timeout is the same event."""
     mapping: EventSettings | None = None
-    """Where id, texts and label are, if a row is a document as a record of a topic is."""
+    """The mapping of rows as documents, if there is one."""
     delimiter: str = ""
-    """Between the cells of a CSV file; empty: by its first line."""
+    """Delimiter of a CSV file; empty: derived from the first line."""
     warn: Callable[[str, str], None] = lambda *_: None
     """Called with a warning about a file, and a hint."""
     time: str | None = None
-    """The column of the rows' times, which is not a part of the events."""
+    """The column of event times, which is not part of the events."""
     notation: Notation | None = None
-    """Reads numbers and times that are written as people do."""
+    """Reads numbers and times in human formats."""
     are_labels: bool = False
-    """Whether rows become labels: an id and a label, whatever other columns there are."""
+    """Whether rows are labels: their id and label are used, and other columns ignored."""
 
     def name(self, row: int) -> dict[str, str]:
-        """Return the id of a row that has none itself; nothing where a mapping says where ids are."""
+        """Return the id of a row without one; nothing if a mapping locates ids."""
         return {} if self.mapping and self.mapping.id else {"id": f"{self.id_prefix}{row}"}
 
     def places(self, header: Sequence[str]) -> Places:
-        """Find the columns among those there are. Raises `HeaderError` if one that was named is not there."""
+        """Find the columns in a header. Raises `HeaderError` if a named column is missing."""
         label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
         row_id = self._find(header, None, ("id",), "--events-id")
         time = self._find(header, self.time, (), "--timestamp")
@@ -84,7 +84,7 @@ class Columns:
         return Places(label, row_id, text, features, time)
 
     def _refuse_no_labels(self, header: Sequence[str], label: str | None, row_id: str | None) -> None:
-        """Refuse rows that say no label, or not of which event."""
+        """Refuse rows without a label or an id."""
         for name, column, setting in (("ids", row_id, "--labels-id"), ("labels", label, "--labels-label")):
             if column is None:
                 raise HeaderError(
@@ -93,7 +93,7 @@ class Columns:
                 )
 
     def _warn_of_labels(self, label: str | None, features: Sequence[str]) -> None:
-        """Warn of features with usual names of labels: they may tell it. Beside x, y is a coordinate."""
+        """Warn of features with usual names of labels, which may reveal it. With x, y is a coordinate."""
         suspect = {*LABEL_COLUMNS} - ({"y"} if "x" in features else set())
         for name in features if label is not None else ():
             if name.strip().lower() in suspect:
@@ -103,7 +103,7 @@ class Columns:
     def _find(
         self, header: Sequence[str], wanted: str | None, usual: Sequence[str], option: str
     ) -> str | None:
-        """Find a column by the name given, else by a usual one; warn of one that is nearly so named."""
+        """Find a column by the given name, else by a usual name; warn of similar names."""
         if wanted is not None and wanted not in header:
             raise HeaderError(
                 f"unknown column {wanted!r}", f"name one of these columns with {option}: {', '.join(header)}"
@@ -117,7 +117,7 @@ class Columns:
         return None
 
     def mapped_as_text(self) -> frozenset[str]:
-        """Return the columns of ids and texts in a mapping: in these, 007 is not a number."""
+        """Return the columns of ids and texts in a mapping, in which 007 is not a number."""
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))

@@ -1,7 +1,7 @@
-"""Files as the input topics of a service: rows are records, and several files are merged by their times.
+"""Files as the input topics of a service: rows are records, and several files are merged by event time.
 
-Each file keeps its own order, as a topic does. Of the rows that are next, the earliest comes first; of
-equally early ones, the event. A file that is sent as a live stream gets new ids in each round here.
+Each file keeps its order, as a topic does. The earliest next row of all files comes first; at equal times, an
+event before a label. A file that is sent repeatedly as a live stream gets new ids in each round.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream.protocol import Output, Record
 
 NO_TIME_MS: Final = -1
-"""As Kafka has it: a record without a time is refused."""
+"""Kafka's timestamp of a record without a time, which is rejected."""
 _MOST_LINES: Final = 1 << 40
-"""Of a file."""
+"""Largest number of lines of a file: an offset is the file's number times this, plus the line."""
 _event_time: Final = attrgetter("timestamp_ms")
 _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def field_of(message: bytes, name: str) -> object:
-    """Find a field of a message, or else of its features, or by a path; None if there is none."""
+    """Return a field of a message, or else of its features, or at a path; None if there is none."""
     fields = _fields(message)
     features = fields.get("features")
     for named in (fields, features):
@@ -49,7 +49,7 @@ def field_of(message: bytes, name: str) -> object:
 
 
 def time_of(message: bytes, timestamp: str, notation: Notation | None = None) -> int:
-    """Return the time of a row in milliseconds. Raises ValueError, which names the place."""
+    """Return the time of a row in milliseconds. Raises `ValueError` with the field."""
     found = message.time if isinstance(message, TimedRow) else field_of(message, timestamp)
     if notation is not None and isinstance(found, str):
         found = notation.value(timestamp.rpartition(".")[2], found, timestamp)
@@ -74,14 +74,14 @@ class TopicFile:
     topic
         The topic.
     timestamp
-        Where rows have their time; without it, time stands still.
+        The field of the event time; without it, time does not advance.
 
     Attributes
     ----------
     n_early : int
-        Rows so far that are earlier than one before them.
+        Number of rows so far that are earlier than a preceding row.
     number : int
-        Which of its topic's files it is; the offsets of its records say it.
+        The number of the file among those of its topic, which is part of the offsets.
 
     """
 
@@ -92,7 +92,7 @@ class TopicFile:
         self.n_early = self.number = 0
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the records; the offset of each says its line. Raises `InputFileError` if there is none."""
+        """Yield the records, with offsets that contain the line. Raises `InputFileError` if there is none."""
         source, latest_ms, record = self.source, 0, None
         for message in source:
             record = self._record(message, source.line, latest_ms)
@@ -103,7 +103,7 @@ class TopicFile:
             raise InputFileError(f"{source.name}: empty")
 
     def _record(self, message: bytes, line: int, latest_ms: int) -> Record:
-        """Return a row as a record; one that is not an example has the time of a row before."""
+        """Return a row as a record; one without a valid time has the time of a preceding row."""
         time_ms = latest_ms
         if self.timestamp and not isinstance(message, (BadRow, CutLine)):
             try:
@@ -114,12 +114,12 @@ class TopicFile:
 
 
 class InputFiles:
-    """Files of events, and perhaps one of labels; a context manager that closes them.
+    """Files of events, and optionally one of labels; a context manager that closes them.
 
     Parameters
     ----------
     files
-        The files, those of the events first.
+        The files, those of events first.
 
     """
 
@@ -144,16 +144,16 @@ class InputFiles:
 
     @property
     def are_timed(self) -> bool:
-        """Whether records have times of their own."""
+        """Whether records have event times."""
         return any(file.timestamp for file in self._files)
 
     def place(self, record: Record) -> str:
-        """Return where a record was, as ``file:line``."""
+        """Return the origin of a record as ``file:line``."""
         number, line = divmod(record.offset, _MOST_LINES)
         return f"{self._of_topic[record.topic][number].name}:{line}"
 
     def complaint(self, record: Record, dead_letter: Output) -> str:
-        """Say where a record is, and why it became this dead letter."""
+        """Return the origin of a record, and why it became this dead letter."""
         headers = dict(dead_letter.headers)
         rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
         return f"{self.place(record)}: {rejection_of_row(record.value, rejection)}"
@@ -164,7 +164,7 @@ class InputFiles:
             source.before_wait(call)
 
     def unsorted(self) -> Sequence[tuple[str, int]]:
-        """Return the names of files with rows earlier than one before them, and how many those are."""
+        """Return the names of files with rows out of time order, and the number of these rows."""
         return [(file.source.name, file.n_early) for file in self._files if file.n_early]
 
     def __iter__(self) -> Iterator[Record]:
@@ -183,7 +183,7 @@ class InputFiles:
 
 
 def mapping_of(table: LabelSettings) -> EventSettings | None:
-    """Return the mapping of columns, those of labels as if they were events; None without one."""
+    """Return the mapping of columns, for labels in the form of that for events; None without one."""
     if isinstance(table, EventSettings) or not table.maps_fields:
         return table if isinstance(table, EventSettings) and table.maps_fields else None
     return EventSettings(
@@ -192,7 +192,7 @@ def mapping_of(table: LabelSettings) -> EventSettings | None:
 
 
 def check_mappable(source: Source, table: LabelSettings) -> None:
-    """Refuse to map rows that have no fields of their own. Raises `ConfigurationError`."""
+    """Refuse a mapping of rows that are native events. Raises `ConfigurationError`."""
     is_text = table.format == "text" and source.format is not NDJSON
     if is_text or (table.maps_fields and not source.format.has_fields):
         source.close()
@@ -203,7 +203,7 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
 
 
 def check_joinable(settings: Settings) -> None:
-    """Refuse a file of labels that have no topic of their own, or ids that are in no file.
+    """Refuse a file of labels without a separate labels topic, or ids that files do not have.
 
     Raises `ConfigurationError`.
     """
@@ -221,9 +221,9 @@ def check_joinable(settings: Settings) -> None:
 
 
 def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
-    """Put a suffix after the id of a message: an event whose id was there before would be the same one.
+    """Append a suffix to the id of a message, so that a repeated row is a new event.
 
-    What has no id at that place passes unchanged, for decoding to refuse.
+    A message without an id there is returned unchanged, and decoding rejects it.
 
     >>> named_anew(b'{"order":{"id":7}}', ["order", "id"], "@2")
     b'{"order":{"id":"7@2"}}'
@@ -240,7 +240,7 @@ def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
 
 
 def _encode(fields: dict[str, Any]) -> bytes:
-    """Write a message; one with a lone surrogate, which UTF-8 has no bytes for, in ASCII with escapes."""
+    """Encode a message in UTF-8; with a lone surrogate, in ASCII with escapes."""
     try:
         return _as_text(fields).encode()
     except UnicodeEncodeError:
@@ -248,7 +248,7 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _fields(message: bytes) -> dict[str, Any]:
-    """Read a message's fields; none if it is not a JSON object."""
+    """Return the fields of a message; empty if it is not a JSON object."""
     try:
         fields = json.loads(message)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """Read whole files of examples as pairs of features and truth, for training over a finite set.
 
-Messages that would become dead letters are counted and left out; so are events without a label.
+Messages that would become dead letters, and events without a label, are counted and left out.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ _OWN_HINTS: Final = {
     Reason.INVALID_TYPE: "map objects and lists with --events-features '*'",
     Reason.UNKNOWN_FIELD: "ignore other fields with --events-unknown-fields ignore, or --labels-…",
 }
-"""Of records of the native schema."""
+"""Hint for records of the native schema."""
 
 
 @dataclass(slots=True)
 class ExampleSet:
-    """The usable examples of a file, in its order, and how many were not."""
+    """The usable examples of a file, in order, and the number of others."""
 
     name: str
-    """Of the file."""
+    """Name of the file."""
     examples: list[Example] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    """What each example says its label counts; 1 where it says nothing."""
+    """The weight of each example's label; 1 if it has none."""
     unlabelled: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
-    """Records that a filter has left out."""
+    """Records skipped by a filter."""
 
     @property
     def records(self) -> int:
-        """How many messages there were, but for those that were skipped."""
+        """Number of messages, without those skipped."""
         return len(self.examples) + self.unlabelled + self.rejected.total()
 
     def truths(self) -> set[TrueLabel]:
-        """Return the classes that labels are of."""
+        """Return the classes of the labels."""
         return {truth for _, truth in self.examples}
 
     def describe(self) -> dict[str, object]:
-        """Return the counts as a summary shows them, None for nothing to be said."""
+        """Return the counts for a summary; None for a count that is left out."""
         return {
             "skipped": self.skipped or None,
             "examples": len(self.examples),
@@ -83,11 +83,11 @@ def read_examples(
     messages
         Events as bytes.
     settings
-        Say how to read labels and make features.
+        Decide how to read labels and make features.
     name
-        Of the file, for errors.
+        Name of the file, for errors.
     on_rejection
-        Receives each message that cannot be used.
+        Receives each rejected message.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def read_examples(
         try:
             incoming = decoder.decode(message)
             x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
-            if not isinstance(extractor, RawFeatures):  # which the decoder has checked
+            if not isinstance(extractor, RawFeatures):  # the decoder has checked raw features
                 _refuse_insane(x)
         except Skipped:
             found.skipped += 1
@@ -128,12 +128,12 @@ def read_examples(
 
 
 def nothing_used(rejected: int, skipped: int) -> str:
-    """Say why no record is an event."""
+    """Describe why no record is an event."""
     return f"all {rejected} messages were rejected" if rejected else nothing_left(skipped)
 
 
 def nothing_left(skipped: int) -> str:
-    """Say that there is no record, or that a filter has left all out."""
+    """Describe that there is no record, or that a filter skipped all."""
     return f"events.where skips all of {skipped} records" if skipped else "the file is empty"
 
 
@@ -145,7 +145,7 @@ def no_label_hint(events: EventSettings) -> str:
 
 
 def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
-    """Return a hint for messages of a file that were refused for these reasons; empty if there are none."""
+    """Return a hint for messages of a file that were rejected for these reasons; empty without reasons."""
     if not reasons:
         return ""
     if Reason.UNKNOWN_LABEL in reasons:
@@ -161,7 +161,7 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
 
 
 def _refuse_insane(x: X) -> None:
-    """Refuse examples that learners refuse: the sum of hashed values may exceed the bound of each."""
+    """Reject examples that learners refuse: the sum of hashed values may exceed the bound."""
     try:
         Hyperplane().score_one(x)
     except FeatureError as error:

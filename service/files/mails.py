@@ -1,6 +1,6 @@
-"""Mailboxes (mbox) and single mails (.eml): each mail becomes a text, or a document to be mapped.
+"""Mailboxes (mbox) and single mails (.eml): each mail becomes a text, or a document for the mapping.
 
-A mail begins with a line `From …` that follows a blank line, or begins the file, and precedes a header.
+A mail begins with a line `From …` at the start of the file or after a blank line, and before a header.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from service.files.rows import BadRow, DamagedFile, FileFormat, Lines, TimedRow,
 from service.mapping.texts import mail_document
 
 MOST_MAIL_BYTES: Final = 64 << 20
-"""A larger one is a bad row, of which the beginning is kept."""
+"""Largest mail in bytes; a larger one is a bad row, and only its beginning is kept."""
 _KEPT_BYTES: Final = 1000
 _SEPARATOR: Final = b"From "
 _HEADER: Final = re.compile(rb"[!-9;-~]+[ \t]*:|>From ")
 
 
 def mbox_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
-    """Yield an event for each mail of a mailbox. Raises `DamagedFile` if it is none."""
+    """Yield an event for each mail of a mailbox. Raises `DamagedFile` if it is not a mailbox."""
     for number, (line, mail) in enumerate(_mails(lines), start=1):
         after, lines.number = lines.number, line
         yield _event(mail, number, columns)

@@ -1,8 +1,8 @@
 """HTTP within a bounded time.
 
-A socket's timeout bounds each wait for some bytes: an answer that trickles would never end. Here the timeout
-bounds the whole answer, from the start of the connection. A redirect is an error, as it could lead to any
-host within reach.
+A socket's timeout only bounds each wait for bytes, so a slow answer might never end. Here the timeout bounds
+the whole answer, from the start of the connection. A redirect is an error, as it could lead to any reachable
+host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
-    """Return an opener of URLs, as `urllib` has, whose timeout bounds each answer as a whole."""
+    """Return a `urllib` opener of URLs whose timeout bounds each whole answer."""
     return build_opener(_Handler(), _TlsHandler(context), _RedirectRefuser())
 
 

@@ -1,6 +1,6 @@
-"""Read Protobuf messages as dictionaries, lists and scalars; turn schemas into the descriptors this takes.
+"""Read Protobuf messages as dictionaries, lists and scalars; convert schemas to the descriptors for that.
 
-A registry sends descriptors for `format=serialized`; a schema in the form of text is not read.
+A registry sends descriptors for `format=serialized`; schemas as text are not supported.
 
 A field with presence that is not set is left out; a field without presence has its default. Enums become
 names, a timestamp milliseconds since 1970, a decimal a number, bytes None (missing).
@@ -119,11 +119,11 @@ class ValueCounter:
         n_bytes = len(data)
         most = most_values(n_bytes)
         if self._kind.n_fields + self._most_fields * (n_bytes // _SMALLEST) <= most:
-            return  # as nearly always
+            return  # the usual case
         try:
             count = self._count(data, most)
         except IndexError:
-            return  # this is not a message: the parser says so
+            return  # not a message, which the parser reports
         if count > most:
             raise TooManyValues(n_bytes)
 
@@ -131,7 +131,7 @@ class ValueCounter:
         """Return the number of fields of all messages, or `most` + 1 if there are more; IndexError if cut."""
         at, end, kind, count = 0, len(data), self._kind, self._kind.n_fields
         around: list[tuple[int, _Kind]] = []
-        """The messages that this one lies in, and where they end."""
+        """The enclosing messages, and their ends."""
         while count <= most:
             if at >= end:
                 if not around:
@@ -160,10 +160,10 @@ class ValueCounter:
 
 
 _PACKAGED: Final = re.compile(r"(google/(?:\w{1,60}/){0,8}\w{1,60})\.proto", re.ASCII)
-"""Files that come with Protobuf, or with googleapis-common-protos where that is installed."""
+"""Files that are part of Protobuf, or of googleapis-common-protos if that is installed."""
 _DECIMAL: Final = "confluent/type/decimal.proto"
 _LONGEST_WORD: Final = 256
-"""Characters of an enum's name, or of a default: a byte of a message, or none, stands for it."""
+"""Longest name of an enum value, or default, in characters: a message has at most one byte for it."""
 _MOST_DEPTH: Final = 200
 Read = Callable[[bytes], object]
 _Convert = Callable[[Any], object]
@@ -171,12 +171,12 @@ _FieldReader = tuple[str, "Callable[[Message], bool] | None", _Convert]
 
 
 class ProtobufFile:
-    """The messages of one file and of those that it imports.
+    """The messages of one file and of its imports.
 
     Parameters
     ----------
     parts
-        Serialized `FileDescriptorProto`, those that others import first; the last is the file.
+        Serialized `FileDescriptorProto`s, imported files first; the last is the file.
 
     """
 
@@ -243,7 +243,7 @@ class ProtobufFile:
         return read
 
     def _converter(self, descriptor: Descriptor) -> _Convert:
-        """Return a function that makes plain values of such a message, which may contain itself."""
+        """Return a function that converts such a message, which may contain itself, to plain values."""
         name = descriptor.full_name
         if (special := _SPECIAL.get(name)) is not None:
             return special
@@ -265,7 +265,7 @@ class ProtobufFile:
         return lambda message: [convert(value) for value in getattr(message, name)]
 
     def _scalar(self, field: FieldDescriptor, get: _Convert) -> _Convert:
-        """Return a function that makes a plain value of one value of a field; `get` finds the value."""
+        """Return a function that converts one value of a field, found by `get`, to a plain value."""
         if field.message_type is not None:
             convert = self._converter(field.message_type)
             return lambda holder: convert(get(holder))
@@ -281,7 +281,7 @@ class ProtobufFile:
 
 
 def _check_depth(descriptor: Descriptor) -> None:
-    """Refuse types of messages on which Protobuf, which makes a class of each, would overflow the stack."""
+    """Refuse message types so deep that Protobuf, which makes a class of each, would overflow the stack."""
     seen, around = {descriptor.full_name}, [iter(descriptor.fields)]
     while around:
         field = next(around[-1], None)
@@ -312,7 +312,7 @@ def _presence(field: FieldDescriptor) -> Callable[[Message], bool] | None:
 
 
 def _add(pool: DescriptorPool, part: bytes) -> str:
-    """Add a file; an import that is nowhere is taken for one of options, which mean nothing here."""
+    """Add a file; a missing import is assumed to contain only options, which are not needed."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
 
     file = FileDescriptorProto.FromString(part)
@@ -326,7 +326,7 @@ def _add(pool: DescriptorPool, part: bytes) -> str:
 
 
 def _has(pool: DescriptorPool, name: str) -> bool:
-    """Return whether a file is in the pool, after adding it if it is one that registries take as known."""
+    """Return whether a file is in the pool; first add it if it is one that registries leave out."""
     if _is_in(pool, name):
         return True
     if name == _DECIMAL:
@@ -376,4 +376,4 @@ _SPECIAL: Final[dict[str, _Convert]] = {
     "google.protobuf.Timestamp": _milliseconds,
     "confluent.type.Decimal": _decimal,
 }
-"""Messages that stand for a plain value."""
+"""Messages that are read as a plain value."""

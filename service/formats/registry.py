@@ -1,4 +1,4 @@
-"""Fetch schemas from a Schema Registry, each with all it refers to.
+"""Fetch schemas from a Schema Registry, each with its references.
 
 The client uses the REST API that Confluent's registry, Karapace and Apicurio share. It registers nothing.
 """
@@ -25,18 +25,18 @@ from service.formats.schema import Schema, SchemaKind, name_of
 from service.settings.kafka import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
-"""Of connecting, and of an answer as a whole."""
+"""Timeout of connecting, and of a whole answer."""
 _LOOKUP_SECONDS: Final = 10.0
-"""Of a schema with all that it refers to: then the batch waits, and the next attempt continues from there."""
+"""Time limit of a schema with its references: after it the batch waits, and the next attempt continues."""
 _MOST_BYTES: Final = 16 << 20
-"""Of an answer, and of a schema with all that it refers to."""
+"""Largest answer, and largest schema with its references."""
 _MOST_REFERENCES: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _NO_REGISTRY: Final = "expected the answer of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
-"""No such subject, version, schema. Any other 404 is of something that is not a registry."""
+"""Error codes for a missing subject, version or schema. With any other 404, the server is not a registry."""
 _REFUSED: Final = frozenset({401, 403})
 
 
@@ -49,7 +49,7 @@ class _Reference(BaseModel, frozen=True):
 
 
 class _Found(BaseModel):
-    """A schema, as a registry answers."""
+    """A schema in a registry's answer."""
 
     text: str = Field(alias="schema")
     schema_type: str | None = Field(None, alias="schemaType", max_length=100)
@@ -62,7 +62,7 @@ class _Refusal(BaseModel):
 
 
 class SchemaMissing(Exception):
-    """The registry says that it has no such schema."""
+    """The registry does not have the schema."""
 
 
 class SchemaRegistry:
@@ -80,26 +80,26 @@ class SchemaRegistry:
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
         self._opener = bounded_opener(context)
         self._referred_before: dict[_Reference, _Found] = {}
-        """Found by lookups that had no end in time: their next attempt continues from there."""
+        """Schemas found by lookups that ran out of time, from which the next attempt continues."""
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
         basic = {"Authorization": f"Basic {base64.b64encode(given).decode()}"}
         self._authorization = basic if settings.username or password else {}
 
     def schema(self, key: bytes) -> Schema:
-        """Fetch a schema and what it refers to.
+        """Fetch a schema and its references.
 
         Parameters
         ----------
         key
-            An id, as `service.formats.schema` reads it.
+            The id of the schema, as `service.formats.schema` encodes it.
 
         Raises
         ------
         SchemaMissing
-            The registry has none of that id, or not all that it refers to.
+            The registry does not have the schema, or one of its references.
         RegistryUnavailable
-            It does not answer, or not as a registry does; or not in time.
+            The registry does not answer in time, or the server is not a registry.
 
         """
         deadline = monotonic() + _LOOKUP_SECONDS
@@ -117,7 +117,7 @@ class SchemaRegistry:
         return Schema(kind, parts)
 
     def _referred(self, schema: _Found, deadline: float) -> Iterator[tuple[str, _Found]]:
-        """Yield the schemas that a schema refers to, with the names it uses; dependencies come first."""
+        """Yield the schemas that a schema refers to, with the references' names; dependencies come first."""
         seen: set[tuple[str, int]] = set()
         left = _MOST_BYTES - len(schema.text)
         waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [
@@ -166,7 +166,7 @@ class SchemaRegistry:
                 return bytes(response.read(_MOST_BYTES))
         except HTTPError as error:
             raise _explain(error, url) from None
-        except InvalidURL:  # which shows it
+        except InvalidURL:  # its message shows the URL
             raise _unavailable(url, "not a URL") from None
         except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
@@ -190,5 +190,5 @@ _HINT: Final = "check schema_registry.url and that the registry is running"
 
 
 def _unavailable(url: str, reason: object, hint: str = _HINT) -> RegistryUnavailable:
-    place = re.split("[?#]", url)[0]  # a query may hold a key
+    place = re.split("[?#]", url)[0]  # a query may contain a key
     return RegistryUnavailable(f"schema registry: {place}: {str(reason)[:_LONGEST_MESSAGE]}", hint=hint)

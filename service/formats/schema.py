@@ -1,6 +1,6 @@
-"""Schemas that records are written with: each with all it refers to, and those that a partition knows.
+"""Schemas of records, each with its references, and the known schemas of a partition.
 
-Find the schema of a record in Confluent's wire format, and where its data begins.
+Also find the schema of a record in Confluent's wire format, and the start of its data.
 
     byte 0     bytes 1-4                    then
     0          the schema's id, big-endian  the data; before that of Protobuf, the message's indexes
@@ -22,20 +22,20 @@ from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 
 ID_END: Final = 5
-"""Where the data begins after an id."""
+"""Position of the data after the id."""
 _ID: Final = 0
 _MOST_INDEXES: Final = 100
 _MOST_BYTES: Final = 32 << 20
-"""Of a schema with all that it refers to: twice what is read of a registry's."""
+"""Largest schema with its references: twice what is read from a registry."""
 
 
 def key_of(value: bytes) -> bytes:
-    """Return the key of the schema that a value was written with: the magic byte and the schema's id.
+    """Return the key of a value's schema: the magic byte and the schema's id.
 
     Raises
     ------
     Rejection
-        The value does not begin as the format says.
+        The value does not begin with the magic byte and an id.
 
     """
     if value[:1] != b"\0":
@@ -49,13 +49,13 @@ def key_of(value: bytes) -> bytes:
 
 
 def keys_of(records: Iterable[Record]) -> set[bytes]:
-    """Return the keys of the schemas that records need; records in other formats need none."""
+    """Return the keys of the schemas of records; records in other formats have none."""
     found = {record.value[:ID_END] for record in records if record.value and record.value[0] == _ID}
     return {key for key in found if len(key) == ID_END}
 
 
 def name_of(key: bytes) -> str:
-    r"""Return a key as the registry writes it: a number.
+    r"""Return the number of a key, as the registry shows it.
 
     >>> name_of(b"\x00\x00\x00\x01\x02")
     '258'
@@ -64,9 +64,10 @@ def name_of(key: bytes) -> str:
 
 
 def message_indexes(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
-    """Read which message of a Protobuf file the data is; return the indexes and where the data begins.
+    """Read the indexes of a message in its Protobuf file; return them and the start of the data.
 
-    A count and as many indexes, as zig-zag variable-length integers; the count 0 means the first message.
+    They are a count and as many indexes, as zig-zag variable-length integers; the count 0 means the first
+    message.
 
     >>> message_indexes(bytes([0, 8]), 0), message_indexes(bytes([4, 2, 0, 8]), 0)
     (((0,), 1), ((1, 0), 3))
@@ -96,20 +97,20 @@ _VERSION: Final = 1
 
 
 class SchemaKind(StrEnum):
-    """The language of a schema, as a registry calls it."""
+    """The language of a schema, by its name in a registry."""
 
     AVRO = "AVRO"
     PROTOBUF = "PROTOBUF"
     JSON = "JSON"
     UNUSABLE = "UNUSABLE"
-    """One that cannot be compiled; its only part says why."""
+    """A schema that cannot be compiled; its only part has the reason."""
 
 
 class Schema(NamedTuple):
-    """A schema that needs nothing else to be understood."""
+    """A self-contained schema."""
 
     kind: str
-    """One of `SchemaKind`; a registry may know others."""
+    """One of `SchemaKind`; a registry may have others."""
     parts: tuple[bytes, ...]
     """The schemas it refers to, then the schema itself.
 
@@ -118,12 +119,12 @@ class Schema(NamedTuple):
 
 
 def to_bytes(schema: Schema) -> bytes:
-    """Write a schema down."""
+    """Serialise a schema."""
     return seal(_KIND, _VERSION, zlib.compress(pack([schema.kind, list(schema.parts)])))
 
 
 def from_bytes(data: bytes) -> Schema:
-    """Read what `to_bytes` wrote. Raises `DamagedError`."""
+    """Return the schema of bytes from `to_bytes`. Raises `DamagedError`."""
     _, body = unseal(_KIND, range(1, _VERSION + 1), data)
     unpacked = zlib.decompressobj()
     try:
@@ -135,53 +136,53 @@ def from_bytes(data: bytes) -> Schema:
 
 
 MOST_KEPT: Final = 100
-"""Schemas in a snapshot, those last used: one that is needed again is fetched again."""
+"""Number of schemas in a snapshot, the last used ones: others are fetched again when needed."""
 
 
 class Schemas:
-    """Known schemas, and the readers made of them.
+    """Known schemas, and the readers made from them.
 
     Parameters
     ----------
     topics
-        Those whose records need schemas.
+        The topics whose records have schemas.
 
     """
 
     def __init__(self, topics: Container[str]) -> None:
         self._topics = topics
         self._known: dict[bytes, Schema] = {}
-        """The one last used is last."""
+        """Known schemas by key, the last used one last."""
         self._readers: dict[str, dict[bytes, Any]] = {}
 
     def __getitem__(self, key: bytes) -> Schema | None:
         return self._known.get(key)
 
     def readers(self, kind: str) -> dict[bytes, Any]:
-        """Return a dictionary for readers of a kind, by key; they are forgotten with their schemas."""
+        """Return the dictionary of readers of a kind, by key; they are dropped with their schemas."""
         return self._readers.setdefault(kind, {})
 
     def missing(self, records: Sequence[Record]) -> list[bytes]:
-        """Return the keys of the schemas that a batch needs and that are not known; the others are used."""
+        """Return the keys of the unknown schemas that a batch needs; mark the known ones as used."""
         needed = sorted(keys_of(record for record in records if record.topic in self._topics))
         if len(self._known) > 1:
             self._known |= {key: self._known.pop(key) for key in needed if key in self._known}
         return [key for key in needed if key not in self._known]
 
     def add(self, found: Mapping[bytes, Schema]) -> None:
-        """Add schemas; one of a known key takes its place."""
+        """Add schemas; one with a known key replaces the old one."""
         for key, schema in found.items():
             self._forget(key)
             self._known[key] = schema
 
     def state(self) -> list[Any]:
-        """Return the schemas last used as plain values, and forget the others."""
+        """Return the last used schemas as plain values, and drop the others."""
         for key in [*self._known][:-MOST_KEPT]:
             self._forget(key)
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 
     def restore(self, state: Iterable[Sequence[Any]] | None) -> None:
-        """Restore the schemas that `state` returned; none if it is None."""
+        """Restore the schemas of a state; None: no schemas."""
         for key in list(self._known):
             self._forget(key)
         self._known |= {key: Schema(kind, tuple(parts)) for key, kind, parts in state or ()}

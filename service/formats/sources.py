@@ -1,7 +1,7 @@
-"""Find the schemas that a batch of records needs in the registry.
+"""Find the schemas of a batch of records in the registry.
 
-A registry that does not answer holds the batch up. One that says that it has no schema of an id is asked
-again for a moment, as it may be a replica that lags; then the records of that id are dead letters.
+If the registry does not answer, the batch waits. If it does not have a schema, it is asked again for a
+moment, as it may be a lagging replica; then the records with that id become dead letters.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from service.settings.load import Settings
 from service.stream.protocol import Record
 
 _PATIENCE_SECONDS: Final = 2.0
-"""How long a registry is asked again for a schema that it does not have."""
+"""How long to ask a registry again for a missing schema."""
 _AGAIN_SECONDS: Final = 0.25
 _DOUBT_SECONDS: Final = 60.0
-"""How long it is believed afterwards: records of ids that never existed must not slow down the others."""
+"""How long a schema then counts as missing, so that records with invalid ids do not slow down the others."""
 _FETCH_SECONDS: Final = 10.0
-"""Longest time for all schemas of a batch; then the batch waits, as if there were no answer."""
+"""Longest time for all schemas of a batch; after it the batch waits, as without an answer."""
 _MOST_REMEMBERED: Final = 1000
 _LONGEST_COMPLAINT: Final = 500
 _NEVER: Final = Event()
@@ -37,14 +37,14 @@ _MODULES: Final = {"avro": "fastavro", "protobuf": "google.protobuf"}
 
 
 class Sources:
-    """Finds the schemas that records need, for all partitions of a process.
+    """Finds the schemas of records, for all partitions of a process.
 
     Parameters
     ----------
     settings
-        Formats, the registry.
+        The formats and the registry.
     clock
-        Waits.
+        The clock for waits.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Sources:
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
-        """Return the schemas that a batch needs and `schemas` lacks, by key; without those that do not exist.
+        """Return the schemas of a batch that are not in `schemas`, by key, without those that do not exist.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Sources:
         return self._fetch(missing) if missing else {}
 
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
-        """Ask for schemas; for those that are not there again, until patience ends."""
+        """Ask for schemas; ask again for missing ones for a while."""
         now = self._clock.monotonic()
         keys_to_ask = [key for key in keys if self._absent.get(key, -inf) <= now]
         absent = self._ask_all(keys_to_ask, now + _FETCH_SECONDS)
@@ -89,9 +89,9 @@ class Sources:
         return {key: self._found[key] for key in keys if key in self._found}
 
     def _ask_all(self, keys: Sequence[bytes], deadline: float) -> list[bytes]:
-        """Ask for schemas; return those that are not there. Raises `RegistryUnavailable` at the deadline.
+        """Ask for schemas; return the missing ones. Raises `RegistryUnavailable` at the deadline.
 
-        Answers until then are remembered: the next attempt continues from there.
+        Answers until then are cached: the next attempt continues from there.
         """
         absent: list[bytes] = []
         for n_asked, key in enumerate(keys):
@@ -104,7 +104,7 @@ class Sources:
         return absent
 
     def _ask(self, key: bytes) -> bool:
-        """Return whether a schema is known now."""
+        """Ask for a schema; return whether it is known now."""
         if key in self._found:
             return True
         assert self._registry is not None
@@ -132,7 +132,7 @@ class Sources:
 
 
 def _check(settings: Settings) -> None:
-    """Refuse formats that lack a package or a place where their schemas are."""
+    """Refuse formats without their package or a Schema Registry."""
     for table in (settings.events, settings.labels):
         name = f"{table.table()}.format {table.format}"
         if table.format not in KINDS:

@@ -1,8 +1,8 @@
-"""Readers and schemas of the input topics, as the settings say: a record's value becomes a document.
+"""Readers and schemas of the input topics, according to the settings: a record's value becomes a document.
 
-A document is a dictionary with texts as names, or the text that the whole value is. In it are dictionaries,
-lists, texts, numbers, booleans and None; `service.mapping` finds events and labels there. Whatever is wrong
-with a value or its schema is a `Rejection`.
+A document is a dictionary with texts as names, or a text. It contains dictionaries, lists, texts, numbers,
+booleans and None; `service.mapping` finds events and labels in it. Any error of a value or its schema is a
+`Rejection`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
 
 Reader = Callable[[bytes], object]
-"""Turns a record's value into a document; raises `Rejection`."""
+"""Converts a record's value to a document. Raises `Rejection`."""
 
 
 def read_json(value: bytes) -> object:
@@ -48,7 +48,7 @@ def read_text(value: bytes) -> str:
 
 
 READERS: Final[Mapping[str, Reader]] = {"json": read_json, "text": read_text}
-"""By the values of `events.format` and `labels.format`; the others need schemas."""
+"""Readers by the values of `events.format` and `labels.format`; other formats need schemas."""
 
 
 _log = logging.getLogger(__name__)
@@ -61,14 +61,14 @@ _Read = Callable[[bytes, int], Any]
 
 
 class WireReader:
-    """Reads values in Confluent's wire format: whatever is wrong with one or its schema is a `Rejection`.
+    """Reads values in Confluent's wire format. Any error of a value or its schema is a `Rejection`.
 
     Parameters
     ----------
     value_format
         One of `KINDS`.
     schemas
-        Those that are known.
+        The known schemas.
 
     """
 
@@ -84,7 +84,7 @@ class WireReader:
         Raises
         ------
         Rejection
-            It is not in the wire format, its schema is not known, or it was not written with it.
+            The value is not in the wire format, its schema is unknown, or it does not match the schema.
 
         """
         read = self._readers.get(value[:ID_END]) or self._reader(key_of(value))
@@ -97,12 +97,12 @@ class WireReader:
         return document
 
     def _reader(self, key: bytes) -> _Read:
-        """Return a reader of the values of a schema, which refuses all if the schema cannot be used."""
+        """Return a reader of a schema's values, which rejects all of them if the schema is unusable."""
         read = self._readers.get(key)
         if read is not None:
             return read
         schema, what = self._schemas[key], f"schema {name_of(key)}"
-        if schema is None:  # as yet: it may be found later
+        if schema is None:  # it may be found later
             raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: unknown to the Schema Registry")
         try:
             read = self._make(schema, what)
@@ -118,7 +118,7 @@ class WireReader:
         return read
 
     def _make(self, schema: Schema, what: str) -> _Read:
-        """Make a reader of the values of a schema. Raises `UnusableSchema`, and `Rejection`."""
+        """Return a reader of the values of a schema. Raises `UnusableSchema` and `Rejection`."""
         if schema.kind == SchemaKind.UNUSABLE:
             raise UnusableSchema(schema.parts[0].decode())
         if schema.kind != self._kind:
@@ -133,12 +133,12 @@ class WireReader:
             return Rejection(Reason.TOO_DEEP, str(error))
         if isinstance(error, ValueError):
             return Rejection(Reason.INVALID_DATA, f"it does not match its schema: {error}")
-        if isinstance(error, (Rejection, MemoryError)):  # which is not a property of the value
+        if isinstance(error, (Rejection, MemoryError)):  # running out of memory does not depend on the value
             return error
         return self._defect(error, "the value cannot be read")
 
     def _defect(self, error: Exception, what: str) -> Rejection:
-        """Report an unexpected error; return the refusal to raise instead."""
+        """Report an unexpected error; return the rejection to raise instead."""
         kind = type(error).__name__
         rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
         if kind not in self._reported:  # a traceback for each record would fill the log
@@ -179,16 +179,16 @@ _MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json"}
-"""Settings in the place of those of a format with a schema."""
+"""Settings that replace those of a format with a schema."""
 
 
 def needs_schemas(settings: Settings) -> bool:
-    """Return whether records of a topic are written with schemas."""
+    """Return whether the records of a topic have schemas."""
     return settings.events.format in KINDS or settings.labels.format in KINDS
 
 
 def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:
-    """Return the schemas of a partition, with those known; None if its records need none."""
+    """Return the schemas of a partition, starting with `known`; None if its records have none."""
     if not needs_schemas(settings):
         return None
     topics = {settings.labels_topic: settings.labels, settings.events_topic: settings.events}
@@ -198,7 +198,7 @@ def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> S
 
 
 def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
-    """Return a reader of the records of a topic; of JSON where there are no schemas."""
+    """Return a reader of the records of a topic; of JSON without schemas."""
     if table.format not in KINDS:
         return READERS[table.format]
     return read_json if schemas is None else WireReader(table.format, schemas)

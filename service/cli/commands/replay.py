@@ -180,7 +180,7 @@ _ALONE: Final = ("waiting", "orphan", "late")
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The outputs that are wanted in addition to the summary."""
+    """The requested outputs besides the summary."""
 
     output: str
     save: Path | None
@@ -255,14 +255,14 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
             settings.model, settings, *(table.observe, leaks.observe), uses_fast_path=not wanted.errors
         )
         if wanted.save:
-            refuse_pickle(run.processor.learner)  # now, not after the work
+            refuse_pickle(run.processor.learner)  # before the run, not after it
         if wanted.errors:
             name_of = Vocabulary(settings.classes).name
             most_confident = ConfidentMistakes(wanted.errors, name_of, run.processor.learner)
             run.observers.append(most_confident.observe)
         started = perf_counter()
         process_in_batches(files, partial(_process, run, written, settings.predictions_topic))
-        run.seconds = perf_counter() - started  # the reading too
+        run.seconds = perf_counter() - started  # with the time of reading
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)
@@ -279,7 +279,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
 
 
 def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes] | None) -> None:
-    """Write the files that are wanted, and report each."""
+    """Write the requested files, and report each."""
     if wanted.save:
         kept = made_with(settings) | kept_rules(processor.further)
         write_model_file(wanted.save, processor.learner, kept)
@@ -356,7 +356,7 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
 
 
 def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
-    """Warn of fields that tell the label by themselves, where --label-column names one."""
+    """Warn of fields that alone determine the label, if --label-column is given."""
     if found := leaks.found():
         named = ", ".join(map(one_line, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
         hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(found), column)}"
@@ -385,7 +385,7 @@ _COLUMNS: Final = (
     ("rejected", "rejected", ","),
     ("seconds", "seconds", ".2f"),
 )
-"""Of the final table: the head, the name in a summary, the form."""
+"""Columns of the final table: header, name in a summary, format."""
 _DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
 
 
@@ -405,7 +405,7 @@ def models_option() -> Decorator:
 
 
 def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -> None:
-    """Let all models predict and learn all records of files. Warn of what settings name and no event had.
+    """Run all models over all records of files; warn of mapped fields that no event had.
 
     Raises
     ------
@@ -468,7 +468,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
 
 
 def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Lay out the final table of named runs, those without features last."""
+    """Format the final table of named runs, baselines last."""
     baselines = next(iter(summaries.values()))["baselines"]
     shown = {**summaries, **{f"({BASELINES[name]})": each for name, each in baselines.items()}}
     columns = [column for column in _COLUMNS if any(column[1] in each for each in shown.values())]

@@ -1,4 +1,4 @@
-"""`perceptron serve` and `relay`: what runs until a signal ends it, the loop and the webhooks."""
+"""`perceptron serve` and `relay`: the loop and the webhooks, which run until a signal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# What a run needs is imported when it runs: the help does without.
+# Modules for a run are imported when it starts, so that the help is quick.
 
 
 @click.command(cls=SettingsCommand)
@@ -104,7 +104,7 @@ def _run(
 
 @contextmanager
 def _http_server(settings: Settings, health: Health, metrics: Metrics, live: LiveModels) -> Iterator[str]:
-    """Serve the page, the API, metrics and probes meanwhile; yield the URL, empty if there is no server."""
+    """Run the HTTP server during the context; yield its URL, empty without a server."""
     if not settings.http:
         yield ""
         return
@@ -123,7 +123,7 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
 
 
 def _refuse_nothing_owned(states: Mapping[int, Published], settings: Settings) -> None:
-    """Raise `ServiceError` if no partition was owned: no settings were checked, no snapshot was left."""
+    """Raise `ServiceError` if no partition was owned, so that no settings were checked."""
     if not states:
         raise ServiceError(
             f"the group {settings.group!r} has other owners of all partitions of {settings.events_topic!r}",
@@ -154,7 +154,7 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
     if is_end:
         truths = {truth for truth, _ in cells}
         records = sum(each.consumed.total() for each in tallies)
-        classes = settings.classes if truths else ()  # else labels may come yet
+        classes = settings.classes if truths else ()  # otherwise labels may still arrive
         of_records = counters.data_warnings(rejected, records, classes, truths)
         report_data_warnings("; ".join(filter(None, (of_records, *warnings_of_labels(done, states)))))
 
@@ -222,11 +222,11 @@ def _relay(
 _YOUNG: Final = 10_000
 """New objects between two collections of the young ones; one batch makes more than Python's 700 to 2,000."""
 _TURN_SECONDS: Final = 0.0005
-"""For how long a thread keeps the interpreter from others: a request needs it several times."""
+"""How long a thread keeps the GIL: a request needs the GIL several times."""
 
 
 def tune_process() -> None:
-    """Set this whole process for the loop: only `serve` calls it, not a program that imports the classes.
+    """Tune the whole process for the loop; only `serve` calls this, not programs that import the classes.
 
     Existing objects are frozen (`gc.freeze`), and new ones collected less often: examples that wait for
     labels hold no cycles, yet each full collection goes through all of them.

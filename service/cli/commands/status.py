@@ -1,4 +1,4 @@
-"""`perceptron status` and `verify`: how each partition stands; a proof of exactly once, or the faults."""
+"""`perceptron status` and `verify`: the state of each partition; a verification of exactly once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "snapshot_size_bytes": ("size", size_text),
     "batches_to_replay": ("to replay", count_text),
 }
-"""The head and the form of figures that are not counts."""
+"""Header and format of columns that are not counts."""
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
@@ -80,7 +80,7 @@ def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> 
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
-    """Say which decisions decide nothing, and why."""
+    """List the decisions without a threshold, and why."""
     return [
         one_line(f"partition {each.partition}{_when(each)}: {name!r} has no threshold: {why}")
         for each in found
@@ -89,7 +89,7 @@ def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
 
 
 def _when(each: PartitionStatus) -> str:
-    """Say of what a snapshot tells that it may have changed since."""
+    """Return a remark if values from a snapshot may have changed since."""
     return ", as of its snapshot" if each.batches_to_learn else ""
 
 
@@ -102,7 +102,7 @@ def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
 
 
 def _as_row(each: PartitionStatus) -> dict[str, Any]:
-    """Return what `--format json` shows of a partition."""
+    """Return the entries of a partition for `--format json`."""
     counts, stored = dict.fromkeys(_COUNTS) | dict(each.counts), each.snapshot
     labelled, mistakes = counts["labelled"], counts.get("known_mistakes", counts["mistakes"])
     error_rate = mistakes / labelled if labelled and mistakes is not None else None
@@ -121,7 +121,7 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Lay out what `--format json` shows, but for reasons; a column for each lag and each figure."""
+    """Format the entries of `--format json`, without reasons, as a table with a column for each."""
     lags = dict.fromkeys(topic for row in rows for topic in row["lag"])
     names = dict.fromkeys(name for row in rows for name in row if name not in {"lag", "undecided"})
     columns = {name: _COLUMNS.get(name, (name.replace("_", " "), count_text)) for name in names}
