@@ -42,6 +42,8 @@ class PartitionStatus(NamedTuple):
     """Name of the model, as of the snapshot."""
     undecided: Mapping[str, str] = MappingProxyType({})
     """Why decisions have no threshold, by name, as of the snapshot."""
+    exhausted: Sequence[str] = ()
+    """Names of the decisions whose `max_rate` is spent, as of the snapshot."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -136,16 +138,15 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     lag: Counter[str] = Counter()
     for (topic, each), offset in offsets.items():
         lag[topic] += _lag(transport, topic, each, offset)
-    after = 0 if snapshot is None else snapshot.sequence
-    return PartitionStatus(
-        partition,
-        lag,
-        counts,
-        stored,
-        len(log.progress_after(after)) if snapshot else 0,
-        cells={} if snapshot is None else _cells(snapshot.state),
-        model="" if snapshot is None else str(snapshot.config_fingerprint.get("model")),
-        undecided={} if snapshot is None else Decisions.undecided_of(snapshot.state),
+    known = PartitionStatus(partition, lag, counts, stored, 0)
+    if snapshot is None:
+        return known
+    return known._replace(
+        batches_to_learn=len(log.progress_after(snapshot.sequence)),
+        cells=_cells(snapshot.state),
+        model=str(snapshot.config_fingerprint.get("model")),
+        undecided=Decisions.undecided_of(snapshot.state),
+        exhausted=Decisions.exhausted_of(snapshot.state),
     )
 
 

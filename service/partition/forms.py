@@ -165,8 +165,6 @@ class RuleForm(NamedTuple):
     n_decided: Count
     n_labelled: Count
     n_right: Count
-    recent_labelled: FiniteFloat
-    recent_right: FiniteFloat
     evidence: FiniteFloat
     spent: BudgetForm | None
 

@@ -32,6 +32,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "batches_to_replay": ("to replay", count_text),
 }
 """Header and format of columns that are not counts."""
+_NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted"})
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
@@ -80,17 +81,13 @@ def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> 
 
 
 def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
-    """List the decisions without a threshold, and why."""
-    return [
-        one_line(f"partition {each.partition}{_when(each)}: {name!r} has no threshold: {why}")
-        for each in found
-        for name, why in each.undecided.items()
-    ]
-
-
-def _when(each: PartitionStatus) -> str:
-    """Return a remark if values from a snapshot may have changed since."""
-    return ", as of its snapshot" if each.batches_to_learn else ""
+    """List the decisions that decide nothing, and why; mark values of a snapshot that may have changed."""
+    lines = []
+    for each in found:
+        where = f"partition {each.partition}{', as of its snapshot' if each.batches_to_learn else ''}"
+        lines += [f"{where}: {name!r} has no threshold: {why}" for name, why in each.undecided.items()]
+        lines += [f"{where}: {name!r} has used up the decisions of its period" for name in each.exhausted]
+    return [*map(one_line, lines)]
 
 
 def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
@@ -117,13 +114,14 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
         "snapshot_size_bytes": stored.size_bytes if stored else None,
         "batches_to_replay": each.batches_to_learn,
         **({"undecided": dict(each.undecided)} if each.undecided else {}),
+        **({"exhausted": [*each.exhausted]} if each.exhausted else {}),
     }
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Format the entries of `--format json`, without reasons, as a table with a column for each."""
     lags = dict.fromkeys(topic for row in rows for topic in row["lag"])
-    names = dict.fromkeys(name for row in rows for name in row if name not in {"lag", "undecided"})
+    names = dict.fromkeys(name for row in rows for name in row if name not in _NO_COLUMN)
     columns = {name: _COLUMNS.get(name, (name.replace("_", " "), count_text)) for name in names}
     (number, *heads), (_, *others) = [head for head, _ in columns.values()], names
     table_rows = [[number, *(f"lag {topic}" for topic in lags), *heads]]

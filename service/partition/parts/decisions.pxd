@@ -23,8 +23,6 @@ cdef class Rule:
     cdef public long long n_decided
     cdef public long long n_labelled
     cdef public long long n_right
-    cdef public double recent_labelled
-    cdef public double recent_right
     cdef public double threshold
     cdef readonly bytes written
     cdef readonly object shown

@@ -7,6 +7,7 @@ gives this module its C types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from pydantic_core import to_json
@@ -43,7 +44,9 @@ _DRIFTED: Final = 5.0
 _AFTER_DRIFT: Final = 0.1
 
 _DECISIONS = "Predictions with a decision, by decision."
-_PRECISION = "Share of decided events whose label was of the class, older labels discounted."
+_LABELLED = "Predictions with a decision whose label is known, by decision."
+_PRECISION = "Share of decided events whose label was of the class, since the beginning."
+_EXHAUSTED = "1 if the decisions of the present period are used up, else 0."
 _THRESHOLD = "Threshold of a decision; absent while too few labels are known."
 _COST = "Cost of decisions that labels showed to be wrong."
 
@@ -76,8 +79,6 @@ class Rule:
         The fields that it adds to a prediction.
     n_decided, n_labelled, n_right : int
         Events decided; of these, events labelled since; of these, events of the class.
-    recent_labelled, recent_right : float
-        The counts of labelled and right events, discounted as the bins are.
     spent : Budget | None
         The state of a `BUDGET`.
 
@@ -96,7 +97,6 @@ class Rule:
         self.confidence, (self.budget, self.period_ms) = confidence, rate
         self.spent = Budget(self.budget, self.period_ms) if self.period_ms else None
         self.n_decided = self.n_labelled = self.n_right = 0
-        self.recent_labelled = self.recent_right = 0.0
         self.threshold = 0.0 if goal == COST else NEVER
         self.written = UNDECIDED
         self.shown: float | None = None
@@ -143,9 +143,13 @@ class Rule:
         """Return the lowest score at which the decision is taken now."""
         return self.threshold if self.spent is None else max(self.threshold, self.spent.threshold)
 
-    def recent_precision(self) -> float | None:
-        """Return the share of its labelled events that are of its class, older ones discounted."""
-        return self.recent_right / self.recent_labelled if self.recent_labelled else None
+    def precision(self) -> float | None:
+        """Return the share of its labelled events that are of its class."""
+        return float(self.n_right) / float(self.n_labelled) if self.n_labelled else None
+
+    def is_exhausted(self) -> bool | None:
+        """Return whether its budget is used up; None without a budget."""
+        return None if self.spent is None else self.spent.is_exhausted()
 
     def _show(self) -> None:
         """Update the threshold as users see it."""
@@ -166,15 +170,14 @@ class Rule:
 
     def state(self) -> list[object]:
         """Return the parameters and counts as plain values."""
-        counts = self.n_decided, self.n_labelled, self.n_right, self.recent_labelled, self.recent_right
+        counts = self.n_decided, self.n_labelled, self.n_right
         spent = None if self.spent is None else self.spent.state()
         return [self.key(), self.threshold, *counts, self._evidence, spent]
 
     def restore(self, state: Sequence[Any]) -> None:
         """Restore the counts of a state; also the threshold and budget, if the parameters are the same."""
-        key, threshold, self.n_decided, self.n_labelled, self.n_right, *rest, evidence, spent = state
-        self.recent_labelled, self.recent_right = rest
-        if not 0 <= self.n_right <= self.n_labelled or not 0.0 <= self.recent_right <= self.recent_labelled:
+        key, threshold, self.n_decided, self.n_labelled, self.n_right, evidence, spent = state
+        if not 0 <= self.n_right <= self.n_labelled:
             raise ValueError("decisions: impossible counts")
         if [*key] == self.key():
             if threshold != threshold or not 0.0 <= evidence < _DRIFTED:  # noqa: PLR0124 - NaN
@@ -309,8 +312,6 @@ class Decisions(Part):
             is_of_class = truth == rule.truth
             rule.n_labelled += 1
             rule.n_right += is_of_class
-            rule.recent_labelled += 1.0
-            rule.recent_right += is_of_class
         if self.cost_positive:
             self.cost_added += self._cost(rule, truth)
         self._n_since_search += 1
@@ -320,9 +321,6 @@ class Decisions(Part):
             self._n_since_search = 0
             for bins in self._every:
                 bins.fade(self._fading)
-            for rule in self.rules:
-                rule.recent_labelled *= self._fading
-                rule.recent_right *= self._fading
 
     def _has_drifted(self, truth: TrueLabel, decision: str | None) -> bool:
         """Test each decision for drift with a label; discount earlier labels of decisions that drifted."""
@@ -351,9 +349,7 @@ class Decisions(Part):
             bins.n_others += was - is_of_class
         rule = None if decision is None else self._named.get(decision)
         if rule is not None:
-            gained = (truth == rule.truth) - (before == rule.truth)
-            rule.n_right += gained
-            rule.recent_right = min(max(0.0, rule.recent_right + gained), rule.recent_labelled)
+            rule.n_right += (truth == rule.truth) - (before == rule.truth)
         if self.cost_positive:
             change = self._cost(rule, truth) - self._cost(rule, before)
             self.cost_added += max(0.0, change)
@@ -444,6 +440,12 @@ class Decisions(Part):
         return {name: why for name, why in reasons.items() if why is not None}
 
     @classmethod
+    def exhausted_of(cls, state: Mapping[str, Any]) -> Sequence[str]:
+        """Return the decisions in a partition's state whose budget is used up."""
+        rules = state.get(cls.name, {"rules": ()})["rules"]
+        return [key[0] for key, *_, spent in rules if spent is not None and spent[0] >= key[5]]
+
+    @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
         """Return whether decisions were configured after the partition of this state had started."""
         if cls.name not in state:
@@ -488,12 +490,12 @@ class Decisions(Part):
         return {
             "decided": rule.n_decided,
             "labelled": rule.n_labelled,
-            "precision": rule.n_right / rule.n_labelled if rule.n_labelled else None,
+            "precision": rule.precision(),
             "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
             "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
             "threshold": rule.shown,
             "undecided": why_undecided(rule.key(), rule.threshold, bins),
-            "exhausted": rule.spent is not None and rule.spent.is_exhausted(),
+            "exhausted": bool(rule.is_exhausted()),
         }
 
     def would_decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> dict[str, Any]:
@@ -509,20 +511,17 @@ class Decisions(Part):
         found = [
             PartMetric("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
             PartMetric(
-                "decision_precision_ratio",
-                _PRECISION,
-                {rule.name: rule.recent_precision() for rule in rules},
-                "decision",
-                is_gauge=True,
-            ),
-            PartMetric(
-                "decision_threshold",
-                _THRESHOLD,
-                {rule.name: rule.shown for rule in rules},
-                "decision",
-                is_gauge=True,
+                "decision_labels", _LABELLED, {rule.name: rule.n_labelled for rule in rules}, "decision"
             ),
         ]
+        gauges = {
+            "decision_precision_ratio": (_PRECISION, Rule.precision),
+            "decision_threshold": (_THRESHOLD, attrgetter("shown")),
+            "decision_exhausted": (_EXHAUSTED, Rule.is_exhausted),
+        }
+        for name, (documentation, of) in gauges.items():
+            values = {rule.name: of(rule) for rule in rules}
+            found.append(PartMetric(name, documentation, values, "decision", is_gauge=True))
         if self.cost_positive:
             found.append(PartMetric("cost", _COST, self.cost_added))
         return found

@@ -73,6 +73,14 @@ def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, bro
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
+def test_decision_whose_budget_is_used_up_is_named(perceptron, broker, stream):
+    learn(stream)
+    serve(stream, decisions=[{"name": "look", "max_rate": "1/day"}])
+    assert status(perceptron, broker)[0]["exhausted"] == ["look"]
+    said = "partition 0: 'look' has used up the decisions of its period"
+    assert said in perceptron("status", "--broker", broker).stdout.splitlines()
+
+
 @pytest.mark.parametrize("setting", ["events", "labels"])
 def test_given_topic_that_was_never_read_is_named(perceptron, broker, stream, setting):
     learn(stream)

@@ -167,7 +167,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
     [
         lambda state: state["rules"][0].__setitem__(1, math.nan),
         lambda state: state["rules"][0].__setitem__(4, -1),
-        lambda state: state["rules"][0].__setitem__(7, math.inf),
+        lambda state: state["rules"][0].__setitem__(5, math.inf),
         lambda state: state["rules"][1][-1].__setitem__(0, 4),
         lambda state: state["rules"][1][-1].__setitem__(1, math.nan),
         lambda state: state["bins"][0][-1].append([math.nan, 1.0, 1.0]),

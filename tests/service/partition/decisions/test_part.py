@@ -117,13 +117,21 @@ def test_several_classes_are_decided_by_the_predicted_ones_score():
     assert found == [None, "act", None]
 
 
-def test_figures_say_how_often_how_rightly_and_at_what_cost():
-    feed = fed(decisions=[ACT, {"name": "sure", "min_precision": 0.99}], costs=COSTS)
-    found = {each.metric: each.value for each in decisions(feed).metrics()}
-    assert found["decisions"]["act"] > 0
-    assert found["decision_precision_ratio"]["sure"] is None
-    assert found["decision_threshold"] == {"act": 0.5, "sure": None}
-    assert found["cost"] == decisions(feed).cost_added
+def test_metrics_of_decisions_equal_what_came_of_them():
+    look = {"name": "look", "max_rate": "1/day"}
+    feed = fed(decisions=[{"name": "sure", "min_precision": 0.99}, look, ACT], costs=COSTS)
+    for n in range(5):
+        feed.answer(event(f"wrong{n}", x=1, label="ham"))
+    part = decisions(feed)
+    found = {each.metric: each.value for each in part.metrics()}
+    told = {rule.name: part.came_of(rule) for rule in part.rules}
+    assert 0 < told["act"]["precision"] < 1
+    names = {"decisions": "decided", "decision_labels": "labelled", "decision_precision_ratio": "precision"}
+    for metric, name in (names | {"decision_threshold": "threshold"}).items():
+        assert found[metric] == {decision: each[name] for decision, each in told.items()}
+    assert found["decision_exhausted"] == {"sure": None, "look": told["look"]["exhausted"], "act": None}
+    assert part.exhausted_of(feed.processor.state()) == ["look"]
+    assert found["cost"] == part.cost_added
 
 
 def test_decisions_set_later_are_told_from_those_of_the_beginning():
