@@ -7,7 +7,6 @@ gives this module its C types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from pydantic_core import to_json
@@ -514,14 +513,12 @@ class Decisions(Part):
                 "decision_labels", _LABELLED, {rule.name: rule.n_labelled for rule in rules}, "decision"
             ),
         ]
-        gauges = {
-            "decision_precision_ratio": (_PRECISION, Rule.precision),
-            "decision_threshold": (_THRESHOLD, attrgetter("shown")),
-            "decision_exhausted": (_EXHAUSTED, Rule.is_exhausted),
-        }
-        for name, (documentation, of) in gauges.items():
-            values = {rule.name: of(rule) for rule in rules}
-            found.append(PartMetric(name, documentation, values, "decision", is_gauge=True))
+        gauges: Sequence[tuple[str, str, Mapping[str, float | None]]] = (
+            ("decision_precision_ratio", _PRECISION, {rule.name: rule.precision() for rule in rules}),
+            ("decision_threshold", _THRESHOLD, {rule.name: rule.shown for rule in rules}),
+            ("decision_exhausted", _EXHAUSTED, {rule.name: rule.is_exhausted() for rule in rules}),
+        )
+        found += [PartMetric(*each, "decision", is_gauge=True) for each in gauges]
         if self.cost_positive:
             found.append(PartMetric("cost", _COST, self.cost_added))
         return found
