@@ -32,7 +32,7 @@ cdef class FeatureIndex(Index):
 
     cpdef at(self, int slot)
 
-    @cython.locals(n_now=Py_ssize_t)
+    @cython.locals(n_now=Py_ssize_t, ordinals="long long[::1]")
     cpdef int make_room(self, Py_ssize_t n_slots) except -1
 
     cpdef add(self, name, int slot)
