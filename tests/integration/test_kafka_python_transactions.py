@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kafka.admin import KafkaAdminClient
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
 
@@ -66,3 +67,19 @@ def test_a_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
     assert type(caught.value) in {TransactionFailed, OwnershipLost}
     monkeypatch.undo()
     member.consumer.close()
+
+
+def test_a_group_whose_coordinator_has_moved_keeps_its_members(place, transport, monkeypatch):
+    """A client asks the coordinator that it has found first, which has another answer from then on."""
+    describe, have_asked = KafkaAdminClient.describe_groups, []
+
+    def answer(client, groups):
+        found = describe(client, groups)
+        if client in have_asked:
+            found[place.group] |= {"error": "NotCoordinatorError", "group_state": "", "members": []}
+        have_asked.append(client)
+        return found
+
+    monkeypatch.setattr(KafkaAdminClient, "describe_groups", answer)
+    member = owner(transport, place)
+    assert member.consumer.take_over([0])[0] == {}

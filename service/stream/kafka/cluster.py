@@ -228,8 +228,8 @@ class KafkaCluster(ABC):
         """
 
     @abstractmethod
-    def members(self, group: str) -> dict[str, set[int]]:
-        """Return a group's members by name, each with its partitions of the leading topic, if known."""
+    def members(self, group: str) -> set[str]:
+        """Return the names of a group's members."""
 
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
         """List the partitions with an open transaction: records that committed readers do not see yet."""

@@ -202,13 +202,10 @@ class ConfluentCluster(Questions, KafkaCluster):
         answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
         return answers[group].topic_partitions[0].metadata or ""
 
-    def members(self, group: str) -> dict[str, set[int]]:
-        """Return the members of a group; see `KafkaCluster.members`."""
+    def members(self, group: str) -> set[str]:
+        """Return the names of a group's members; see `KafkaCluster.members`."""
         found = self.ask(AdminClient.describe_consumer_groups, [group], f"{self.name}: group {group!r}")
-        return {
-            member.member_id: {place.partition for place in member.assignment.topic_partitions}
-            for member in found[group].members
-        }
+        return {member.member_id for member in found[group].members}
 
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
         """Make a reader; see `KafkaCluster.open_reader`."""

@@ -19,7 +19,7 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition as ClientPartition
 
-from service.errors import AccessRefused, TopicMissing
+from service.errors import AccessRefused, TopicMissing, TransportUnavailable
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.stream.kafka.errors import hinted
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
@@ -187,11 +187,17 @@ class KafkaPythonCluster(KafkaCluster):
             found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
             return found.metadata if found else ""
 
-    def members(self, group: str) -> dict[str, set[int]]:
-        """Return the members of a group; see `KafkaCluster.members`."""
-        with translated(f"{self.name}: group {group!r}"):
-            found = self._admin.describe_groups([group])[group]["members"]
-        return {each["member_id"]: set() for each in found}
+    def members(self, group: str) -> set[str]:
+        """Return the names of a group's members; see `KafkaCluster.members`.
+
+        A client asks the coordinator that it has found first, even where another one has taken over.
+        """
+        where = f"{self.name}: group {group!r}"
+        with contextlib.closing(self._open(KafkaAdminClient)) as client, translated(where):
+            found = client.describe_groups([group])[group]
+        if found["error"] and found["group_state"] != "Dead":
+            raise hinted(TransportUnavailable, f"{where}: {found['error']}")
+        return {each["member_id"] for each in found["members"]}
 
     @contextlib.contextmanager
     def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
