@@ -66,6 +66,8 @@ class Knowledge:
     ----------
     is_complete
         Whether all input ever processed is available.
+    deleted_until
+        The number of the first record that all deleted events come before.
     has_holes
         Whether records are missing between others.
     is_ordered
@@ -82,6 +84,7 @@ class Knowledge:
     """
 
     is_complete: bool = True
+    deleted_until: float = 0
     has_holes: bool = False
     is_ordered: bool = True
     is_exact: bool = True

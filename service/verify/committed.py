@@ -122,6 +122,7 @@ class Committed:
                 fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
                 self._say(fault, RecordPosition.of(record), str(error).partition(": ")[2])
         log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
+        self._drop_rest_of_deleted()
         self._stream.report.progress_records += len(log.progress)
         self._stream.report.snapshots += len(log.snapshots)
         self.schemas |= {each.key: each.schema for each in log.schemas}
@@ -131,7 +132,8 @@ class Committed:
         for place, snapshot in self._snapshots():
             self._note_settings(place, snapshot)
             self._compare(place, snapshot)
-        if first is not None and all(each.sequence > first for each in log.snapshots):
+        # A commit under way when a snapshot is begun stays, as nobody knows where in the log it ends.
+        if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
             self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
         base = max((each for each in self._by_sequence if first is None or each < first), default=0)
         last = None
@@ -140,6 +142,13 @@ class Committed:
             self.steps.append(step)
             last = step
         return self
+
+    def _drop_rest_of_deleted(self) -> None:
+        """Drop the last chunks of a snapshot whose beginning, or the snapshot it continues, was deleted."""
+        oldest = self._log.snapshots[0] if self._log.snapshots else None
+        is_rest = oldest is not None and (0 not in oldest.chunks or oldest.before is not None)
+        if is_rest and self._stream.transport.bounds(*self.place[:2])[0]:
+            del self._log.snapshots[0]
 
     def _add_progress(self, each: Progress) -> None:
         place = self.place._replace(offset=self._log.offsets[each.sequence])
@@ -226,11 +235,15 @@ class Committed:
 
     def _check_replaced(self, last: Step, step: Step) -> None:
         """Distinguish lost or recreated input from a missing progress record."""
-        before = last.offsets
+        before, bounds = last.offsets, self._stream.transport.bounds
         moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
-        if any(before[place] < at > self._stream.transport.bounds(*place)[0] for place, at in moved.items()):
+        has_fewer = any(_fallen(last.consumed, step.consumed)) and any(bounds(*at)[0] for at in step.offsets)
+        if any(before[place] < at > bounds(*place)[0] for place, at in moved.items()):
             self._say(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
-        elif moved:
+        elif moved or has_fewer:
+            if has_fewer:
+                reason = f"partition {self.place.partition}: processed records were lost before their replay"
+                self.reasons.append(reason)
             for place, at in moved.items():
                 lost = f"records {before[place]}-{at - 1} were lost unread"
                 why = lost if at > before[place] else "the topic was recreated"

@@ -8,9 +8,9 @@ each record.
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -29,8 +29,9 @@ CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labell
 CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
 CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
-_Firsts = Mapping[tuple[int, int], tuple[int, int]]
-"""The number of the first event and the offset of the first prediction, by task and partition."""
+_Firsts = Mapping[tuple[int, int], tuple[int, float]]
+"""The number of the first event and the offset of the first prediction after all deleted events, by task and
+partition."""
 
 
 class Ledger:
@@ -164,7 +165,7 @@ class Ledger:
         events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
         labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
         predictions, outcomes = (
-            sorted((Found(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]), key=_as_written)
+            _as_written([Found(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]], events)
             for side in ("prediction", "outcome")
         )
         tasks = {event.task for event in events}
@@ -181,10 +182,13 @@ class Ledger:
 
     def _firsts(self) -> _Firsts:
         """Return the first matched event and prediction, by (task, partition)."""
-        rows = self._database.execute(
-            "SELECT task, q, MIN(number), MIN(at) FROM pairs WHERE side = 'prediction' GROUP BY task, q"
-        )
-        return {(task, q): (number, at) for task, q, number, at in rows}
+        what = "q, MIN(number), MIN(CASE WHEN number >= ? THEN at END)"
+        query = f"SELECT {what} FROM pairs WHERE side = 'prediction' AND task = ? GROUP BY q"  # noqa: S608
+        return {
+            (task, q): (number, inf if at is None else at)
+            for task, known in self.known.items()
+            for q, number, at in self._all(query, known.deleted_until, task)
+        }
 
     def _check_unanswered(self, firsts: _Firsts) -> None:
         """Check events without a prediction; it may have been deleted if it preceded all remaining ones."""
@@ -249,7 +253,7 @@ class Ledger:
             )
             if not n_partitions or min(later, default=inf) < number:
                 due = partition_for_key(key, self._n_partitions)
-                message = f"wrong partition: wrong partition: its id belongs to partition {due}"
+                message = f"wrong partition: its id belongs to partition {due}"
                 self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
@@ -259,11 +263,22 @@ class Ledger:
         names = "labelled", "mistakes", "decided"
         return {batch: dict(zip(names, found, strict=True)) for batch, *found in rows}
 
-    def _all(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
+    def _all(self, query: str, *values: float) -> Iterator[tuple[Any, ...]]:
         return self._database.execute(query, values)
 
 
 _in_order: Final = attrgetter("task", "number")
 """The order of processing."""
-_as_written: Final = attrgetter("n_partitions", "place")
-"""By offset in one partition; answers for fewer partitions were written before partitions were added."""
+
+
+def _as_written(found: Sequence[Found], events: Sequence[Event]) -> Sequence[Found]:
+    """Sort answers to events: by offset in one partition, by the times of the events among several."""
+    left: defaultdict[int, deque[Found]] = defaultdict(deque)
+    for each in sorted(found, key=attrgetter("n_partitions", "place")):
+        left[each.place.partition].append(each)
+    ordered: list[Found] = []
+    for event in events if len(left) > 1 else ():  # partitions were added in between
+        due = (each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms)
+        if (answers := next(due, None)) is not None:
+            ordered.append(answers.popleft())
+    return [*ordered, *chain.from_iterable(left.values())]

@@ -13,6 +13,7 @@ from perceptron_core import from_bytes
 from service.errors import ServiceError
 from service.loop.restore import restore
 from service.stream.records import flat
+from service.verify.verify import verify
 from tests.simulation.oracle import Decisions, Delays, Partition, Windows
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
@@ -29,6 +30,11 @@ def judge(world):
         by_task[transaction.partition].append(transaction)
     for number, transactions in by_task.items():
         _Trial(world, number).judge(transactions)
+    is_damaged = world.counts["checkpoints emptied"] or world.counts["increments damaged"]
+    if not (world.has_refused or is_damaged):
+        report = verify(SimulatedTransport(Onlooker(), world.broker), world.settings)
+        if not report.is_proved:
+            raise SimulationFailure(f"verify refutes it: {report.findings.kept[0]}")
 
 
 class Onlooker:

@@ -45,6 +45,18 @@ def test_any_faults_leave_everything_done_once_and_models_bit_identical(runs):
     assert counts["runs"] == SEEDS
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(407, id="input-lost-before-replay"),
+        pytest.param(781, id="rest-of-a-deleted-snapshot"),
+        pytest.param(825, id="an-id-as-partitions-are-added"),
+    ],
+)
+def test_verify_proves_a_run_it_refuted_once(seed):
+    assert first_failure([seed]) is None
+
+
 def test_the_seeds_do_what_they_are_for(runs):
     counts, _ = runs
     often = ("crashes", "rebalances", "freezes", "fences", "stops", "outages", "kicks", "shuffles")
