@@ -20,7 +20,7 @@ from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.incoming import Incoming
-from service.messages.labels import Spelling
+from service.messages.labels import BOOLEANS, MAX_WEIGHT, Spelling, TrueLabel
 from service.messages.rejection import BEFORE_START, Rejection, Skipped
 from service.models.learner import Learner, ModelError, check_weight, rejection_of
 from service.partition.answers import Answers
@@ -238,13 +238,17 @@ class Processor:
             self._answers.spell_as(state["spelling"])
 
     def _check_examples(self) -> None:
-        """Raise `DamagedError` unless the model can have predicted and learned the examples."""
-        kind = str if self.decoder.vocabulary.is_multiclass else bool
+        """Raise `DamagedError` unless the model can learn the pending examples and the early labels."""
+        vocabulary = self.decoder.vocabulary
+        classes = vocabulary.classes if vocabulary.is_multiclass else BOOLEANS
         for example in self.join.examples.values():
-            classes = (example.predicted,) if example.truth is None else (example.predicted, example.truth)
+            truth = example.predicted if example.truth is None else example.truth
             is_step = self._learner.rule is None or isinstance(example.step, (float, int))
-            if not is_step or not all(isinstance(each, kind) for each in classes):
+            if not (is_step and _can_learn((example.predicted, truth), example.weight, classes)):
                 raise DamagedError(f"join: the example {example.event_id!r:.50} is not of this model")
+        for event_id, label in self.join.early.items():
+            if not _can_learn((label.truth,), label.weight or 0.0, classes):
+                raise DamagedError(f"join: the early label of {event_id!r:.50} is not of this model")
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model; pending events and counts stay.
@@ -361,3 +365,9 @@ def fast_extraction(
     # Learners of several classes read a dictionary as quickly, unless it has hundreds of numbers.
     takes_values = learner.rule is not None or (decoder.vectors is not None and learner.takes_vectors)
     return extractor.extract_values if takes_values else extractor.extract
+
+
+def _can_learn(truths: Sequence[TrueLabel], weight: float, classes: Sequence[object]) -> bool:
+    """Return whether a model of these classes can have predicted or can learn others, with this weight."""
+    known = all(isinstance(truth, type(classes[0])) and truth in classes for truth in truths)
+    return known and 0.0 <= weight <= MAX_WEIGHT

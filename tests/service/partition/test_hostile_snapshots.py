@@ -40,6 +40,19 @@ def processed(feed, first, last):
         feed(value, at_seconds=first + n / 2)
 
 
+EARLY = [("spam", None), (1, None), (True, -1.0), (True, 1e300), (True, float("nan"))]
+
+
+@pytest.mark.parametrize(("truth", "weight"), EARLY, ids=str)
+def test_an_early_label_that_the_model_cannot_learn_is_refused(truth, weight):
+    feed = Feed()
+    feed(label("e", True))
+    state = unpack(pack(feed.processor.state()))
+    forged = state | {"join": state["join"] | {"early": [("e", truth, 0, weight)]}}
+    with pytest.raises(CheckpointError, match="early"):
+        processor_of(Snapshot(1, {}, {}, forged, {}), settings(), "checkpoints[0]")
+
+
 @pytest.mark.timeout(200 + INPUTS // 5)
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_snapshot_with_anything_changed_is_refused_or_works(name):
