@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from service.checkpoints.config_fingerprint import named_settings
-from service.errors import CheckpointError, SettingsDiffer, TopicMissing
+from service.errors import CheckpointError, SettingsDiffer, StorageFull, TopicMissing
 from service.models.model_file import in_place_of_defaults
 from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
@@ -55,13 +55,19 @@ def verify(transport: Transport, settings: Settings) -> Report:
         There is nothing to verify.
     SettingsDiffer
         The checkpoints have other settings.
+    StorageFull
+        The temporary database is out of space.
     TransportError
         The stream cannot be read.
 
     """
     deadline, is_last = monotonic() + VISIBILITY_SECONDS, False
     while True:
-        report = _verified(Stream(transport, settings))
+        try:
+            report = _verified(Stream(transport, settings))
+        except sqlite3.OperationalError as error:
+            what, hint = "the temporary database", "free space on its file system, or set SQLITE_TMPDIR"
+            raise StorageFull(f"cannot write {what}: {error}", hint=hint) from error
         if report.is_proved or is_last:
             return report
         is_last = monotonic() > deadline

@@ -1,6 +1,7 @@
 """What the service does is proved; what cannot be known is named, and the rest is still evaluated."""
 
 import json
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.errors import StorageFull
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.topics import input_topics
@@ -149,6 +151,14 @@ def test_letters_that_were_replayed_are_no_contradiction(open_stream):
     report = stream.run().verify()
     assert report.is_proved, report.findings.kept
     assert any("settings changed" in note for note in report.notes)
+
+
+def test_a_full_disk_of_the_temporary_database_is_named(streams, monkeypatch):
+    database = sqlite3.connect("")
+    database.execute("PRAGMA max_page_count = 4")
+    monkeypatch.setattr(module.sqlite3, "connect", lambda _: database)
+    with pytest.raises(StorageFull, match="temporary database: database or disk is full"):
+        streams["plain"].verify()
 
 
 def test_input_after_the_last_commit_is_mentioned_and_not_judged(streams):
