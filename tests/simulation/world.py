@@ -59,6 +59,8 @@ HOLES_EVERY = 7
 """Of so many seeds one has long chains of increments, some of them damaged."""
 STANDBY_EVERY = 3
 """Of so many others one has processes that keep the states of partitions of others."""
+JUMPS_EVERY = 11
+"""Of so many seeds one has clocks that jump."""
 CALL_SECONDS = 0.001
 
 # River looks at a constructor's signature whenever a model is written down: a tenth of the time of a run.
@@ -106,15 +108,17 @@ class SimulatedClock:
 class SkewedClock:
     """The clock of one machine: its seconds are everybody's, what day it is not quite."""
 
-    def __init__(self, clock, ahead_seconds):
+    def __init__(self, clock, ahead_seconds, jump):
         self.monotonic = clock.monotonic
         self.process_time = clock.process_time
         self.wait = clock.wait
         self._clock = clock
         self._ahead_seconds = ahead_seconds
+        self._jumps_at, self._jump_seconds = jump
 
     def time(self):
-        return self._clock.time() + self._ahead_seconds
+        has_jumped = self._clock.seconds >= self._jumps_at
+        return self._clock.time() + self._ahead_seconds + self._jump_seconds * has_jumped
 
 
 class Life:
@@ -132,7 +136,7 @@ class Life:
         """Whether one of these runs: they wait for each other."""
         self.metrics = metrics_of(number)
         self.metrics.life = self
-        clock = SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5)))
+        clock = SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5)), world.jump)
         context = Context(
             SimulatedTransport(self, world.broker),
             world.settings,
@@ -578,6 +582,10 @@ class World:
         if seed % STANDBY_EVERY == 1:
             self.settings = self.settings.model_copy(update={"standby": True})
             self.patches[standby] = {"INTERVAL_SECONDS": 0.0, "RETRY_SECONDS": 0.0}
+        jumps = Random(f"jumps of {seed}")
+        jump_seconds = jumps.choice((-86_400, 31_536_000, 5e9)) if seed % JUMPS_EVERY == 7 else 0
+        self.jump = jumps.random() * 5, jump_seconds
+        """When the clocks of all machines jump, and how far: back by a day, or forward."""
         self.has_refused = False
         self.is_calm = False
         self.away_until = 0.0
