@@ -265,20 +265,3 @@ def click_sentence(message: str) -> str:
         if found := re.fullmatch(pattern, message, re.DOTALL):
             message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
     return message[:1].lower() + message[1:]
-
-
-def instead_of(name: str) -> str:
-    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
-
-    >>> instead_of("kafka.group.id")
-    'group is the name of the consumer group'
-    >>> len({instead_of(name) for name in ("--kafka-acks", "PERCEPTRON_KAFKA__ACKS", "acks")})
-    1
-    >>> instead_of("kafka.aks")
-    ''
-    """
-    plain = re.sub(r"[._-]+", "_", name.lower()).strip("_")
-    removed = tomllib.loads(
-        Path(__file__).with_name("settings").joinpath("removed.toml").read_text(encoding="utf-8")
-    )
-    return str(removed.get(plain.removeprefix("perceptron_").removeprefix("kafka_"), ""))

@@ -25,7 +25,6 @@ from service.errors import (
     ServiceError,
     SettingsDiffer,
     click_sentence,
-    instead_of,
 )
 from service.logs import end_log
 
@@ -140,6 +139,8 @@ def _detach_stdout() -> None:
 
 
 def _report_click_error(error: click.ClickException) -> None:
+    from service.settings.load import instead_of  # noqa: PLC0415 - the settings, which no help needs
+
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""

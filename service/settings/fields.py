@@ -190,8 +190,8 @@ class Settings(Table):
         parse=forms.parse_tables,
         check=parts.check_titles,
     )
-    """Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, template,
-    timeout_seconds and concurrency, or JSON."""
+    """Where `perceptron relay` posts alerts: tables [[webhooks]] with url, on, name, secret, timeout_seconds
+    and concurrency, or JSON."""
     schema_registry: RegistrySettings = setting(RegistrySettings(), section=Section.INPUT)
     """Settings of the Schema Registry."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
@@ -276,11 +275,6 @@ _WEB_URL: Final = re.compile(
 """The URL up to the path, which may contain a token."""
 
 
-def _as_json(value: object) -> object:
-    """Convert a template that is a table to JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
-
-
 def _check_url(url: SecretStr) -> SecretStr:
     text = url.get_secret_value()
     if not _WEB_URL.match(text):
@@ -305,15 +299,6 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_template(template: str) -> str:
-    if template:
-        try:
-            json.loads(template)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"not JSON: {error}") from None
-    return template
-
-
 class WebhookSettings(Table):
     """Where alerts are posted, and which."""
 
@@ -325,8 +310,6 @@ class WebhookSettings(Table):
     name: str = setting("", check=_check_name)
     """Part of the consumer group's name; by default what `on` says."""
     secret: SecretStr = SecretStr("")
-    template: str = setting("", parse=_as_json, check=_check_template)
-    """JSON whose texts have {fields} in them; empty: the record with its place."""
     timeout_seconds: float = Field(10.0, gt=0, le=300)
     concurrency: int = Field(4, ge=1, le=64)
 
@@ -343,7 +326,7 @@ class WebhookSettings(Table):
 
     def shown(self) -> Mapping[str, object]:
         """Return the webhook without secrets, to be shown."""
-        return {"name": self.title, "on": self.on, "url": self.place, "template": self.template}
+        return {"name": self.title, "on": self.on, "url": self.place}
 
 
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import re
 from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Mapping
@@ -17,7 +16,6 @@ from typing import Any, Final, NamedTuple
 from service.settings.parts import DECISION, DRIFT, MISTAKE, WebhookSettings
 from service.stream.protocol import Record
 
-_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _STANDARD_SECRET: Final = "whsec_"  # noqa: S105 - a prefix of secrets
 
 
@@ -36,7 +34,7 @@ class AlertMaker:
     Parameters
     ----------
     hook
-        Says what they are about and what they say.
+        Says what they are about.
 
     Attributes
     ----------
@@ -47,7 +45,6 @@ class AlertMaker:
 
     def __init__(self, hook: WebhookSettings) -> None:
         self._on = hook.on
-        self._template = json.loads(hook.template) if hook.template else None
         self.n_unreadable = 0
 
     def alert(self, record: Record) -> Alert | None:
@@ -65,11 +62,7 @@ class AlertMaker:
         if reason is None:
             return None
         place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        said = {"on": reason, **place}
-        if self._template is None:
-            body = {**said, "record": fields}
-        else:
-            body = _filled(self._template, fields | (fields["data"] if reason == DRIFT else {}) | said)
+        body = {"on": reason, **place, "record": fields}
         return Alert("-".join(map(str, place.values())), record.offset, json.dumps(body).encode())
 
 
@@ -79,23 +72,6 @@ def _is_about(reason: str, fields: Mapping[str, Any]) -> bool:
     if reason == DRIFT:
         return fields.get("type") == DRIFT and isinstance(fields.get("data"), dict)
     return fields.get("decision") == reason.removeprefix(DECISION)
-
-
-def _filled(template: Any, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    """Return a template with fields in the place of their names in its texts; one alone keeps its type."""
-    if isinstance(template, dict):
-        return {name: _filled(value, fields) for name, value in template.items()}
-    if isinstance(template, list):
-        return [_filled(value, fields) for value in template]
-    if not isinstance(template, str):
-        return template
-    if alone := _PLACEHOLDER.fullmatch(template):
-        return fields.get(alone[1])
-    return _PLACEHOLDER.sub(lambda found: _text(fields.get(found[1], "")), template)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def headers_of(alert: Alert, secret: str, seconds: int) -> dict[str, str]:

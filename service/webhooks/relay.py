@@ -42,21 +42,13 @@ def topic_of(settings: Settings, hook: WebhookSettings) -> str:
     return settings.signals_topic if DRIFT in hook.on else settings.predictions_topic
 
 
-def first_starts(
-    transport: Transport, settings: Settings, hook: WebhookSettings, *, at_end: bool
-) -> dict[int, int]:
+def first_starts(transport: Transport, group: str, topic: str) -> dict[int, int]:
     """Return where partitions begin of which nothing is committed yet: all of them, or none.
 
     A partition that comes later begins with its first record.
     """
-    topic, group = topic_of(settings, hook), group_of(settings, hook)
     partitions = range(transport.partition_count(topic))
-    has_begun = any(transport.committed(group, [topic], each) for each in partitions)
-    if has_begun and not at_end:
-        _log.warning(
-            "webhook %s: --from start has no effect: it continues from its committed offset", hook.title
-        )
-    if has_begun or not at_end:
+    if any(transport.committed(group, [topic], each) for each in partitions):
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])
     return {partition: end for (_, partition), (_, end) in bounds.items()}
@@ -105,28 +97,20 @@ class Relay:
         The stream: of this relay alone.
     settings, hook
         Say what is posted where.
-    at_end
-        Whether a webhook that is new begins with the records to come.
     clock
         Decides when offsets are committed, and what time alerts have.
 
     """
 
     def __init__(
-        self,
-        transport: Transport,
-        settings: Settings,
-        hook: WebhookSettings,
-        *,
-        at_end: bool = True,
-        clock: Clock = SYSTEM_CLOCK,
+        self, transport: Transport, settings: Settings, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self._transport = transport
         self._topic = topic_of(settings, hook)
         self._group = group_of(settings, hook)
         self._hook = hook
         self._maker = AlertMaker(hook)
-        self._starts = first_starts(transport, settings, hook, at_end=at_end)
+        self._starts = first_starts(transport, self._group, self._topic)
         self._clock = clock
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()

@@ -73,16 +73,18 @@ def test_lines_that_are_posted_to_two_processes_are_there_once(stream, serve, ka
 def test_a_relay_that_is_killed_continues(stream, start, serve):
     events = numbered(1)
     stream.create(2)
-    stream.transport.produce(keyed(stream, events))
-    assert serve("--exit-at-end").wait() == 0
-    mistakes = {
-        f"{record.topic}-{record.partition}-{record.offset}"
-        for record in stream.records("predictions")
-        if json.loads(record.value)["mistake"]
-    }
+    assert serve("--exit-at-end").wait() == 0  # which creates the topic of predictions
     with WebhookServer() as receiver:
         hooks = json.dumps([{"url": receiver.url, "on": "mistake"}])
-        relay = start("relay", "--from", "start", webhooks=hooks)
+        assert start("relay", "--exit-at-end", webhooks=hooks).wait() == 0
+        stream.transport.produce(keyed(stream, events))
+        assert serve("--exit-at-end").wait() == 0
+        mistakes = {
+            f"{record.topic}-{record.partition}-{record.offset}"
+            for record in stream.records("predictions")
+            if json.loads(record.value)["mistake"]
+        }
+        relay = start("relay", webhooks=hooks)
         relay.eventually(lambda: len(receiver.accepted) > len(mistakes) // 3)
         relay.kill()
         assert start("relay", "--exit-at-end", webhooks=hooks).wait() == 0

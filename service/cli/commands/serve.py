@@ -160,13 +160,6 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
 
 
 @click.command(cls=SettingsCommand)
-@click.option(
-    "--from",
-    "begin",
-    type=click.Choice(["start", "end"]),
-    default="end",
-    help="Where a new webhook starts: at the first record, or at the end.  [default: end]",
-)
 @click.option("--exit-at-end", is_flag=True, help="Post alerts of the existing records, and exit with 0.")
 @setting_options(
     *STREAM,
@@ -178,13 +171,14 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
     "log_format",
     logs=True,
 )
-def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
+def relay_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Post predictions, outcomes and drifts to the webhooks of the settings, until stopped.
 
     Tables [[webhooks]] of the --config file, or JSON in PERCEPTRON_WEBHOOKS, specify which alerts are posted
     (on: "mistake", "decision:NAME" or "drift") and where (url). Only committed records are posted, each at
     least once: an alert that is not accepted is repeated, after 0.1 s at first and 10 s at most. The offset
-    in the topic is committed after the alert was accepted. Several processes share the partitions.
+    in the topic is committed after the alert was accepted. A new webhook begins with the records to come.
+    Several processes share the partitions.
     """
     settings = loaded.settings
     if not settings.webhooks:
@@ -196,7 +190,7 @@ def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
         request.answer_with(stop.set)
         with ThreadPoolExecutor(len(settings.webhooks), "relay") as pool:
             runs = [
-                pool.submit(_relay, settings, url, hook, stop, at_end=begin == "end", exit_at_end=exit_at_end)
+                pool.submit(_relay, settings, url, hook, stop, exit_at_end=exit_at_end)
                 for hook in settings.webhooks
             ]
             try:
@@ -209,14 +203,12 @@ def relay_command(loaded: Loaded, *, begin: str, exit_at_end: bool) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _relay(
-    settings: Settings, url: str, hook: WebhookSettings, stop: Event, *, at_end: bool, exit_at_end: bool
-) -> None:
+def _relay(settings: Settings, url: str, hook: WebhookSettings, stop: Event, *, exit_at_end: bool) -> None:
     from service.partition.factory import open_stream  # noqa: PLC0415 - the learners, which no help needs
     from service.webhooks.relay import Relay  # noqa: PLC0415
 
     with closing(open_stream(settings, url, create=False)) as transport:
-        Relay(transport, settings, hook, at_end=at_end).run(stop, exit_at_end=exit_at_end)
+        Relay(transport, settings, hook).run(stop, exit_at_end=exit_at_end)
 
 
 _YOUNG: Final = 10_000

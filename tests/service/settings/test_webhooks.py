@@ -29,7 +29,6 @@ def load(tmp_path, text):
         ('url = "ftp://a-token"\non = "mistake"', "expected https://host/path"),
         ('url = "https://me:a-token@example.org"\non = "mistake"', "without a user name"),
         ('url = "https://example.org/a-token x"\non = "mistake"', "without spaces"),
-        (f'url = "{URL}"\non = "mistake"\ntemplate = "no json"', "not JSON"),
         (f'url = "{URL}"\non = "mistake"\nname = "a b"', "letters, digits"),
         (f'url = "{URL}"\non = "mistake"\nsecrets = "a-token"', "unknown setting"),
         (f'url = "{URL}"\non = "mistake"\n[[webhooks]]\nurl = "{URL}"\non = "mistake"', "its own name"),
@@ -43,9 +42,10 @@ def test_a_wrong_one_is_named_without_its_url(tmp_path, table, wanted):
     assert "a-token" not in f"{refused.value} {refused.value.hint}"
 
 
-def test_a_template_may_be_a_table(tmp_path):
-    made = load(tmp_path, f'[[webhooks]]\nurl="{URL}"\non="mistake"\n[webhooks.template]\ntext="{{id}}"\n')
-    assert json.loads(made.webhooks[0].template) == {"text": "{id}"}
+def test_one_that_was_removed_is_refused_by_name(tmp_path):
+    with pytest.raises(ConfigurationError, match="template: unknown setting") as refused:
+        load(tmp_path, f'[[webhooks]]\nurl = "{URL}"\non = "mistake"\ntemplate = "{{}}"\n')
+    assert "one form" in refused.value.hint
 
 
 def test_they_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):

@@ -32,30 +32,11 @@ def test_an_unreadable_record_is_counted_and_makes_no_alert(value):
     assert (maker.alert(record) is None) is (maker.n_unreadable == 1)
 
 
-def test_without_a_template_it_is_the_record_and_its_place():
+def test_the_body_is_the_record_and_its_place():
     found = alert(FIELDS)
     assert found.id == "predictions-3-17"
     place = {"on": "mistake", "topic": "predictions", "partition": 3, "offset": 17}
     assert json.loads(found.body) == {**place, "record": FIELDS}
-
-
-def test_a_template_has_fields_in_its_texts():
-    template = {"text": "{id}: {label}, {missing}{score}", "n": "{offset}", "more": ["{on}", 7, None]}
-    expected = {"text": "m-1: spam, 1.5", "n": 17, "more": ["mistake", 7, None]}
-    for form in (template, json.dumps(template)):
-        assert json.loads(alert(FIELDS, template=form).body) == expected
-
-
-@given(st.text())
-def test_an_id_stays_within_the_text_that_it_stands_in(event_id):
-    found = alert({**FIELDS, "id": event_id}, template={"text": "wrong: {id}", "other": 1})
-    assert json.loads(found.body) == {"text": f"wrong: {event_id}", "other": 1}
-
-
-def test_a_template_for_drifts_may_use_the_drifts_fields():
-    drift = {"id": "drift-3-1", "type": "drift", "data": {"signal": "error", "partition": 3, "after": 0.2}}
-    found = alert(drift, on="drift", template={"text": "{signal} of {partition}: {after}", "id": "{id}"})
-    assert json.loads(found.body) == {"text": "error of 3: 0.2", "id": "drift-3-1"}
 
 
 @pytest.mark.parametrize(

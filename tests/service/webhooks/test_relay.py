@@ -49,9 +49,9 @@ class Site:
     def settings(self, url, **hook):
         return settings(**self.names, webhooks=[{"url": url, "on": "mistake", **hook}])
 
-    def relay(self, url, *, at_end=False, **hook):
+    def relay(self, url="http://127.0.0.1:9", **hook):
         made = self.settings(url, **hook)
-        return Relay(self.open(), made, made.webhooks[0], at_end=at_end)
+        return Relay(self.open(), made, made.webhooks[0])
 
 
 @pytest.fixture(
@@ -63,13 +63,17 @@ def place(request, tmp_path):
         f"kafka://{request.getfixturevalue('kafka_bootstrap')}" if is_kafka else f"sqlite:///{tmp_path}/s.db"
     )
     with ExitStack() as stack:
-        yield Site(url, request.param if is_kafka else "kafka-python", stack)
+        found = Site(url, request.param if is_kafka else "kafka-python", stack)
+        to_the_end(found.relay())
+        yield found
 
 
 @pytest.fixture
 def sqlite_place(tmp_path):
     with ExitStack() as stack:
-        yield Site(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
+        found = Site(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
+        to_the_end(found.relay())
+        yield found
 
 
 def ids_of(server):
@@ -158,6 +162,8 @@ def test_a_redirect_is_no_delivery(sqlite_place):
 
 
 def test_a_receiver_that_fails_holds_up_no_other(sqlite_place):
+    for name in ("broken", "sound"):
+        to_the_end(sqlite_place.relay(name=name))
     sqlite_place.produce()
     stop = threading.Event()
     with WebhookServer(lambda n: 500) as broken, WebhookServer() as sound:
@@ -171,25 +177,14 @@ def test_a_receiver_that_fails_holds_up_no_other(sqlite_place):
         assert ids_of(sound) == mistakes(N_RECORDS)
 
 
-def test_a_new_webhook_begins_with_new_records_if_configured(sqlite_place):
+def test_a_new_webhook_begins_with_the_records_to_come(sqlite_place):
     sqlite_place.produce(30)
     with WebhookServer() as server:
-        to_the_end(sqlite_place.relay(server.url, at_end=True))
+        to_the_end(sqlite_place.relay(server.url, name="new"))
         assert server.accepted == []
         sqlite_place.produce(30)
-        to_the_end(sqlite_place.relay(server.url, at_end=True))
+        to_the_end(sqlite_place.relay(server.url, name="new"))
         assert ids_of(server) == mistakes(60) - mistakes(30)
-
-
-def test_beginning_at_the_first_record_is_ignored_after_the_start(sqlite_place, caplog):
-    sqlite_place.produce()
-    with WebhookServer() as server:
-        to_the_end(sqlite_place.relay(server.url))
-        assert "no effect" not in caplog.text
-        n_asked = len(server.asked)
-        to_the_end(sqlite_place.relay(server.url))
-    assert len(server.asked) == n_asked
-    assert "--from start has no effect" in caplog.text
 
 
 def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_place):
@@ -230,6 +225,7 @@ def test_drifts_are_posted_from_their_topic(sqlite_place):
     drifts = [{"id": f"drift-0-{n}", "type": "drift", "data": {"signal": "error"}} for n in range(3)]
     signals = [{"id": "s", "type": "promote", "data": {}}, *drifts]
     sqlite_place.transport.ensure_topics({"signals": PARTITIONS})
+    to_the_end(sqlite_place.relay(on="drift"))
     sqlite_place.transport.produce([Output("signals", b"0", json.dumps(each).encode()) for each in signals])
     sqlite_place.produce()
     with WebhookServer(lambda _: 200) as server:

@@ -1,6 +1,7 @@
 """`perceptron relay` posts what is committed."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -9,27 +10,41 @@ from tests.support.webhook_server import WebhookServer
 
 @pytest.fixture
 def relay(perceptron, broker):
-    """Process three events, two of them mistakes; relay them with arguments."""
-    events = [
-        {"id": f"e-{n}", "text": text, "label": n < 2} for n, text in enumerate(["win", "prize", "win"])
-    ]
-    given = ("--broker", broker)
-    perceptron("produce", "-", *given, stdin="\n".join(map(json.dumps, events)))
-    assert perceptron("serve", *given, "--http", "", "--exit-at-end").exit_code == 0
-    return lambda *arguments: perceptron("relay", *given, *arguments)
+    return partial(perceptron, "relay", "--broker", broker)
 
 
-def test_posts_what_there_is_and_counts_it(relay, monkeypatch):
+@pytest.fixture
+def process(perceptron, broker):
+    """Process texts, of which the first two are of the positive class."""
+
+    def run(*texts):
+        events = [{"id": f"{text}-{n}", "text": text, "label": n < 2} for n, text in enumerate(texts)]
+        perceptron("produce", "-", "--broker", broker, stdin="\n".join(map(json.dumps, events)))
+        done = perceptron("serve", "--broker", broker, "--http", "", "--exit-at-end")
+        assert done.exit_code == 0
+
+    return run
+
+
+def test_posts_what_comes_after_its_first_start(relay, process, monkeypatch):
+    process("before")
     with WebhookServer() as server:
         monkeypatch.setenv("PERCEPTRON_WEBHOOKS", json.dumps([{"url": server.url, "on": "mistake"}]))
-        found = relay("--from", "start", "--exit-at-end")
-        assert found.exit_code == 0, found.stderr
-        assert server.ids() == ["predictions-0-0", "predictions-0-2"]
-        assert f"webhook mistake: {len(server.ids())} delivered, 0 attempts failed" in found.stderr
         assert "webhook mistake: 0 delivered" in relay("--exit-at-end").stderr
+        process("win", "prize", "win")
+        found = relay("--exit-at-end")
+        assert found.exit_code == 0, found.stderr
+        assert server.ids() == ["predictions-0-1", "predictions-0-3"]
+        assert f"webhook mistake: {len(server.ids())} delivered, 0 attempts failed" in found.stderr
 
 
 def test_without_webhooks_it_says_where_they_belong(relay):
     found = relay()
     assert found.exit_code == 2
     assert "[[webhooks]]" in found.stderr
+
+
+def test_an_option_that_was_removed_is_refused_by_name(relay):
+    found = relay("--from", "start")
+    assert found.exit_code == 2
+    assert "consume predictions" in found.stderr
