@@ -1,7 +1,4 @@
-"""Find the inputs of windows by key in documents: keys, numbers and hashes of values.
-
-`windowed.pxd` gives this module its C types.
-"""
+"""Find the inputs of windows by key in documents: keys, numbers and hashes of values."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from math import isfinite, nan
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.incoming import WindowInput
@@ -25,27 +22,17 @@ _MOST_REMEMBERED: Final = 64
 _log = logging.getLogger(__name__)
 
 
-class Field:
-    """A field that a window aggregates.
+class Field(NamedTuple):
+    """A field that a window aggregates."""
 
-    Parameters
-    ----------
-    name
-        The path of the field, or the name of a derived feature.
-    find
-        Finds the value in a document; None for a derived feature.
-    is_counted
-        Whether values are only counted, so that they need not be numbers.
-    key
-        The name in the document, if the path is a single name.
-
-    """
-
-    def __init__(self, name: str, find: Find | None, is_counted: bool, key: str | None = None) -> None:  # noqa: FBT001
-        self.name = name
-        self.find = find
-        self.key = key
-        self.is_counted = is_counted
+    name: str
+    """The path of the field, or the name of a derived feature."""
+    find: Find | None
+    """Finds the value in a document; None for a derived feature."""
+    is_counted: bool
+    """Whether values are only counted, so that they need not be numbers."""
+    key: str | None = None
+    """The name in the document, if the path is a single name."""
 
 
 class WindowedFields:
@@ -98,8 +85,7 @@ class WindowedFields:
         Raises `Rejection` and `PathError`.
         """
         inputs: list[WindowInput] = []
-        for window in self._windows:
-            key: Field = window[0]
+        for key, of_numbers, of_hashes in self._windows:
             value = self._value(key, found, document)
             text = "" if value is None else key_text(value, key.name)
             if not text:
@@ -107,12 +93,8 @@ class WindowedFields:
                 continue
             if self._waits_for_records and record is not None:
                 self._compare(text, key.name, record)
-            numbers: list[float] = []
-            for field in window[1]:
-                numbers.append(self._number(field, found, document))  # noqa: PERF401 - compiled, no function is made
-            hashes: list[int] = []
-            for field in window[2]:
-                hashes.append(self._hash(field, found, document))  # noqa: PERF401
+            numbers = [self._number(field, found, document) for field in of_numbers]
+            hashes = [self._hash(field, found, document) for field in of_hashes]
             inputs.append((hash_of(text), numbers, hashes))
         return tuple(inputs)
 
@@ -120,8 +102,7 @@ class WindowedFields:
         if field.find is None:
             return found.get(field.name)
         if field.key is not None and type(document) is dict:
-            fields = document
-            value = fields.get(field.key)
+            value = document.get(field.key)
         else:
             value = field.find(document)
         return None if self._is_missing is not None and self._is_missing(value) else value

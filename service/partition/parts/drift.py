@@ -1,7 +1,6 @@
 """Drift: detects that the error of a partition has risen, and writes a signal.
 
-The detector has few false alarms, and its memory grows with the logarithm of the labels. `drift.pxd` gives
-this module its C types.
+The detector has few false alarms, and its memory grows with the logarithm of the labels.
 """
 
 from __future__ import annotations
