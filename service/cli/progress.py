@@ -54,8 +54,8 @@ class ProgressTable:
         self._mistakes += sum(mistakes)
 
     def _example(self, step: LabelledPrediction) -> str:
-        truth, predicted = (_cell(self._name(label)) for label in (step.truth, step.predicted))
-        return f"{step.score:>12.6g}  {truth} {predicted} {len(step.x):>8}"
+        truth, predicted = (_cell(self._name(label)) for label in (step.truth, step.example.predicted))
+        return f"{step.example.score:>12.6g}  {truth} {predicted} {len(step.example.x):>8}"
 
     def _row(self, example: str) -> None:
         events, mistakes = self._events, self._mistakes

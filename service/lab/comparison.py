@@ -147,7 +147,7 @@ class Leaks:
     def observe(self, learned: LearnedExamples) -> None:
         """Examine the labelled predictions of a batch."""
         for place, truth in enumerate(learned.truths):
-            if self._counts[truth] < _OF_A_CLASS and len(x := learned[place].x) <= _MOST_FEATURES:
+            if self._counts[truth] < _OF_A_CLASS and len(x := learned.examples[place].x) <= _MOST_FEATURES:
                 self._counts[truth] += 1
                 self._rows.append((x, truth))
 

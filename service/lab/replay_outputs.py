@@ -50,7 +50,8 @@ class ConfidentMistakes:
     def observe(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
         for step in learned if any(learned.mistakes) else ():
-            if step.mistake and self._is_sure(sureness := log_odds_of(step.predicted, step.score)):
+            sureness = log_odds_of(step.example.predicted, step.example.score)
+            if step.mistake and self._is_sure(sureness):
                 self._n_mistakes += 1
                 kept = sureness, -self._n_mistakes, self._mistake(step)
                 replace = heapq.heappushpop if len(self._kept) == self._count else heapq.heappush
@@ -61,13 +62,14 @@ class ConfidentMistakes:
         return len(self._kept) < self._count or sureness > self._kept[0][0]
 
     def _mistake(self, step: LabelledPrediction) -> dict[str, Any]:
-        found = (terms for x, truth, terms in self._explained if truth == step.truth and x == step.x)
+        example = step.example
+        found = (terms for x, truth, terms in self._explained if truth == step.truth and x == example.x)
         terms: Sequence[Contribution] = next(found, ())
         return {
-            "id": step.event_id,
+            "id": example.event_id,
             "truth": self._name_of(step.truth),
-            "predicted": self._name_of(step.predicted),
-            "score": step.score,
+            "predicted": self._name_of(example.predicted),
+            "score": example.score,
             **({} if step.probability is None else {"probability": step.probability}),
             "terms": [
                 {name: getattr(term, name) for name in ("feature", "value", "contribution")} for term in terms

@@ -222,7 +222,7 @@ class Metrics(Collector):
         def watch(learned: LearnedExamples) -> None:
             self.observe(learned)
             for step in learned.since_last_update():  # an update restarts the bound
-                bound.observe(step.x, step.truth, step.score - model.threshold, step.updates)
+                bound.observe(step.example.x, step.truth, step.example.score - model.threshold, step.updates)
 
         return watch
 

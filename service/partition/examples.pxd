@@ -72,9 +72,6 @@ cdef class LearnedExamples:
     @cython.locals(place=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
     cpdef scores_of(self, truth)
 
-    @cython.locals(place=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
-    cpdef margins(self)
-
     @cython.locals(example=Example)
     cpdef list log_odds(self)
 

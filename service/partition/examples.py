@@ -219,34 +219,14 @@ class LabelledPrediction(NamedTuple):
     """Whether the score is a log-odds."""
 
     @property
-    def event_id(self) -> str:
-        """The id of the event."""
-        return self.example.event_id
-
-    @property
-    def x(self) -> X:
-        """The features."""
-        return self.example.x
-
-    @property
-    def predicted(self) -> TrueLabel:
-        """The predicted class."""
-        return self.example.predicted
-
-    @property
-    def score(self) -> float:
-        """The score of the prediction."""
-        return self.example.score
-
-    @property
     def mistake(self) -> bool:
         """Whether the prediction was wrong, according to the label."""
-        return self.predicted != self.truth
+        return self.example.predicted != self.truth
 
     @property
     def probability(self) -> float | None:
         """Probability of the predicted class; None if the learner's scores are not log-odds."""
-        return probability_of(self.predicted, self.score) if self.has_log_odds else None
+        return probability_of(self.example.predicted, self.example.score) if self.has_log_odds else None
 
 
 class LearnedExamples:
@@ -351,15 +331,8 @@ class LearnedExamples:
         return found[:n]
 
     def margins(self) -> array[float]:
-        """Return y·score of each example of two classes: negative where the prediction was wrong."""
-        found, n = array("d", bytes(8 * len(self.examples))), 0
-        column: Any = memoryview(found)  # in C an array of doubles
-        for place in range(len(self.examples)):
-            example, truth = self.examples[place], self.truths[place]
-            if truth is True or truth is False:
-                column[n] = example.score if truth is True else -example.score
-                n += 1
-        return found[:n]
+        """Return yÂ·score of each example of two classes, True first: negative where the prediction is wrong."""
+        return self.scores_of(True) + array("d", [-score for score in self.scores_of(False)])  # noqa: FBT003
 
     def label_delays(self) -> array[float]:
         """Return the delays in seconds of labels that arrived after their event."""

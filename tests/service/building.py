@@ -102,7 +102,10 @@ class Feed:
 
 def values_of(steps):
     """Return what labelled predictions say, to be compared."""
-    return [(each.event_id, each.x, each.score, each.predicted, *each[1:]) for each in steps]
+    return [
+        (each.example.event_id, each.example.x, each.example.score, each.example.predicted, *each[1:])
+        for each in steps
+    ]
 
 
 def learned(*predictions, has_log_odds=False):

@@ -68,7 +68,9 @@ def test_the_summary_counts_what_happened():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)
-    evaluation.observe(learned(*[(each.predicted, each.truth, each.score) for each in feed.steps]))
+    evaluation.observe(
+        learned(*[(each.example.predicted, each.truth, each.example.score) for each in feed.steps])
+    )
     summary = summarise(feed.processor, evaluation, seconds=2.0)
     assert summary.pop("classes")["true"].items() >= {"labelled": 2, "recall": 0.5, "precision": 1.0}.items()
     never, first = {"mistakes": 0, "error_rate": 0.0}, {"mistakes": 1, "error_rate": 0.5}
@@ -94,7 +96,7 @@ def test_the_log_loss_is_that_of_scikit_learn():
     for number in range(200):
         feed(event(str(number), f"w{number % 7} v{number % 3}", label=number % 7 < 3))
     summary = summarise(feed.processor, Evaluation(), 1.0)
-    odds = [step.score for step in feed.steps]
+    odds = [step.example.score for step in feed.steps]
     expected = log_loss([step.truth for step in feed.steps], [1 / (1 + math.exp(-each)) for each in odds])
     assert summary["log_loss"] == pytest.approx(expected)
 

@@ -38,10 +38,13 @@ def test_columns_of_what_was_learned_are_those_of_its_steps(notes, has_log_odds)
     learned = noted(notes, has_log_odds=has_log_odds)
     steps = [*learned]
     of_two = [(p, t) for p, t, *_ in notes if isinstance(p, bool) and isinstance(t, bool)]
-    assert [(s.predicted, s.truth, s.score, s.updates) for s in steps] == [each[:4] for each in notes]
+    assert [(s.example.predicted, s.truth, s.example.score, s.updates) for s in steps] == [
+        each[:4] for each in notes
+    ]
     assert learned.mistakes == [s.mistake for s in steps] == [p != t for p, t, *_ in notes]
     assert [*learned.scores_of(True)] == [score for _, truth, score, *_ in notes if truth is True]
-    assert [*learned.margins()] == [s if t else -s for _, t, s, *_ in notes if isinstance(t, bool)]
+    margins = [s if t else -s for _, t, s, *_ in notes if isinstance(t, bool)]
+    assert sorted(learned.margins()) == sorted(margins)
     assert [*learned.label_delays()] == [delay for *_, delay in notes if not math.isnan(delay)]
     assert learned.log_odds() == [abs(s) if isinstance(p, bool) else s for p, _, s, *_ in notes]
     assert {s.probability is not None for s in steps} <= {has_log_odds}

@@ -58,7 +58,10 @@ def test_an_event_is_not_in_its_own_window():
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}})
     fed({"id": "a", "card": "x", "amount": 3, "label": True}, at_seconds=100)
     fed({"id": "b", "card": "x", "amount": 5, "label": False}, at_seconds=101)
-    assert [step.x for step in fed.steps] == [{"amount": 3}, {"amount": 5, "amount_sum_1h_by_card": 3}]
+    assert [step.example.x for step in fed.steps] == [
+        {"amount": 3},
+        {"amount": 5, "amount_sum_1h_by_card": 3},
+    ]
     assert fed.model.weights["amount_sum_1h_by_card"] == -3
 
 
