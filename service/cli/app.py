@@ -27,6 +27,7 @@ from service.errors import (
     click_sentence,
 )
 from service.logs import end_log
+from service.settings.code import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -139,8 +140,6 @@ def _detach_stdout() -> None:
 
 
 def _report_click_error(error: click.ClickException) -> None:
-    from service.settings.load import instead_of  # noqa: PLC0415 - the settings, which no help needs
-
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""

@@ -1,8 +1,6 @@
 """Decode records to events and labels, or reject them with a reason.
 
 The native schema is read here; records of other schemas are read by the mapper of their topic.
-
-`decoder.pxd` gives this module its C types.
 """
 
 from __future__ import annotations

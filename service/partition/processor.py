@@ -304,11 +304,11 @@ class Processor:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example, timestamp_ms)
             example = Example(event.id, x, predicted, score, timestamp_ms)
-            self._fields = self._fields_of(example, event, timestamp_ms, False)  # noqa: FBT003
+            self._fields = self._fields_of(example, event, timestamp_ms, is_new=False)
         self._n_predictions += 1
         self._answers.prediction(example, updates, truth, self._fields)
 
-    def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - compiled, there are no keywords
+    def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, *, is_new: bool) -> bytes:
         """Pass a predicted event to the parts; return the fields that they add to its prediction."""
         fields = b""
         for part in self._predicting:
@@ -328,7 +328,7 @@ class Processor:
             predicted, score, step = self._learner.predict_learn(x, truth, weight)
         example = Example(event.id, x, predicted, score, timestamp_ms, event.message_bytes)
         example.step, example.weight = step, weight
-        self._fields = self._fields_of(example, event, timestamp_ms, True)  # noqa: FBT003
+        self._fields = self._fields_of(example, event, timestamp_ms, is_new=True)
         if truth is not None:
             self._learned.note(example, truth, step, self._learner.updates)
             self._labels.first(event, early)

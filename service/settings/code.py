@@ -1,10 +1,12 @@
-"""Import the functions and classes that settings name, and check that optional packages are installed."""
+"""Import the code that settings name, check that optional packages are installed, look up removed names."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -95,3 +97,18 @@ def need(module: str, what: str, extra: str = "schemas") -> None:
             f"{what} needs the package {_PACKAGES.get(module, module)}, which is not installed",
             hint=f"install it: pip install 'online-perceptron[{extra}]'",
         )
+
+
+def instead_of(name: str) -> str:
+    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
+
+    >>> instead_of("kafka.group.id")
+    'group is the name of the consumer group'
+    >>> len({instead_of(name) for name in ("--kafka-acks", "PERCEPTRON_KAFKA__ACKS", "acks")})
+    1
+    >>> instead_of("kafka.aks")
+    ''
+    """
+    plain = re.sub(r"[._-]+", "_", name.lower()).strip("_")
+    removed = tomllib.loads(Path(__file__).with_name("removed.toml").read_text(encoding="utf-8"))
+    return str(removed.get(plain.removeprefix("perceptron_").removeprefix("kafka_"), ""))

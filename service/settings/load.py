@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 
 from service.errors import ConfigurationError, cut
 from service.redaction import STARS, redacted
+from service.settings.code import instead_of
 from service.settings.declaration import parse_object, reason
 from service.settings.fields import FIELDS, MAPPING, SECRETS, TABLES, Settings, setting_values
 
@@ -111,21 +112,6 @@ def parse_scalar(text: str) -> object:
     except (ValueError, RecursionError):
         return text
     return text if isinstance(value, (dict, list)) else value
-
-
-def instead_of(name: str) -> str:
-    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
-
-    >>> instead_of("kafka.group.id")
-    'group is the name of the consumer group'
-    >>> len({instead_of(name) for name in ("--kafka-acks", "PERCEPTRON_KAFKA__ACKS", "acks")})
-    1
-    >>> instead_of("kafka.aks")
-    ''
-    """
-    plain = re.sub(r"[._-]+", "_", name.lower()).strip("_")
-    removed = tomllib.loads(Path(__file__).with_name("removed.toml").read_text(encoding="utf-8"))
-    return str(removed.get(plain.removeprefix("perceptron_").removeprefix("kafka_"), ""))
 
 
 def _variable(name: str) -> str:
@@ -261,7 +247,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     found = errors.errors(include_url=False)
     names = [_blamed(error, given) for error in found[:_MOST_LINES]]
     lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=False)]
-    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in found]
+    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in found[:_MOST_LINES]]
     hint = next(filter(None, (instead_of(".".join(path)) for path in paths)), "")
     hint = hint or f"set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
     more = [f"and {len(found) - _MOST_LINES} more"] * (len(found) > _MOST_LINES)

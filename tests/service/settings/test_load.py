@@ -8,11 +8,11 @@ from typing import get_args
 import pytest
 
 from service.errors import ConfigurationError
+from service.settings.code import instead_of
 from service.settings.declaration import Decides, declaration
 from service.settings.fields import FIELDS, SECRETS, TABLES
 from service.settings.kafka import KafkaClient, KafkaSettings
 from service.settings.load import (
-    instead_of,
     load_settings,
     option_settings,
     setting_values,

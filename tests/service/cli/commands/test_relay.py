@@ -31,10 +31,10 @@ def test_posts_what_comes_after_its_first_start(relay, process, monkeypatch):
     with WebhookServer() as server:
         monkeypatch.setenv("PERCEPTRON_WEBHOOKS", json.dumps([{"url": server.url, "on": "mistake"}]))
         assert "webhook mistake: 0 delivered" in relay("--exit-at-end").stderr
-        process("win", "prize", "win")
+        process("win", "prize", "lose")
         found = relay("--exit-at-end")
         assert found.exit_code == 0, found.stderr
-        assert server.ids() == ["predictions-0-1", "predictions-0-3"]
+        assert server.ids() == ["predictions-0-3"]
         assert f"webhook mistake: {len(server.ids())} delivered, 0 attempts failed" in found.stderr
 
 
