@@ -331,7 +331,7 @@ class LearnedExamples:
         return found[:n]
 
     def margins(self) -> array[float]:
-        """Return y·score of each example of two classes, True first: negative where the prediction is wrong."""
+        """Return y·score of examples of two classes, True first: negative where a prediction was wrong."""
         return self.scores_of(True) + array("d", [-score for score in self.scores_of(False)])  # noqa: FBT003
 
     def label_delays(self) -> array[float]:
