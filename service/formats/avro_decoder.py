@@ -6,26 +6,25 @@ Values become plain as they are read: `service.formats.avro` lists how. Source: 
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Final
 
 from service.formats.plain_values import (
     FREE_VALUES,
     TooManyValues,
-    double_at,
-    float_at,
     iso_date,
     most_values,
     scaled,
-    spells,
     uuid_text,
+    varint,
 )
 
 MAX_DEPTH: Final = 100
 """Deepest nesting of values: at least what Protobuf and JSON allow, and too little to overflow the stack."""
 
-_DEEPEST, _FREE, _64_BITS = MAX_DEPTH, FREE_VALUES, 0xFFFF_FFFF_FFFF_FFFF
-_MOST_NAMES = 256
-"""Names of a map that are cached by position: most maps have the same names in the same order."""
+_64_BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
+_DOUBLE_AT: Final = struct.Struct("<d").unpack_from
+_FLOAT_AT: Final = struct.Struct("<f").unpack_from
 _NULL, _BOOLEAN, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _FIXED, _ENUM = range(9)
 _ARRAY, _MAP, _UNION, _RECORD, _DECIMAL, _DATE, _SCALED, _UUID = range(9, 17)
 _KINDS: Final = (
@@ -62,10 +61,6 @@ class Plan:
         self.children: list[Plan] = []
         self.size = size
         self.scale = scale
-        self.empty = dict.fromkeys(self.names)
-        """An empty record, copied for each value: the copies have room for all fields."""
-        self.seen: list[str] = []
-        """Names of the last map, by position."""
 
 
 class AvroDecoder:
@@ -101,18 +96,18 @@ class AvroDecoder:
         if not 0 <= start <= len(data):
             raise ValueError(f"position {start} is outside the data")
         self._data, self._at, self._end = data, start, len(data)
-        self._left, self._is_free = _FREE, True
-        value = self._read(self._plan, _DEEPEST)
+        self._left, self._is_free = FREE_VALUES, True
+        value = self._read(self._plan, MAX_DEPTH)
         if self._at != self._end:
             raise ValueError(f"{self._end - self._at} bytes are left after the value")
         return value
 
     def _read(self, plan: Plan, depth: int) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - whatever there is
         if not depth:
-            raise RecursionError(f"values are nested more than {_DEEPEST} levels deep")
+            raise RecursionError(f"values are nested more than {MAX_DEPTH} levels deep")
         op = plan.op
         if op == _DOUBLE:
-            return double_at(self._data, self._take(8))
+            return _DOUBLE_AT(self._data, self._take(8))[0]
         if op == _STRING:
             return self._text()
         if op == _UNION:
@@ -124,7 +119,7 @@ class AvroDecoder:
         if op == _BOOLEAN:
             return self._boolean()
         if op == _FLOAT:
-            return float_at(self._data, self._take(4))
+            return _FLOAT_AT(self._data, self._take(4))[0]
         if op == _RECORD:
             return self._read_record(plan, depth - 1)
         if op == _MAP:
@@ -150,24 +145,22 @@ class AvroDecoder:
         items: list[Any] = []
         item = plan.children[0]
         while count := self._count():
-            for _ in range(count):
-                items.append(self._read(item, depth))  # noqa: PERF401 - a comprehension would be a closure
+            items += [self._read(item, depth) for _ in range(count)]
         return items
 
     def _read_map(self, plan: Plan, depth: int) -> dict[str, Any]:
         items: dict[str, Any] = {}
-        item, position = plan.children[0], 0
+        item = plan.children[0]
         while count := self._count():
             for _ in range(count):
-                name = self._name(plan.seen, position)
+                name = self._text()
                 items[name] = self._read(item, depth)
-                position += 1
         return items
 
     def _read_record(self, plan: Plan, depth: int) -> dict[str, Any]:
-        fields = plan.empty.copy()
-        for position in range(len(plan.names)):
-            fields[plan.names[position]] = self._read(plan.children[position], depth)
+        fields = {
+            name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)
+        }
         self._spend(len(plan.names))  # now, since bytes may end before
         return fields
 
@@ -182,17 +175,6 @@ class AvroDecoder:
         start = self._take(size)
         return self._data[start : start + size].decode("utf-8")
 
-    def _name(self, seen: list[str], position: int) -> str:
-        """Read a name in a map: the cached text of its position, if it is the same."""
-        size = self._long()
-        start = self._take(size)
-        if position < len(seen) and spells(seen[position], self._data, start, size):
-            return seen[position]
-        name = self._data[start : start + size].decode("utf-8")
-        if position < _MOST_NAMES:
-            seen[position : position + 1] = [name]
-        return name
-
     def _take(self, n_bytes: int) -> int:
         """Return where the next bytes begin, and advance past them."""
         start = self._at
@@ -202,15 +184,12 @@ class AvroDecoder:
         return start
 
     def _long(self) -> int:
-        value = shift = 0
-        while shift < 70:  # noqa: PLR2004 - ten bytes
-            byte = self._data[self._take(1)]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004 - the last one
-                value &= _64_BITS
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
-        raise ValueError(f"a number of more than ten bytes before byte {self._at}")
+        try:
+            value, self._at = varint(self._data, self._at)
+        except IndexError:
+            raise ValueError(f"expected a number of at most ten bytes at byte {self._at}") from None
+        value &= _64_BITS
+        return (value >> 1) ^ -(value & 1)
 
     def _index(self, count: int) -> int:
         index = self._long()
@@ -233,7 +212,7 @@ class AvroDecoder:
     def _spend(self, count: int) -> None:
         """Subtract values from the limit. A union counts only as the value that it holds."""
         if count > self._left and self._is_free:
-            self._left += most_values(len(self._data)) - _FREE
+            self._left += most_values(len(self._data)) - FREE_VALUES
             self._is_free = False
         if count > self._left:
             raise TooManyValues(len(self._data))

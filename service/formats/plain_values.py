@@ -7,32 +7,14 @@ The limit therefore depends on the length of the record.
 from __future__ import annotations
 
 import math
-import struct
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
 _EPOCH: Final = date(1970, 1, 1)
 _MOST_DIGIT_BYTES: Final = 1024
-_DOUBLE: Final = struct.Struct("<d")
-_FLOAT: Final = struct.Struct("<f")
 _VARINT_BITS: Final = 70
 _GROUPS: Final = (0, 8, 12, 16, 20, 32)
-
-
-def double_at(data: bytes, start: int) -> float:
-    """Read a little-endian number of eight bytes; compiled code uses `avro_decoder.pxd` instead."""
-    return float(_DOUBLE.unpack_from(data, start)[0])
-
-
-def float_at(data: bytes, start: int) -> float:
-    """Read a little-endian number of four bytes; compiled code uses `avro_decoder.pxd` instead."""
-    return float(_FLOAT.unpack_from(data, start)[0])
-
-
-def spells(text: str, data: bytes, start: int, size: int) -> bool:
-    """Return whether the bytes spell the text; compiled code returns True for ASCII texts only."""
-    return data[start : start + size] == text.encode()
 
 
 def scaled(digits: bytes, scale: int) -> float:
