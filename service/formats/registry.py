@@ -65,6 +65,10 @@ class SchemaMissing(Exception):
     """The registry does not have the schema."""
 
 
+class ReferenceMissing(SchemaMissing):
+    """The registry has a schema, but not all that it refers to."""
+
+
 class SchemaRegistry:
     """Asks a registry for schemas.
 
@@ -144,7 +148,11 @@ class SchemaRegistry:
         known = self._referred_before.get(reference)
         if known is None:
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
-            known = self._get(f"{path}?format=serialized&deleted=true", deadline)
+            try:
+                known = self._get(f"{path}?format=serialized&deleted=true", deadline)
+            except SchemaMissing as error:
+                version = f"version {reference.version} of the subject {reference.subject!r:.150}"
+                raise ReferenceMissing(f"it refers to {version}: {error}") from None
             self._referred_before[reference] = known
         return known
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
-from service.formats.registry import SchemaMissing, SchemaRegistry
+from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, SchemaKind, Schemas, name_of
 from service.formats.topics import KINDS
 from service.settings.code import need
@@ -110,7 +110,10 @@ class Sources:
         assert self._registry is not None
         try:
             schema = self._registry.schema(key)
-        except SchemaMissing:
+        except SchemaMissing as error:
+            if isinstance(error, ReferenceMissing) and key not in self._absent:
+                self._absent[key] = -inf
+                _log.warning("schema %s: %s", name_of(key), error)
             return False
         except (MemoryError, ServiceError):
             raise

@@ -98,10 +98,15 @@ def _warn(named: str, n_events: int) -> None:
     _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
 
 
-@lru_cache(maxsize=256)
+_warned_of: Final[set[str]] = set()
+"""Features of which `_warn_of_text` has warned."""
+
+
 def _warn_of_text(name: str, what: str, hint: str) -> None:
-    """Warn once for all partitions."""
-    _log.warning("the feature %r has %s; %s", name, what, hint)
+    """Warn once for all partitions, whatever text each has met."""
+    if name not in _warned_of:
+        _warned_of.add(name)
+        _log.warning("the feature %r has %s; %s", name, what, hint)
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:

@@ -62,6 +62,17 @@ def test_unknown_schema_id_fails_after_two_seconds_and_is_cached(asking):
     assert asking(7) == (set(), 9)
 
 
+def test_a_reference_that_the_registry_lacks_is_named_once(asking, caplog):
+    lacking = [{"name": "B", "subject": "b", "version": 1}]
+    asking.registry.register("b", record("B"))
+    schema_id = asking.registry.register("c", record("C", b="B"), references=lacking)
+    del asking.registry.catalog.subjects["b"]
+    for _ in range(2):
+        assert asking(schema_id)[0] == set()
+    (said,) = caplog.messages
+    assert f"schema {schema_id}: it refers to version 1 of the subject 'b': " in said
+
+
 def test_unknown_ids_hold_nobody_up_twice_in_a_minute(asking):
     asking(7)
     assert asking(8) == (set(), 1)

@@ -115,7 +115,7 @@ def test_cells_that_could_be_numbers_or_times_are_warned_of(tmp_path, cells, war
 
 @pytest.mark.parametrize(("values", "warning", "hint"), TEXTS)
 def test_mapped_texts_like_numbers_or_times_are_warned_of(caplog, values, warning, hint):
-    mappers._warn_of_text.cache_clear()
+    mappers._warned_of.clear()
     mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
     for value in (*values, values[-1]):
         mapper.read({"id": "x", "a": int(value) if value.isdecimal() else value}, None, 10)
@@ -124,9 +124,17 @@ def test_mapped_texts_like_numbers_or_times_are_warned_of(caplog, values, warnin
     assert hint in record.getMessage()
 
 
+def test_a_feature_is_warned_of_once_for_all_partitions(caplog):
+    mappers._warned_of.clear()
+    for text in ("9,91", "8,50"):
+        mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
+        mapper.read({"id": "x", "a": text}, None, 10)
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize("events", [{"features": "b"}, {"missing": "9,91"}])
 def test_a_text_that_is_no_feature_is_not_warned_of(caplog, events):
-    mappers._warn_of_text.cache_clear()
+    mappers._warned_of.clear()
     mapper = EventMapper(settings(events={"features": "*"} | events).events, Vocabulary(), read_json, 1000)
     mapper.read({"id": "x", "a": "9", "b": "3DS"}, None, 10)
     assert not caplog.records
