@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -169,11 +170,13 @@ def source_options(*, optional: bool = False, timed: bool = False, labelled: boo
     return gathered_options("inputs", Inputs, argument, *more, *_HOW)
 
 
-class OutputPath(click.Path):
+class _OutputPath(click.Path):
     """The type of an option that names a file to be written."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False)
+
+def output_option(*names: str, **described: Any) -> Decorator:  # noqa: ANN401 - as `click.option` takes them
+    """Return an option that names a file to be written, which must not be an input of the command."""
+    return click.option(*names, type=_OutputPath(path_type=Path, dir_okay=False), metavar="FILE", **described)
 
 
 def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
@@ -188,7 +191,7 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
     inputs = (*inputs, ctx.params.get("config_file"))
     for parameter in ctx.command.params:
         path = ctx.params.get(parameter.name or "")
-        if not isinstance(parameter.type, OutputPath) or path is None:
+        if not isinstance(parameter.type, _OutputPath) or path is None:
             continue
         folder = path.resolve().parent
         if not folder.is_dir():

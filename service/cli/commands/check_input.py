@@ -20,7 +20,7 @@ import click
 from service.cli.help import NumberOption, SettingsCommand
 from service.cli.options import REGISTRY, SERVICE, format_option, opened_stream, setting_options, topic_option
 from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.source_options import Inputs, OutputPath, source_options
+from service.cli.source_options import Inputs, output_option, source_options
 from service.cli.summary import table
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError, ServiceError
@@ -220,11 +220,9 @@ def _cut(value: object) -> str:
     default=500,
     help="Number of records to read.  [default: 500]",
 )
-@click.option(
+@output_option(
     "--output",
-    type=OutputPath(),
     default="perceptron.toml",
-    metavar="FILE",
     help="File to write the settings to; an existing file is not overwritten.  [default: perceptron.toml]",
 )
 @setting_options(*SERVICE, "max_message_bytes", *_FORMAT, *_OF_LABELS, *REGISTRY)

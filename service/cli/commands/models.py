@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from service.cli.commands.training import load_model_file
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo, echo_result, report
-from service.cli.source_options import OutputPath, check_outputs
+from service.cli.source_options import check_outputs, output_option
 from service.cli.summary import facts, largest_weights, size_text, table
 from service.messages.schema import KINDS, json_schema
 from service.models.model_file import ModelFile, ModelKind, read_model_file, write_atomically
@@ -86,7 +86,7 @@ _FORMATS: Final = "json", "sklearn", "onnx"
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Form of the output.")
-@click.option("--output", type=OutputPath(), metavar="FILE", required=True, help="File to write.")
+@output_option("--output", required=True, help="File to write.")
 @setting_options("classes", *names_that_decide(Decides.TEXT), "hash_bits")
 def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None:
     """Write the linear model in the model file MODEL as JSON, for scikit-learn or for ONNX.

@@ -14,7 +14,7 @@ from service.cli.commands.replay import models_option, run_comparison
 from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.output import report
-from service.cli.source_options import Inputs, OutputPath, source_options
+from service.cli.source_options import Inputs, output_option, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.labelled_examples import Example
 from service.lab.comparison import Comparison, Contender
@@ -24,13 +24,9 @@ _PLANE: Final = 2
 
 
 def _output_option(kind: str) -> Callable[[Command], Command]:
-    return click.option(
-        "-o",
-        "--output",
-        type=OutputPath(),
-        default=f"{kind}.png",
-        metavar="FILE",
-        help=f"Image to write, .png or .svg.  [default: {kind}.png]",
+    name = f"{kind}.png"
+    return output_option(
+        "-o", "--output", default=name, help=f"Image to write, .png or .svg.  [default: {name}]"
     )
 
 

@@ -31,7 +31,7 @@ from service.cli.options import (
 )
 from service.cli.output import Rejections, echo_result, report, report_data_warnings, report_warning
 from service.cli.progress import ProgressTable
-from service.cli.source_options import Inputs, OutputPath, source_options
+from service.cli.source_options import Inputs, output_option, source_options
 from service.cli.summary import ABSENT, BASELINES, ratio_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
@@ -196,16 +196,9 @@ class _Wanted:
     "wanted",
     _Wanted,
     format_option("Form of the summary."),
-    click.option(
-        "--save",
-        type=OutputPath(),
-        metavar="FILE",
-        help="File to write the model to; `perceptron inspect` shows it.",
-    ),
-    click.option(
+    output_option("--save", help="File to write the model to; `perceptron inspect` shows it."),
+    output_option(
         "--predictions",
-        type=OutputPath(),
-        metavar="FILE",
         help="File to write predictions and outcomes to, as NDJSON: the records that `serve` would write.",
     ),
     click.option(
@@ -248,7 +241,8 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     --threshold finds the best threshold for this file after the fact, without a margin of safety.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    written: list[bytes] | None = [] if wanted.predictions else None
+    written: list[bytes] = []
+    topic = settings.predictions_topic if wanted.predictions else ""
     with inputs.open_all(settings) as files:
         table, leaks = ProgressTable(settings.classes), Leaks()
         run = Contender(
@@ -261,7 +255,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
             most_confident = ConfidentMistakes(wanted.errors, name_of, run.processor.learner)
             run.observers.append(most_confident.observe)
         started = perf_counter()
-        process_in_batches(files, partial(_process, run, written, settings.predictions_topic))
+        process_in_batches(files, partial(_process, run, written, topic))
         run.seconds = perf_counter() - started  # with the time of reading
         table.finish()
     _refuse_nothing_used(run.processor.counters, settings.events, files.name)
@@ -278,28 +272,27 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     return _report_warnings(run, settings)
 
 
-def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes] | None) -> None:
+def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes]) -> None:
     """Write the requested files, and report each."""
     if wanted.save:
         kept = made_with(settings) | kept_rules(processor.further)
         write_model_file(wanted.save, processor.learner, kept)
         report("saved", "green", f"the model to {wanted.save}")
-    if wanted.predictions and written is not None:
+    if wanted.predictions:
         write_atomically(wanted.predictions, b"".join(line + b"\n" for line in written))
         report("saved", "green", f"{len(written):,} predictions and outcomes to {wanted.predictions}")
 
 
 def _process(
     run: Contender,
-    written: list[bytes] | None,
+    written: list[bytes],
     topic: str,
     batch: Sequence[Record],
     processing_time_ms: int | None,
 ) -> Sequence[tuple[int, Output]]:
-    """Predict and learn a batch; note what `serve` would write; return the dead letters."""
+    """Predict and learn a batch; note what `serve` would write to a topic; return the dead letters."""
     processed = run.process(batch, processing_time_ms)
-    if written is not None:
-        written += (each.value or b"" for each in processed.outputs if each.topic == topic)
+    written += (each.value or b"" for each in processed.outputs if each.topic == topic)
     return processed.dead_letters
 
 

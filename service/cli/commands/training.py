@@ -24,7 +24,7 @@ from service.cli.output import (
     report_data_warnings,
     report_warning,
 )
-from service.cli.source_options import Inputs, OutputPath, source_options
+from service.cli.source_options import Inputs, output_option, source_options
 from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
 from service.files.labelled_examples import Example, ExampleSet, WeightedExample, read_examples, refusal_hint
@@ -151,10 +151,8 @@ def _show(epoch: Epoch) -> None:
 @source_options()
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
-@click.option(
+@output_option(
     "--save",
-    type=OutputPath(),
-    metavar="FILE",
     help="File to write the model to; `perceptron test` evaluates it, `perceptron inspect` shows it.",
 )
 @format_option("Form of the summary.")
