@@ -180,7 +180,7 @@ class Evaluation:
     def ranking(self) -> dict[str, Any]:
         """Return the metrics of how well scores separate two classes; empty if there are none."""
         curve = self.curve()
-        return _areas(curve) if curve else {}
+        return {"auc": curve.auc(), "average_precision": curve.average_precision()} if curve else {}
 
     def classes(self) -> dict[str, dict[str, Any]]:
         """Return how well each class is separated from the others."""
@@ -212,10 +212,6 @@ class Evaluation:
         """Return the scores of a truth after corrections."""
         changes = {score: n for (score, of), n in self._corrections.items() if of is truth and n}
         return [*(Counter(scores) + Counter(changes)).elements()] if changes else [*scores]
-
-
-def _areas(curve: ScoreCurve) -> dict[str, float]:
-    return {"auc": curve.auc(), "average_precision": curve.average_precision()}
 
 
 def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> dict[str, Any]:

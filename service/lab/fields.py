@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from service.lab.evaluation import ScoreCurve
 from service.mapping.notation import guess_decimal, guess_time_format, read_number
+from service.messages.labels import BINARY
 
 _NAMES: Final = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items()}
@@ -222,7 +223,6 @@ _FIRST: Final = 10
 """Score for the position in a record."""
 _RIVAL: Final = 45
 """Difference in score up to which another field may be the label, too."""
-_BINARY: Final = 2
 _SURE: Final = 75
 """Lowest score of an outcome that is not the label."""
 _MOST_CLASSES: Final = 20
@@ -258,7 +258,7 @@ def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
 
 def is_guess(field: Field) -> bool:
     """Return whether only its position and its few values indicate that a field is the label."""
-    return not _label_score(field) and _BINARY <= len(field.distinct) <= len(field.known) / _BINARY
+    return not _label_score(field) and BINARY <= len(field.distinct) <= len(field.known) / BINARY
 
 
 def _may_be_label(field: Field) -> bool:
@@ -275,7 +275,7 @@ def _label_score(field: Field) -> int:
     text = " ".join(sorted({*field.words, field.name}))
     score = next((score for score, pattern in _LABELS if pattern.search(text)), 0)
     n = len(field.distinct)
-    if score <= _NAMED and (n < _BINARY or (score == _NAMED and n > _BINARY)):
+    if score <= _NAMED and (n < BINARY or (score == _NAMED and n > BINARY)):
         return 0
     return score - 5 * (score > _NAMED and len(field.words) > 1)
 
@@ -403,7 +403,7 @@ def tells(field: Field, truths: Mapping[int, Any]) -> bool:
 def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
     """Return whether numbers, sorted, have nearly all records of one of two classes first."""
     scores: dict[Any, list[float]] = {truth: [] for truth in truths.values()}
-    if len(scores) != _BINARY or not field.are_numbers:
+    if len(scores) != BINARY or not field.are_numbers:
         return False
     for number, value in field.known.items():
         if number in truths:

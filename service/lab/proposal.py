@@ -28,6 +28,7 @@ from service.lab.fields import (
     tells,
     time_form,
 )
+from service.messages.labels import BINARY
 from service.messages.paths import parse_path
 from service.redaction import one_line
 from service.settings.mapping import KEY, OFFSET, EventSettings, LabelSettings
@@ -44,7 +45,6 @@ _ENVELOPES: Final = (("payload", "after"), ("after",))
 _OUTCOME: Final = "an outcome, known only after the label"
 _LONGEST_VECTOR: Final = 1024
 _SHOWN: Final = 3
-_BINARY: Final = 2
 _LONGEST_SHOWN: Final = 24
 
 
@@ -286,7 +286,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     counts = Counter(_class_name(value) for value in truths.values())
     if len(counts) == 1 and (table == "labels" or len(label.known) < label.n_records):
         _add_other_class(found, counts, truths.values())
-    elif len(counts) < _BINARY:
+    elif len(counts) < BINARY:
         what = f"is {next(iter(counts))} wherever it is known" if counts else "is never known"
         raise InputFileError(
             f"{name}: {label.path}, which looks like the label, {what}: expected two classes",
@@ -296,7 +296,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     needs_names = not values <= {0, 1} and not values <= {-1, 1}
     if needs_names and "classes" not in found.settings:
         classes = classes_of(counts, counts.__getitem__)
-        order = "the negative one first" if len(classes) == _BINARY else f"{len(classes)} of them"
+        order = "the negative one first" if len(classes) == BINARY else f"{len(classes)} of them"
         found.settings["classes"] = (classes, order)
     if table == "events":
         found.settings["labels_topic"] = ("", "labels come with their events")
@@ -308,7 +308,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
         why += f"; no label yet: {', '.join(others)}"
     found.add(label.path if table == "events" else f"{label.path} of {name}", "label", why)
     found.settings[f"{table}.label"] = (
-        _label_path(label, others, needs_text=needs_names and len(counts) > _BINARY),
+        _label_path(label, others, needs_text=needs_names and len(counts) > BINARY),
         why,
     )
     return truths if len(counts) > 1 else {}
@@ -316,7 +316,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
 
 def _warn_of_few(found: Proposal, truths: Collection[int], n_events: int) -> None:
     """Warn where most events have no label, which may be a class as well."""
-    if truths and _BINARY * len(truths) < n_events:
+    if truths and BINARY * len(truths) < n_events:
         found.warnings.append(
             f"only {len(truths)} of {n_events} events have a label: if the others are of a class, set "
             "events.label_on_timeout = CLASS and label_timeout_seconds"

@@ -178,13 +178,19 @@ class Learner(ABC):
         """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
 
 
+def last_step(model: Any) -> Any:  # noqa: ANN401 - any classifier
+    """Return the last step of a pipeline, or the model itself if it is not a pipeline."""
+    while steps := getattr(model, "steps", None):
+        model = list(steps.values())[-1]
+    return model
+
+
 def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
     """Return whether a model learns weighted examples: it declares so, or `learn_one` has the parameter w.
 
     A mixture does if each of its experts does; a pipeline does if its last step does.
     """
-    while steps := getattr(model, "steps", None):
-        model = list(steps.values())[-1]
+    model = last_step(model)
     if isinstance(model, Mixture):
         return all(map(takes_weights, model.experts))
     declared = getattr(model, "WEIGHT", None)

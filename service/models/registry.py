@@ -22,7 +22,7 @@ from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY
 from service.models.core import AutoLearner, BinaryLearner, MulticlassLearner, can_be_written, with_classes
-from service.models.learner import Learner
+from service.models.learner import Learner, last_step
 from service.models.river import RiverLearner
 from service.settings.code import import_code
 
@@ -75,7 +75,8 @@ def make_learner(
             hint=f"choose a model of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
-        return BinaryLearner(_in_arrays(made, hash_bits))
+        is_in_arrays = isinstance(made, LinearRule) and 0 < hash_bits <= _MOST_BITS_IN_ARRAYS
+        return BinaryLearner(HashedClassifier(made, hash_bits) if is_in_arrays else made)
     if not _classifies(made):
         raise ConfigurationError(
             f"model: {model}: expected a River classifier, got {type(made).__name__}", hint=_FACTORY_HINT
@@ -122,13 +123,6 @@ def _check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None
             raise TypeError(f"{name}: expected a list, got {value!r}")
 
 
-def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
-    """Return the learner with array weights if its type and `hash_bits` allow it."""
-    if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
-        return made
-    return HashedClassifier(made, hash_bits) if isinstance(made, LinearRule) else made
-
-
 def _cannot_be_made(
     model: str, factory: Callable[..., Any], params: Mapping[str, Any], error: Exception
 ) -> ConfigurationError:
@@ -151,8 +145,7 @@ def _parameters(factory: Callable[..., Any]) -> str:
 
 def _classifies(made: object) -> bool:
     """Return whether an object learns and predicts classes; a pipeline does if its last step does."""
-    while steps := getattr(made, "steps", None):
-        made = list(steps.values())[-1]
+    made = last_step(made)
     return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")
 
 

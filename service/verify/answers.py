@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
-from service.messages.schema import Outcome, Prediction, answer_fields, labels_in
+from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields, labels_in
 from service.stream.protocol import Record
 
 _LONGEST: Final = 200
-_NUMBERS: Final = ("score", "probability", "label_delay_seconds", "threshold")
+_NUMBERS: Final = tuple({field.name for field in PREDICTION + OUTCOME if field.types == (float,)})
 
 
 class Answer(NamedTuple):
