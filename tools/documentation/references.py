@@ -40,16 +40,8 @@ _ENOUGH_FOR_A_BOUND: Final = 120
 
 def references() -> dict[str, str]:
     """Return every reference page: Markdown by its path in the site."""
-    pages = {
-        "commands": commands(),
-        "settings": settings(),
-        "messages": messages(),
-        "metrics": metrics(),
-        "learners": learners(),
-        "functions": functions(),
-        "tests": tests(),
-    }
-    found = {f"reference/{name}.md": f"{PROSE[name]}\n{text}" for name, text in pages.items()}
+    pages = (commands, settings, messages, metrics, learners, functions, tests)
+    found = {f"reference/{each.__name__}.md": f"{PROSE[each.__name__]}\n{each()}" for each in pages}
     found["project/records/index.md"] = f"{PROSE['records']}\n{records()}\n"
     return {path: _GENERATED + text for path, text in found.items()}
 
@@ -222,21 +214,15 @@ def _stream() -> Iterator[bytes]:
 
 def learners() -> str:
     """Document the classes that learn."""
-    names = [name for name in perceptron_core.__all__ if _learns(getattr(perceptron_core, name))]
     members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
-    documented = [f"::: perceptron_core.{name}\n{members}" for name in names]
+    documented = [f"::: perceptron_core.{name}\n{members}" for name in _public(learns=True)]
     documented.append("::: perceptron_core.formats.sklearn.PerceptronEstimator\n")
     return "\n".join(documented)
 
 
 def functions() -> str:
     """Document the functions, and the classes that do not learn."""
-    names = [
-        name
-        for name in perceptron_core.__all__
-        if not _learns(getattr(perceptron_core, name)) and not name.startswith("__")
-    ]
-    return "\n".join(f"::: perceptron_core.{name}\n" for name in names)
+    return "\n".join(f"::: perceptron_core.{name}\n" for name in _public(learns=False))
 
 
 def tests() -> str:
@@ -258,8 +244,11 @@ def records() -> str:
     return "\n".join(titles)
 
 
-def _learns(value: object) -> bool:
-    return isinstance(value, type) and (hasattr(value, "learn_one") or hasattr(value, "fit"))
+def _public(*, learns: bool) -> list[str]:
+    """Name what the library publishes: the classes that learn, or all else."""
+    found = {name: getattr(perceptron_core, name) for name in perceptron_core.__all__ if name[:2] != "__"}
+    has_methods = {name: hasattr(each, "learn_one") or hasattr(each, "fit") for name, each in found.items()}
+    return [name for name, each in found.items() if (isinstance(each, type) and has_methods[name]) is learns]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -38,12 +38,9 @@ ALWAYS_INCREMENTS = {
 def events() -> Iterator[dict[str, object]]:
     """Yield events; every fourth has no label and stays pending."""
     for n in range(48):
-        event: dict[str, object] = {
-            "id": f"e{n}",
-            "text": f"{'win' if n % 3 else 'see'} at {n % 7}",
-            "features": {"hour": n % 24},
-        }
-        yield event | ({"label": "spam" if n % 3 else "ham"} if n % 4 else {})
+        word, label = ("win", "spam") if n % 3 else ("see", "ham")
+        event = {"id": f"e{n}", "text": f"{word} at {n % 7}", "features": {"hour": n % 24}}
+        yield event | ({"label": label} if n % 4 else {})
 
 
 def write(folder: Path, model: str, hash_bits: int = 0) -> None:
@@ -52,8 +49,7 @@ def write(folder: Path, model: str, hash_bits: int = 0) -> None:
     settings, lines, file = (folder / name for name in ("settings.toml", "events.ndjson", "model.bin"))
     classes = ["ham", "news", "spam"] if "multiclass" in model else ["ham", "spam"]
     own = f'model = "{model}"\nhash_bits = {hash_bits}\nclasses = {json.dumps(classes)}\n'
-    text = own + SETTINGS
-    settings.write_text(text, encoding="utf-8")
+    settings.write_text(own + SETTINGS, encoding="utf-8")
     lines.write_text("".join(f"{json.dumps(event)}\n" for event in events()), encoding="utf-8")
     given = ("--config", str(settings), "--broker", f"sqlite:///{folder}/stream.db")
     with ExitStack() as patches:
