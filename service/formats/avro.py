@@ -36,12 +36,7 @@ _LONGEST_SYMBOL: Final = 256
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[[bytes, int], Any]:
-    """Return the method `read` of `avro_decoder(parts)`. Parameters and errors: see `avro_decoder`."""
-    return avro_decoder(parts).read
-
-
-def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
-    """Make a decoder for the values of a schema.
+    """Make a reader of the values of a schema: it takes the bytes, and where the value begins.
 
     Parameters
     ----------
@@ -60,7 +55,7 @@ def avro_decoder(parts: Sequence[bytes]) -> AvroDecoder:
     named: dict[str, Any] = {}
     try:
         parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
-        return _tried(AvroDecoder(_Planner(named).plan(parsed[-1])))
+        return _tried(AvroDecoder(_Planner(named).plan(parsed[-1]))).read
     except UnknownType as error:
         raise UnusableSchema(f"unknown type: {error}") from None
     except SchemaParseException as error:

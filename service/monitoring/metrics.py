@@ -53,10 +53,7 @@ class Published:
 
     def mistake_bound(self) -> MistakeBound | None:
         """Return the current bound of the model; None if the theorem does not apply to it."""
-        model = getattr(self.learner, "model", None)
-        if self.bound is None or not isinstance(model, Perceptron):
-            return None
-        return self.bound.value(model)
+        return None if self.bound is None else self.bound.value(self.learner.model)
 
 
 def warnings_of_labels(done: Totals, published: Iterable[Published]) -> list[str]:
@@ -214,7 +211,7 @@ class Metrics(Collector):
 
     def watch(self, partition: int, learner: Learner) -> Observer:
         """Return the observer of one partition: `observe`, and the mistake bound where the model has one."""
-        model = getattr(learner, "model", None)
+        model = learner.model
         if not isinstance(model, Perceptron):
             return self.observe
         bound = self.bounds[partition] = OnlineMistakeBound(fit_intercept=model.fit_intercept)

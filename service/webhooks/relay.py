@@ -32,17 +32,7 @@ _COMMIT_SECONDS: Final = 5.0
 """After which offsets are committed if there was no alert."""
 
 
-def group_of(settings: Settings, hook: WebhookSettings) -> str:
-    """Return the consumer group of a webhook."""
-    return f"{settings.group}.relay.{hook.title}"
-
-
-def topic_of(settings: Settings, hook: WebhookSettings) -> str:
-    """Return the topic that a webhook's alerts are of."""
-    return settings.signals_topic if DRIFT in hook.on else settings.predictions_topic
-
-
-def first_starts(transport: Transport, group: str, topic: str) -> dict[int, int]:
+def _first_starts(transport: Transport, group: str, topic: str) -> dict[int, int]:
     """Return where partitions begin of which nothing is committed yet: all of them, or none.
 
     A partition that comes later begins with its first record.
@@ -106,11 +96,11 @@ class Relay:
         self, transport: Transport, settings: Settings, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self._transport = transport
-        self._topic = topic_of(settings, hook)
-        self._group = group_of(settings, hook)
+        self._topic = settings.signals_topic if DRIFT in hook.on else settings.predictions_topic
+        self._group = f"{settings.group}.relay.{hook.title}"
         self._hook = hook
         self._maker = AlertMaker(hook)
-        self._starts = first_starts(transport, self._group, self._topic)
+        self._starts = _first_starts(transport, self._group, self._topic)
         self._clock = clock
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()
