@@ -89,7 +89,8 @@ class Redelivery:
         with closing(visitor.consumer.writer(partition)) as writer:
             # No other process can move it now.
             start = visitor.consumer.take_over([partition])[partition].get(self._topic, 0)
-            for batch in self._batches(self._read(partition, start, end)):
+            records = self._read(partition, start, end)
+            while batch := list(islice(records, self._settings.written_at_once)):
                 decisions = self._decide(batch)
                 moving = decisions[: self._count_moving(decisions)]
                 if moving:
@@ -161,7 +162,3 @@ class Redelivery:
 
     def _read(self, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
         return self._transport.read(self._topic, partition, start, end)
-
-    def _batches(self, records: Iterator[Record]) -> Iterator[Sequence[Record]]:
-        while batch := list(islice(records, self._settings.written_at_once)):
-            yield batch

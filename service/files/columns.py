@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -120,7 +120,8 @@ class Columns:
         """Return the columns of ids and texts in a mapping, in which 007 is not a number."""
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
-        return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
+        paths = (*ids, *(self.mapping.text or ("text",)))
+        return frozenset(place[0] for path in paths for place in parse_path(path).uses if place)
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""
@@ -130,7 +131,3 @@ class Columns:
 
 
 ANY_COLUMNS: Final = Columns()
-
-
-def _first_keys(*paths: str) -> Iterator[str]:
-    return (place[0] for path in paths for place in parse_path(path).uses if place)

@@ -120,8 +120,9 @@ def read_examples(
     if not found.examples and not found.rejected and not found.unlabelled:
         raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
     if not found.examples:
+        why = f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"
         raise InputFileError(
-            f"{found.name}: no labelled example;  {_why(found)}",
+            f"{found.name}: no labelled example;  {why}",
             hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
         )
     return found
@@ -166,7 +167,3 @@ def _refuse_insane(x: X) -> None:
         Hyperplane().score_one(x)
     except FeatureError as error:
         raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
-
-
-def _why(found: ExampleSet) -> str:
-    return f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"

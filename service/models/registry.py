@@ -75,8 +75,9 @@ def make_learner(
             hint=f"choose a model of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
-        is_in_arrays = isinstance(made, LinearRule) and 0 < hash_bits <= _MOST_BITS_IN_ARRAYS
-        return BinaryLearner(HashedClassifier(made, hash_bits) if is_in_arrays else made)
+        if isinstance(made, LinearRule) and 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
+            made = HashedClassifier(made, hash_bits)
+        return BinaryLearner(made)
     if not _classifies(made):
         raise ConfigurationError(
             f"model: {model}: expected a River classifier, got {type(made).__name__}", hint=_FACTORY_HINT

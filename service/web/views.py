@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
-from river import base
 
 from service.clock import SYSTEM_CLOCK
 from service.messages.labels import TrueLabel, Vocabulary
@@ -146,10 +145,7 @@ class Window:
 def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model; a pipeline by its steps."""
     learner = model.processor.learner
-    made: base.Classifier = learner.model
-    if not learner.has_files:
-        return ModelKind(str(made), {})
-    return ModelKind.of(made)
+    return ModelKind.of(learner.model) if learner.has_files else ModelKind(str(learner.model), {})
 
 
 def counts_of(published: Published) -> Counts:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
@@ -35,7 +35,7 @@ ALWAYS_INCREMENTS = {
 """With these bounds, every snapshot after the first is an increment, whatever its size."""
 
 
-def events() -> Iterator[dict[str, object]]:
+def events() -> Iterator[Mapping[str, object]]:
     """Yield events; every fourth has no label and stays pending."""
     for n in range(48):
         word, label = ("win", "spam") if n % 3 else ("see", "ham")
