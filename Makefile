@@ -69,7 +69,7 @@ demo: $(DEMONSTRATED)
 
 install: $(VENV)/installed
 
-test: $(VENV)/installed-dev
+test: $(VENV)/imported
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 nightly: test-all test-uncompiled test-sanitized test-lowest
@@ -215,6 +215,11 @@ $(VENV)/installed-uncompiled: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 $(VENV)/installed-dev: $(VENV)/installed
 	@echo 'installing what its tests need'
 	@$(BIN)/python -m tools.install --group dev
+	@touch $@
+
+# Imported once: of four processes that begin together, each would compile all modules for itself.
+$(VENV)/imported: $(VENV)/installed-dev
+	@$(BIN)/pytest --collect-only --quiet > /dev/null
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml

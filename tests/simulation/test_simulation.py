@@ -13,7 +13,7 @@ from tests.simulation.defects import DEFECTS
 from tests.simulation.run import explain, first_failure, run_chunk, story
 from tests.simulation.world import SHARED_EVERY
 
-SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "400"))
+SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "200"))
 
 FOUND_WITHIN = 800
 """Seeds."""

@@ -200,6 +200,8 @@ class KafkaBroker:
             # A killed broker's registration bars its successor for this long.
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
+            # The default writes a record every half second.
+            "metadata.max.idle.interval.ms": "30000",
             # Tests write records of 1970, which the first look at what is out of date would delete.
             "log.retention.check.interval.ms": "86400000",
             # The default takes 128 MB of the heap.

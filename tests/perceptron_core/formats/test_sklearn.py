@@ -40,9 +40,6 @@ rows = st.integers(1, 30).flatmap(
         PerceptronEstimator(
             Perceptron(tie=True, update_on_tie=False), order="constant", validation_fraction=0.2, patience=5
         ),
-        PerceptronEstimator(MulticlassPerceptron()),
-        PerceptronEstimator(NormalizedAdaGrad()),
-        PerceptronEstimator(AutoClassifier(effort="low"), max_iter=2),
     ],
     expected_failed_checks=lambda _: dict.fromkeys(
         (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
