@@ -1,6 +1,6 @@
 """The clock of the loop, and how long to wait before another attempt.
 
-A test passes a clock of its own, and no second has to pass.
+A test passes its own clock, so that it does not wait.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """Whatever the loop calls to read the time or to wait."""
+    """What the loop calls to read the time and to wait."""
 
     def monotonic(self) -> float:
-        """Return seconds since some point in the past; they never go back."""
+        """Return seconds since some time in the past; they never decrease."""
 
     def time(self) -> float:
         """Return seconds since the Unix epoch."""
 
     def process_time(self) -> float:
-        """Return the seconds of processor time that this process has taken."""
+        """Return the seconds of processor time that this process has used."""
 
     def wait(self, event: Event, seconds: float) -> None:
         """Return after `seconds`, or as soon as `event` is set."""
@@ -43,15 +43,15 @@ SYSTEM_CLOCK: Final = SystemClock()
 
 _FIRST_SECONDS: Final = 0.1
 _LONGEST_SECONDS: Final = 10.0
-"""Long enough to be no burden to a struggling broker, short enough that its return is soon noticed."""
+"""Long enough not to load a slow broker; short enough to notice its return soon."""
 _DOUBLINGS: Final = 7
-"""After so many it is the longest; counted on for hours, they would be more than a float holds."""
+"""Number of failures after which the wait is longest; the count stops here, as a float could overflow."""
 
 
 class Backoff:
     """Doubles the wait with each failure, and draws from its upper half.
 
-    The jitter keeps the processes that one broker failed from coming back to it all at once.
+    The jitter keeps the processes from returning to a failed broker all at once.
 
     Parameters
     ----------
@@ -71,5 +71,5 @@ class Backoff:
         return self._random.uniform(longest / 2, longest)
 
     def reset(self) -> None:
-        """Forget the failures: it went well."""
+        """Forget the failures after a success."""
         self._failures = 0

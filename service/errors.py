@@ -1,33 +1,33 @@
-"""Every error the service raises on purpose, in one tree, the exit codes, and what is said of other errors.
+"""All errors that the service raises on purpose, in one tree; the exit codes; the texts of other errors.
 
-    ServiceError                  exit code 1, as every class below but two
+    ServiceError                  exit code 1, as all classes below but two
      ├─ ConfigurationError        a setting is wrong; exit code 2
-     ├─ InputFileError            a file given by the user cannot be read as said
+     ├─ InputFileError            a file of the user cannot be read in its format
      ├─ ServerError               the HTTP address cannot be used
-     ├─ CheckpointError           what was committed cannot be restored
+     ├─ CheckpointError           the committed state cannot be restored
      │   ├─ NewerRelease          a newer release wrote it
-     │   ├─ SettingsDiffer        it was made under other settings; exit code 2
-     │   └─ InputLost             records that are needed are gone from an input topic
-     ├─ NoSuchModel               a question about a partition that is not served here
-     ├─ ModelBusy                 a question that came while the model was learning
+     │   ├─ SettingsDiffer        it was made with other settings; exit code 2
+     │   └─ InputLost             required records are missing from an input topic
+     ├─ NoSuchModel               a request for a partition that is not served here
+     ├─ ModelBusy                 a request that came while the model was learning
      ├─ IdTaken                   an event with an id that another event has
-     ├─ TooManyWaiting              an event or a label that came while too many waited
-     ├─ PartitionMoved            an event or a label whose partition is not served here any more
-     ├─ PartitionElsewhere        an event or a label whose partition another process has
+     ├─ TooManyWaiting              an event or a label that came while too many were waiting
+     ├─ PartitionMoved            an event or a label whose partition is no longer served here
+     ├─ PartitionElsewhere        an event or a label whose partition another process owns
      ├─ AppendUnsure              an event or a label that may have been appended, or not
-     └─ TransportError            the stream said no
+     └─ TransportError            the stream refused or failed
          ├─ TransportUnavailable  try again later: broker away, file locked
-         ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
+         ├─ TransactionFailed     nothing of this batch was written: roll back and repeat
          ├─ OwnershipLost         another process owns the partition now
-         ├─ OffsetOutOfRange      there is no record at a position, and never will be
-         ├─ TopicMissing          a topic is not there and may not be created
+         ├─ OffsetOutOfRange      there is no record at a position, and there will never be one
+         ├─ TopicMissing          a topic does not exist and must not be created
          ├─ AccessRefused         authentication or authorisation failed
-         ├─ MessageTooLarge       a record is over the stream's limit
+         ├─ MessageTooLarge       a record is larger than the stream's limit
          ├─ StorageFull           the disk or the stream's quota is full
          └─ RegistryUnavailable   try again later: the Schema Registry does not answer
 
 What a client library or the operating system raises is translated into this tree
-at one boundary (``service/stream``); nothing foreign passes it.
+at one boundary (``service/stream``); no other error passes it.
 
 `LazyGroup.main` (``service/cli/app.py``) reports errors and turns them into exit codes: 0 success, 1 failure,
 2 a wrong setting or usage, 130 interrupted (Ctrl-C).
@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 FAILURE: Final = 1
-"""Exit code after an error that is not about settings."""
+"""Exit code after an error that does not concern settings."""
 
 USAGE: Final = 2
 """Exit code after `ConfigurationError` and `SettingsDiffer`, or a command line that cannot be parsed."""
@@ -52,10 +52,10 @@ INTERRUPTED: Final = 130
 
 
 def raise_first(errors: list[Any]) -> None:
-    """Raise the first of some errors, if there is one, and forget all of them.
+    """Raise the first of the errors, if there is one, and clear the list.
 
-    Only the list may hold them: a local variable would be in a cycle with the traceback, which leads to its
-    frame, and to the frames of all that wait.
+    Only the list may refer to them: a local variable would form a cycle with the traceback, which refers to
+    its frame and to the frames of all callers.
     """
     if errors:
         error: BaseException = errors[0]
@@ -67,7 +67,7 @@ def raise_first(errors: list[Any]) -> None:
 
 
 def cut(text: str, longest: int = 2000) -> str:
-    """Return a text without its middle, if it is longer than anybody reads.
+    """Return a text without its middle, if it is longer than `longest`.
 
     >>> cut("1234567", 4)
     '12…67'
@@ -77,14 +77,14 @@ def cut(text: str, longest: int = 2000) -> str:
 
 
 class ServiceError(Exception):
-    """Base of all. ``str()`` says what, where and why; `hint` names what to change.
+    """Base class of all. ``str()`` tells what happened, where and why; `hint` names what to change.
 
     Parameters
     ----------
     lines
-        What happened, where (``topic[partition]@offset``, a file, a setting) and why: each complaint a line.
+        What happened, where (``topic[partition]@offset``, a file, a setting) and why: one line each.
     hint
-        What the reader can do about it: one sentence, naming the setting. May be empty.
+        What the reader can do about it: one sentence that names the setting. May be empty.
 
     """
 
@@ -94,7 +94,7 @@ class ServiceError(Exception):
         super().__init__("\n".join(self.lines))
 
     def copied(self) -> Self:
-        """Return the same error, to be raised once more: raised twice, one would keep the frames of both."""
+        """Return a copy, to be raised again: the same object would keep the frames of both tracebacks."""
         copy = type(self)(*self.lines, hint=self.hint)
         copy.__cause__ = self.__cause__
         return copy
@@ -105,11 +105,11 @@ class ConfigurationError(ServiceError):
 
 
 class InputFileError(ServiceError):
-    """A file named by the user is missing, unreadable or not in the format said."""
+    """A file that the user names is missing, unreadable or not in the specified format."""
 
 
 class ServerError(ServiceError):
-    """The HTTP server cannot listen where it was told to."""
+    """The HTTP server cannot listen at the configured address."""
 
 
 class CheckpointError(ServiceError):
@@ -117,11 +117,11 @@ class CheckpointError(ServiceError):
 
 
 class NewerRelease(CheckpointError):
-    """A checkpoint was written by a newer release: there is nothing wrong with it."""
+    """A checkpoint was written by a newer release; it is not damaged."""
 
     @classmethod
     def wrote(cls, what: str) -> NewerRelease:
-        """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
+        """Return the error for `what`, which tells where the checkpoint is and what in it is unknown."""
         hint = (
             "start that release or a newer one, and reset nothing: the model is intact; to downgrade, run "
             "`perceptron checkpoint export` with it, then `checkpoint reset` and `checkpoint import` here"
@@ -130,40 +130,40 @@ class NewerRelease(CheckpointError):
 
 
 class SettingsDiffer(CheckpointError):
-    """A checkpoint was made under another setting: to start once more with the same one will not help."""
+    """A checkpoint was made with another setting; to start again with the same settings does not help."""
 
 
 class InputLost(CheckpointError):
-    """Records of an input topic are gone that were not processed yet, or are needed to restore a model."""
+    """An input topic lost records that were not processed yet, or that the restore of a model needs."""
 
 
 class NoSuchModel(ServiceError):
-    """The partition asked about is not served by this process."""
+    """The requested partition is not served by this process."""
 
 
 class ModelBusy(ServiceError):
-    """The model is learning a batch that takes long; the same question may be answered later."""
+    """The model is learning a batch that takes long; the same request may succeed later."""
 
 
 class IdTaken(ServiceError):
-    """Another event came under the id of an event that is to be appended."""
+    """An event to be appended has the id of another event."""
 
 
 class TooManyWaiting(ServiceError):
-    """Too many records of the partition wait to be processed; the same request may be taken later."""
+    """Too many records of the partition wait to be processed; the same request may succeed later."""
 
 
 class PartitionMoved(ServiceError):
-    """The partition was handed over while an event or a label waited to be appended."""
+    """The partition got another owner while an event or a label waited to be appended."""
 
 
 class PartitionElsewhere(ServiceError):
-    """Another process of the group has the partition that an event or a label goes to.
+    """Another process of the group owns the partition of an event or a label.
 
     Attributes
     ----------
     partition : int
-        Its number.
+        Number of the partition.
 
     """
 
@@ -173,7 +173,7 @@ class PartitionElsewhere(ServiceError):
 
 
 class AppendUnsure(ServiceError):
-    """An append failed: the event or label may be on its topic, or not; to repeat it is safe."""
+    """An append failed: the event or label may or may not be on its topic; a repetition is safe."""
 
 
 class TransportError(ServiceError):
@@ -189,16 +189,16 @@ class TransactionFailed(TransportError):
 
 
 class OwnershipLost(TransportError):
-    """The partition belongs to another process now; nothing more may be written for it."""
+    """Another process owns the partition now; this process must not write for it any more."""
 
 
 class OffsetOutOfRange(TransportError):
-    """A consumer's position lies before the first record of a partition, or after its end.
+    """A consumer's position is before the first record of a partition, or after its end.
 
     Attributes
     ----------
     partition : int
-        Nothing more of it is delivered before `Consumer.start`.
+        Number of the partition; its delivery stops until `Consumer.start`.
 
     """
 
@@ -208,7 +208,7 @@ class OffsetOutOfRange(TransportError):
 
 
 class TopicMissing(TransportError):
-    """A topic does not exist and was not to be created."""
+    """A topic does not exist and must not be created."""
 
 
 class AccessRefused(TransportError):
@@ -220,11 +220,11 @@ class MessageTooLarge(TransportError):
 
 
 class StorageFull(TransportError):
-    """There is no room left to write."""
+    """There is no space left to write."""
 
 
 class RegistryUnavailable(TransportError):
-    """The Schema Registry does not answer, or not as one; the same question may be answered later."""
+    """The Schema Registry does not answer, or not correctly; the same request may succeed later."""
 
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
@@ -233,16 +233,16 @@ _FOUND_NUMBERS: Final = {int: "a number", float: "a number"}
 
 
 def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
-    """Return why Pydantic refused a value: what was expected, and of a wrong type what was found.
+    """Return why Pydantic refused a value: what it expected and, for a wrong type, what it got.
 
-    The value itself is not in it, as it may be a secret.
+    The text does not contain the value, which may be a secret.
 
     Parameters
     ----------
     error
         An entry of `ValidationError.errors`.
     what
-        What a name that is not known was to be.
+        What to call an unknown name.
 
     """
     kind = error.get("type", "value_error")
@@ -260,7 +260,7 @@ def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
 
 
 def click_sentence(message: str) -> str:
-    """Return what click says, in the words of the project."""
+    """Return a message of click in the terms of the project."""
     for pattern, ours in _TABLES["click"].items():
         if found := re.fullmatch(pattern, message, re.DOTALL):
             message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")

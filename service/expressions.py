@@ -1,8 +1,8 @@
 """Compile expressions to functions of a record.
 
-An expression is parsed as Python parses one, and checked against a list of what may be in it; nothing of it
-is ever run as Python. There are no loops, and integers and texts cannot grow without bound. Functions are
-deterministic, without I/O, in time linear in what they are given.
+An expression is parsed by Python's parser and checked against a list of permitted nodes; no part of it is
+ever run as Python. There are no loops, and integers and texts cannot grow without bound. Functions are
+deterministic, have no I/O, and take time linear in the size of their arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from perceptron_core.elementary import log, log1p
 from service.messages.paths import Keys, event_time_ms, find_at
 
 NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
-"""Kinds of values; what a field has is known only when a record comes."""
+"""Kinds of values; the kind of a field is known only when a record comes."""
 
 _LONGEST_CROSS: Final = 1000
 _HOUR_MS: Final = 3_600_000
@@ -34,11 +34,11 @@ _URL: Final = re.compile(
 )
 _MOST_REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 256
-"""Texts and days that are remembered, and characters of a text."""
+"""Number of cached texts and days; largest number of characters of a cached text."""
 
 
 class NoValue(Exception):
-    """Something that an expression needs is missing: there is no feature."""
+    """A value that an expression needs is missing, so there is no feature."""
 
 
 class Function(NamedTuple):
@@ -46,11 +46,11 @@ class Function(NamedTuple):
 
     call: Callable[..., Any]
     takes: tuple[str, ...]
-    """Kinds of its arguments; the last one's may come again if there may be `more`."""
+    """Kinds of its arguments; with `more`, further arguments have the kind of the last."""
     gives: str
     more: bool = False
     check: Callable[..., Any] = lambda *_: None
-    """Raises as `call` does for arguments that no record can make right; those not known yet are None."""
+    """Raises as `call` does for arguments that are wrong for all records; unknown arguments are None."""
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - any value
@@ -99,7 +99,7 @@ def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
 
 
 def _remembering(find: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Remember what is found in short texts: to look it up takes a third of the time."""
+    """Cache the results for short texts: a look-up takes a third of the time."""
     remembered = lru_cache(maxsize=_MOST_REMEMBERED)(find)
     return lambda text: (remembered if len(text) <= _LONGEST_REMEMBERED else find)(text)
 
@@ -119,7 +119,7 @@ def _host(text: str) -> str:
 
 @_remembering
 def _domain(text: str) -> str:
-    """Return what stands after the @ of a mail address; of a URL, the last two labels of its host."""
+    """Return the part of a mail address after the @; of a URL, the last two labels of its host."""
     host = _url(text)[0]
     if not host and "@" in text:
         return text.rpartition("@")[2].rstrip("> ").lower()
@@ -185,12 +185,12 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     ),
     "cross": Function(_cross, (ANY, ANY), TEXT, more=True),
 }
-"""By name. Beside them there are `default(x, y)` and `field('name')`, which are not functions of values."""
+"""By name. `default(x, y)` and `field('name')` are not here, as they are not functions of values."""
 
 
 Evaluate = Callable[[Mapping[str, Any], object], Any]
 """Returns the value, given the features by name and the document. Raises `NoValue` and `ArithmeticError`
-where there is none, `TypeError` and `ValueError` for what cannot be."""
+where there is no value, `TypeError` and `ValueError` for wrong arguments."""
 
 _LONGEST: Final = 1000
 _MOST_INTEGER: Final = 1 << 63
@@ -218,15 +218,15 @@ _Check = Callable[[Any], Any] | None
 
 
 class ExpressionError(ValueError):
-    """An expression that is none; the message marks the place."""
+    """An invalid expression; the message marks the position."""
 
 
 class Expression(NamedTuple):
-    """An expression, ready to be evaluated."""
+    """A compiled expression."""
 
     evaluate: Evaluate
     uses: frozenset[Keys]
-    """The places of the document that it may look at."""
+    """Paths of the document that it may read."""
 
 
 class _Part(NamedTuple):
@@ -246,16 +246,16 @@ def compile_expression(
     Parameters
     ----------
     text
-        What it is.
+        The expression.
     earlier
-        Names that stand for features alone, not for fields of the document.
+        Names of features only, which are not fields of the document.
     is_missing
-        Returns whether the value of a field means that there is none.
+        Returns whether the value of a field means a missing value.
 
     Raises
     ------
     ExpressionError
-        It is none.
+        The expression is invalid.
 
     """
     text = text.replace("\n", " ").strip()
@@ -283,7 +283,7 @@ class _Compiler:
         self.uses: set[Keys] = set()
 
     def part(self, node: ast.expr, wanted: str = ANY) -> _Part:
-        """Compile a node, whose values are to be of a kind."""
+        """Compile a node, whose values must be of the wanted kind."""
         if (name := _dotted(node)) is not None and name not in _WORDS:
             return _Part(self._field(name, wanted), wanted)
         made = self._made(node)
@@ -291,7 +291,7 @@ class _Compiler:
         return _Part(_checked(made.evaluate, check), wanted if check else made.kind)
 
     def _check(self, node: ast.expr, kind: str, wanted: str) -> Callable[[Any], Any] | None:
-        """Return what checks values of a kind where another is wanted; None where they need no check."""
+        """Return a check of values of `kind` where `wanted` is expected; None if they need no check."""
         if wanted not in {NUMBER, TEXT} or kind == wanted or (kind, wanted) == (TRUTH, NUMBER):
             return None
         if kind != ANY:
@@ -350,7 +350,7 @@ class _Compiler:
         parts = [self.part(each) for each in nodes]
         kinds = set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {part.kind for part in parts}
         wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
-        sides = [  # each is compiled once, else nesting takes 2ⁿ times as long; but for fields alone
+        sides = [  # compiled once, else nesting takes 2ⁿ times as long; except for single fields
             self.part(each, wanted).evaluate
             if _dotted(each)
             else _checked(part.evaluate, self._check(each, part.kind, wanted))
@@ -384,7 +384,7 @@ class _Compiler:
         return _Part(_called(function.call, parts), function.gives)
 
     def _field(self, name: str, wanted: str) -> Evaluate:
-        """Return what finds a feature, or else a field of the document."""
+        """Return a function that finds a feature or, if there is none, a field of the document."""
         keys = tuple(name.split("."))
         find = find_at(keys)
         if name in self._earlier:
@@ -411,7 +411,7 @@ class _Compiler:
         return get_number
 
     def _refuse(self, node: ast.expr, why: str) -> NoReturn:
-        """Refuse a node; its columns count bytes of UTF-8."""
+        """Refuse a node; its columns are bytes of UTF-8."""
         line = self._text.encode()
         start, end = (len(line[:at].decode()) for at in (node.col_offset, node.end_col_offset or 0))
         marked = f"{self._text[:start]}»{self._text[start:end]}«{self._text[end:]}"
@@ -419,7 +419,7 @@ class _Compiler:
 
 
 def _dotted(node: ast.expr) -> str | None:
-    """Return the name of a field: words with dots between them."""
+    """Return the dotted name of a field."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (outer := _dotted(node.value)) is not None:

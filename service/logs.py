@@ -1,7 +1,7 @@
 """Log to stderr, as JSON or as text for people.
 
-Facts that a program should find without parsing a sentence are given as ``extra={...}``: further fields of
-the JSON object. Messages contain all of them in words, and neither shows features, texts or secrets.
+``extra={...}`` has the facts that a program should find without parsing a sentence: further fields of the
+JSON object. Messages contain all of them, too. Neither shows features, texts or secrets.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ LogFormat = Literal["auto", "text", "json"]
 """`auto` is text on a terminal and JSON elsewhere."""
 
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""Between two log lines that sum up what was done."""
+"""Seconds between two log lines that summarise the progress."""
 
 # Client libraries report every lost connection and every retry, kafka-python even each normal end of one,
-# as errors; the service says itself what comes of it. Below INFO they print the passwords they send.
+# as errors; the service itself reports the consequences. Below INFO they print the passwords that they send.
 _CLIENTS: Final = ("kafka", "confluent_kafka")
-# librdkafka calls it critical when a newer owner takes a partition over.
+# librdkafka logs it as critical when a newer owner takes over a partition.
 _NEVER: Final = logging.CRITICAL + 1
 _STANDARD: Final = logging.makeLogRecord({}).__dict__.keys() | {"message", "asctime", "taskName"}
 
@@ -47,7 +47,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Makes one line of each record, whatever is in its message; a traceback follows on lines of its own."""
+    """Makes one line of each record, whatever its message contains; a traceback follows on separate lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         """Return the line."""
@@ -77,7 +77,7 @@ def log_to_stderr(level: str, form: LogFormat = "auto") -> None:
 
 
 def end_log() -> None:
-    """Log no more than what Python prints by itself: the service's warnings."""
+    """Log only what Python prints by default: the service's warnings."""
     _hear_clients_from(_NEVER)
     root = logging.getLogger()
     for handler in _handlers():
@@ -87,7 +87,7 @@ def end_log() -> None:
 
 
 def logs_json() -> bool:
-    """Return whether stderr is for programs now: then all that is said there should be a log line."""
+    """Return whether stderr is read by programs: then every message there should be a log line."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in _handlers())
 
 

@@ -1,7 +1,8 @@
 """What may be shown: text that cannot act on a terminal, and values without passwords.
 
-Escaped is all that Python calls not printable: control characters, line breaks, marks that turn the
-direction of writing, halves of surrogate pairs. Masked is what may be a password in a URL or a setting.
+All characters that Python does not call printable are escaped: control characters, line breaks, marks that
+change the direction of writing, halves of surrogate pairs. Possible passwords in URLs and settings are
+masked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _ODD_PORT: Final = re.compile(r":(?!\d{1,5}(?:,|$)).*")
 
 
 def one_line(text: str) -> str:
-    r"""Escape whatever would move the cursor or hide something, line breaks too.
+    r"""Escape all characters that could move the cursor or hide text, also line breaks.
 
     >>> one_line("née\n\x1b[2J")
     'née\\n\\x1b[2J'
@@ -26,7 +27,7 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Escape the same, but for line breaks and tabs, in such a way that JSON stays the same JSON.
+    r"""Escape the same, except line breaks and tabs, so that the meaning of JSON is unchanged.
 
     >>> escaped("née\n\x1b[2J\u202e")
     'née\n\\u001b[2J\\u202e'
@@ -42,10 +43,10 @@ def _json_escape(character: str) -> str:
 
 
 def redacted_url(url: str) -> str:
-    """Return a URL without anything that may be a name or a password, however it is mistyped.
+    """Return a URL without anything that may be a name or a password, even if it is mistyped.
 
-    A password may contain any character, ``/`` and ``@`` among them, so where one may begin nothing after it
-    is shown. The path of a file is shown as it is.
+    A password may contain any character, also ``/`` and ``@``, so nothing is shown after the first position
+    where one may begin. The path of a file is shown unchanged.
 
     >>> [
     ...     redacted_url(f"kafka://{place}")
@@ -65,7 +66,7 @@ def redacted_url(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """Return an HTTP address up to its query or fragment: a key may be there.
+    """Return an HTTP address without its query and fragment, which may contain a key.
 
     >>> without_query("https://h:8081/api?token=pw"), without_query("http://h:8081")
     ('https://h:8081/api?**********', 'http://h:8081')
@@ -74,7 +75,7 @@ def without_query(url: str) -> str:
 
 
 def redacted(value: object) -> str:
-    """Return the `repr` of a setting's value, without what may be a password in a URL."""
+    """Return the `repr` of a setting's value; possible passwords in URLs are masked."""
     if isinstance(value, str) and ("://" in value or "@" in value):
         return repr(redacted_url(value))
     text = repr(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def version() -> str:
-    """Read the version; to import the package it stands in takes a second."""
+    """Read the version without an import of the core, which takes a second."""
     stated: str = runpy.run_path(str(_core() / "version.py"))["__version__"]
     return stated
 

@@ -236,7 +236,7 @@ def add_record(log: CheckpointLog, record: Record, group: str) -> None:
         owner = (record.key or b"").decode(errors="replace")
         raise CheckpointError(
             f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
-            hint="give each group a checkpoints topic of its own: --checkpoints-topic",
+            hint="give each group a separate checkpoints topic: --checkpoints-topic",
         )
     if kind == _PROGRESS:
         log.progress.append(_read_progress(record))

@@ -155,7 +155,7 @@ def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iter
                 "%s: starting with an untrained model, as the group %r has neither checkpoints nor committed "
                 "offsets, but %s[%d] has held predictions. If they are this group's, its checkpoints are "
                 "lost; each event is then predicted again. Hint: stop, and restore the checkpoints topic; "
-                "give a new group a predictions topic of its own",
+                "give a new group a separate predictions topic",
                 *(settings.checkpoints_topic, settings.group, topic, partition),
             )
 

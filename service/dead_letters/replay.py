@@ -1,9 +1,9 @@
 """Replay dead letters: send those that are now accepted back to their source.
 
 A dead letter is *outstanding* from the offset that `<group>.dead-letters` has committed. A replay
-processes the dead letters that were outstanding when it began, in transactions that hold outputs and offset
-together: accepted dead letters go back to their source topic, the others to the end of their own topic. So
-each goes back once, none is lost, and a crash in the middle repeats nothing.
+processes the dead letters that were outstanding when it began, in transactions of outputs and offset:
+accepted dead letters go back to their source topic, the others to the end of the dead-letter topic. So each
+goes back once, none is lost, and a crash repeats nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from service.stream.protocol import Output, Record, Transport
 
 
 class ReplayDecision(NamedTuple):
-    """A dead letter, where it goes, and the reason if it stays a dead letter."""
+    """A dead letter, its destination, and the reason if it stays a dead letter."""
 
     dead_letter: DeadLetter
     output: Output
@@ -34,12 +34,12 @@ class ReplayDecision(NamedTuple):
 
     @property
     def is_replayed(self) -> bool:
-        """Whether it goes back to where it came from."""
+        """Whether it goes back to its source."""
         return not self.why
 
 
 class Redelivery:
-    """Looks at a group's outstanding dead letters, and replays them.
+    """Lists and replays a group's outstanding dead letters.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Redelivery:
         self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
-        """Yield the outstanding dead letters, by their time as far as that is in order."""
+        """Yield the outstanding dead letters; those of several partitions are merged by time."""
         partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
         yield from heapq.merge(*partitions, key=lambda dead_letter: dead_letter.record.timestamp_ms)
 
     def replay(self) -> Iterator[ReplayDecision]:
-        """Replay what is outstanding now; yield each decision once it is committed.
+        """Replay the dead letters that are outstanding now; yield each decision once it is committed.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Redelivery:
     ) -> Iterator[ReplayDecision]:
         limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
         with closing(visitor.consumer.writer(partition)) as writer:
-            # No other process can move it now.
+            # No other process can replay it now.
             start = visitor.consumer.take_over([partition])[partition].get(self._topic, 0)
             records = self._read(partition, start, end)
             while batch := list(islice(records, self._settings.written_at_once)):
@@ -103,7 +103,7 @@ class Redelivery:
                 yield from decisions
 
     def _count_moving(self, decisions: Sequence[ReplayDecision]) -> int:
-        """Count the dead letters to be moved: after the last that goes back, those of the end may stay."""
+        """Count the dead letters to be moved: those after the last that goes back may stay."""
         if len(decisions) == self._settings.written_at_once:
             return len(decisions)  # more may follow
         replayed = (n for n, decision in enumerate(decisions, 1) if decision.is_replayed)
@@ -142,7 +142,7 @@ class Redelivery:
         self._times.check(time_ms, self._decoder.place_of_time(record))
 
     def _back(self, dead_letter: DeadLetter, value: bytes | None) -> Output:
-        """Send a dead letter where it came from: the same partition, where its label may be waiting."""
+        """Send a dead letter back to its source: the same partition, where its label may wait."""
         partition = dead_letter.source_partition
         if partition is not None and partition >= self._partitions[dead_letter.source_topic]:
             partition = None
@@ -154,7 +154,7 @@ class Redelivery:
         return range(self._transport.partition_count(self._topic))
 
     def _starts(self) -> list[tuple[int, int]]:
-        """Ask where the outstanding dead letters begin, without taking part in the group's work."""
+        """Return where the outstanding dead letters begin, without joining the group."""
         return [
             (partition, self._transport.committed(self._group, [self._topic], partition).get(self._topic, 0))
             for partition in self._all()

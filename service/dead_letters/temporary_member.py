@@ -1,7 +1,7 @@
 """Join a consumer group for the duration of one job.
 
-A command that writes for a group becomes a member of it meanwhile: so a partition's owner is never
-disturbed, and no other process can commit for the partition. The member polls no records.
+A command that writes for a group becomes a member of it meanwhile. So it never disturbs the owner of a
+partition, and no other process can commit for the partition. The member polls no records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.stream.protocol import Consumer, Transport
 
 _POLL_SECONDS: Final = 0.2
 _PATIENCE_SECONDS: Final = 5.0
-"""How long a group may take to assign its partitions, once dead members are evicted."""
+"""Longest time that a group takes to assign its partitions once dead members are evicted."""
 
 
 class TemporaryMember:
@@ -29,7 +29,7 @@ class TemporaryMember:
     group, topics, alone
         As for `Transport.join`.
     session_timeout_seconds
-        After so long the group gives up a member that was killed: `wait_for` waits that long.
+        Time after which the group evicts a killed member; `wait_for` waits at least as long.
 
     """
 
@@ -74,7 +74,7 @@ class TemporaryMember:
             self.consumer.poll(_POLL_SECONDS, 1)
 
     def stay(self) -> None:
-        """Poll, to remain a member: one that never polls is evicted."""
+        """Poll to remain a member: a member that never polls is evicted."""
         self.consumer.poll(0.0, 1)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:

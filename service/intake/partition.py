@@ -1,4 +1,4 @@
-"""Append what is submitted over HTTP to one partition, once for each id.
+"""Append events and labels that come by HTTP to one partition, once for each id.
 
 An intake asks the label join of the loop, one entry at a time, whether an id was processed already.
 """
@@ -38,24 +38,24 @@ _MOST_AT_ONCE: Final = 5000
 
 
 class PartitionIntake:
-    """Appends to one partition what is not there yet.
+    """Appends new events and labels to one partition.
 
-    `submit` is called by the HTTP server, what the loop does is named so; a thread of its own appends.
+    The HTTP server calls `submit`, the loop the methods that say so; a separate thread appends.
 
     Parameters
     ----------
     partition
-        Its number.
+        Number of the partition.
     processor
-        Knows what the loop has processed.
+        Tells what the loop has processed.
     settings
-        Name the topic of predictions and the classes, and say what a label that does not come is taken for.
+        Topic of predictions, classes, and the class of an event whose label does not come.
 
     Attributes
     ----------
     ends : Mapping[str, int] | None
-        Of the topics, when the present writer was made: None without one, and once the loop has committed
-        all before them.
+        Ends of the topics when the current writer was made; None without a writer, and once the loop has
+        committed all records before them.
 
     """
 
@@ -71,26 +71,26 @@ class PartitionIntake:
         self._is_ready = False
         self._is_closed = False
         self._undecided: list[Ticket] = []
-        """Submitted while it was not ready."""
+        """Submitted before the intake was ready."""
         self._queue: list[Ticket] = []
         """To be appended next."""
         self._latest: dict[tuple[bool, str], Ticket] = {}
-        """By id: on the way, or appended and not processed."""
+        """By id: records to be appended, or appended and not yet processed."""
         self._by_record: dict[_RecordName, list[Ticket]] = {}
-        """The same, by topic, key and value, so that the loop's records are recognised."""
+        """The same by topic, key and value, to recognise the loop's records."""
         self._n_appending = 0
         self._limits: Mapping[str, int] = {}
 
     @property
     def n_open(self) -> int:
-        """Count what was submitted and is not processed."""
+        """Number of submissions that are not processed yet."""
         return len(self._undecided) + self._n_appending
 
     def submit(self, tickets: Iterable[Ticket], max_open: int) -> None:
         """Accept records until `max_open` submissions are open; refuse those after them.
 
-        Each is appended once it is certain that it is not there. Where the append of a line is not confirmed,
-        none of those after it is appended: so that their order is kept when the body is sent again.
+        A record is appended once it is certain that the topic does not have it. If the append of a line is
+        not confirmed, no later line is appended, so that their order is kept when the body is sent again.
         """
         error: TooManyWaiting | None = None
         with self._changed:
@@ -104,7 +104,7 @@ class PartitionIntake:
             self._changed.notify_all()
 
     def backlog_error(self, waiting: int, max_open: int) -> TooManyWaiting | None:
-        """Return the error that refuses a submission while so many records, or submissions, wait."""
+        """Return the error that refuses a submission if too many records or submissions wait."""
         waiting = max(waiting, self.n_open)
         if waiting < max_open:
             return None
@@ -122,7 +122,7 @@ class PartitionIntake:
             self._undecided.append(ticket)
 
     def _decide(self, ticket: Ticket) -> None:
-        """Append what is new; answer what came before as it was answered then, and refuse what differs."""
+        """Append a new record; repeat the answer to an earlier one; refuse one that differs from it."""
         submission = ticket.submission
         first = self._latest.get(submission.name)
         try:
@@ -147,7 +147,7 @@ class PartitionIntake:
             label = example or join.early.get(event_id)
             if label is None or label.truth != submission.truth:
                 return False
-            # A class that was learned because no label came is on no topic: a label that says the same is.
+            # A class that was learned because no label came is on no topic, so such a label is new.
             may_be_assumed = label.truth == self._truth_on_timeout
             return example is None or not (may_be_assumed and join.is_overdue(example))
         if example is not None and not submission.repeats(example.x, example.truth):
@@ -155,7 +155,7 @@ class PartitionIntake:
         return example is not None or join.expired(event_id)
 
     def _prediction(self, submission: Submission) -> Prediction | None:
-        """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""
+        """Return the kept fields of the prediction of an earlier event: all except `updates`."""
         processor = self._processor
         example = processor.join.examples.get(submission.id)
         if submission.is_label or example is None:
@@ -177,18 +177,18 @@ class PartitionIntake:
 
     @property
     def wants_writer(self) -> bool:
-        """Whether somebody waits for the loop to make a writer."""
+        """Whether a submission waits for the loop to make a writer."""
         return bool(self._undecided) and self._writer is None
 
     def fence(self, writer: Writer, ends: Mapping[str, int], limits: Mapping[str, int]) -> None:
-        """Use a new writer, with the ends that were read after it was made and the largest record in bytes.
+        """Use a new writer. `ends` were read after it was made; `limits` are the largest records in bytes.
 
         Called by the loop.
         """
         self._writer, self.ends, self._limits = writer, ends, limits
 
     def open(self) -> None:
-        """Begin to append, as the loop has committed everything before the ends. Called by the loop."""
+        """Begin to append: the loop has committed all records before the ends. Called by the loop."""
         writer = self._writer
         assert writer is not None
         with self._changed:
@@ -207,11 +207,11 @@ class PartitionIntake:
             ticket.note_appended(error)
 
     def close(self) -> None:
-        """End, as the partition is no longer served here. Called by the loop.
+        """Stop, as the partition is no longer served here. Called by the loop.
 
-        What is under way is finished; a later owner knows of it, as its writer fences this one.
+        The current append is finished. A later owner sees its records, as its own writer fences this one.
         """
-        if self._writer is not None and self.ends is not None:  # made, and not handed to its thread
+        if self._writer is not None and self.ends is not None:  # made, but not yet passed to the thread
             self._writer.close()
         with self._changed:
             self._is_closed, self._is_ready = True, False
@@ -226,7 +226,7 @@ class PartitionIntake:
                 ticket.answer(None)
 
     def committed(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
-        """Answer those whose records are in a batch that is committed. Called by the loop."""
+        """Answer the tickets whose records are in a committed batch. Called by the loop."""
         if not self._by_record:
             return
         with self._changed:
@@ -239,7 +239,7 @@ class PartitionIntake:
                 ticket.answer(prediction or _rejection_in(outputs, record))
 
     def _taken(self, record: Record) -> Ticket | None:
-        """Forget the ticket of a record, which the label join knows from now on."""
+        """Remove and return the ticket of a record, which the label join knows from now on."""
         tickets = self._by_record.get(_name_of(record))
         if tickets is None:
             return None
@@ -248,7 +248,7 @@ class PartitionIntake:
         return ticket
 
     def _append_all(self, writer: Writer) -> None:
-        """Append what is queued, all that waits in one transaction, until that fails or the intake closes."""
+        """Append the queue, in one transaction each time, until one fails or the intake closes."""
         while batch := self._next_batch():
             try:
                 writer.commit([self._placed(ticket) for ticket in batch], {})
@@ -271,9 +271,9 @@ class PartitionIntake:
             return batch
 
     def _fail(self, batch: Sequence[Ticket], error: Exception) -> None:
-        """Forget a batch that was perhaps appended, and lines that wait after it, as their order counts.
+        """Fail a batch that may have been appended, and the lines that wait after it, to keep their order.
 
-        What else waits there waits for a new writer.
+        All other queued tickets wait for a new writer.
         """
         _log.warning("partition %d: HTTP append failed: %s", self.partition, error)
         with self._changed:
@@ -299,7 +299,7 @@ class PartitionIntake:
 
 
 def _prediction_in(outputs: Sequence[Output], topic: str, event_id: str) -> Prediction | None:
-    """Return the first prediction of an event; its outcome, which has the same key, is none."""
+    """Return the first prediction of an event; an outcome has the same key, but is no prediction."""
     key = event_id.encode()
     for output in outputs:
         if output.key == key and output.topic == topic:
@@ -310,7 +310,7 @@ def _prediction_in(outputs: Sequence[Output], topic: str, event_id: str) -> Pred
 
 
 def _rejection_in(outputs: Sequence[Output], record: Record) -> Rejection | None:
-    """Return why a record became a dead letter, if it did."""
+    """Return the reason why a record became a dead letter, if it did."""
     source = tuple(str(each).encode() for each in record[: len(SOURCE)])
     for output in outputs:
         headers = dict(output.headers)

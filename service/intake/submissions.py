@@ -1,6 +1,6 @@
-"""Submissions: records made of the bodies of requests, and tickets for what becomes of them.
+"""Submissions: records made from the bodies of requests, and tickets for their results.
 
-A message is read as the loop reads its record: what would be a dead letter is refused.
+A message is read as the loop reads its record; one that would become a dead letter is refused.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Submission(NamedTuple):
     id: str
     is_label: bool
     x: X
-    """The features of an event, by which it is known again; of a label none."""
+    """Features of an event, to recognise a repetition; a label has none."""
     truth: TrueLabel | None
     weight: float | None
-    """Of its label."""
+    """Class of the label, if any."""
     output: Output
     """The record, without its partition."""
 
     @property
     def name(self) -> tuple[bool, str]:
-        """What tells it from others: an event and its label have the same id."""
+        """What identifies the submission: an event and its label have the same id."""
         return self.is_label, self.id
 
     def repeats(self, x: X, truth: TrueLabel | None) -> bool:
-        """Return whether it says no more than an event, or a label, that came before."""
+        """Return whether it repeats an earlier event or label."""
         return self.x == x and self.truth in {None, truth}
 
 
@@ -50,23 +50,23 @@ _MISPLACED: Final = {
     False: (Reason.MISSING_FIELD, "an event needs features or text; send labels to POST /labels"),
     True: (Reason.UNKNOWN_FIELD, "a label has neither features nor text; send events to POST /events"),
 }
-"""Why a message is refused that is not the label, or not the event, that it should be."""
+"""Why a message is refused that is not an event, or not a label, as expected."""
 
 
 class SubmissionReader:
-    """Reads events and labels, of whatever shape the settings describe.
+    """Reads events and labels in the form that the settings describe.
 
     Parameters
     ----------
     settings
-        Say how messages are read, and where they go.
+        How messages are read, and the topics.
     clock
-        Bounds the times that messages say.
+        Bounds the times of messages.
 
     Attributes
     ----------
     is_plain : bool
-        Whether the time to read a message depends on its length alone: there are no expressions and no hook.
+        Whether the time to read a message depends only on its length, without expressions and a hook.
 
     """
 
@@ -86,9 +86,9 @@ class SubmissionReader:
         Parameters
         ----------
         value
-            Of the record.
+            Value of the record.
         key
-            Of the record; by default the id.
+            Key of the record; by default the id.
 
         """
         return self._read(self._events_topic, value, key, is_label=False)
@@ -98,7 +98,7 @@ class SubmissionReader:
         return self._read(self._labels_topic, value, key, is_label=True)
 
     def _read(self, topic: str, value: bytes, key: bytes | None, *, is_label: bool) -> Submission:
-        """Read a message as the loop will, but for what only the topic knows."""
+        """Read a message as the loop will, except for what only the topic knows."""
         if (place := self._ids[topic]).startswith((OFFSET, HEADER)):
             raise Rejection(
                 Reason.INVALID_ID, f"{place}: a request has no keys, headers or offsets; write to the topic"
@@ -116,30 +116,31 @@ class SubmissionReader:
 
 
 Prediction = Mapping[str, Any]
-"""The fields of a prediction, as they were written."""
+"""Fields of a prediction, as written."""
 Answer = Prediction | Rejection | None
-"""What became of an event: None if that is not known here."""
+"""Result of an event; None if it is unknown here."""
 
 
 class Ticket:
-    """One record of a request, until it is appended and, if it is an event, predicted.
+    """One record of a request, until it is appended and, for an event, predicted.
 
     Parameters
     ----------
     submission
-        What is to be appended.
+        The record to be appended.
     is_line
-        Whether it is appended with the other lines of a body. Predictions of lines are not awaited.
+        Whether it is one of several lines of a body; their predictions are not awaited.
 
     Attributes
     ----------
     appended : Future[Exception | None]
-        Done once the record is durable, or has failed: with the error, also if it may yet be appended.
+        Done once the record is durable or its append failed: then with the error, even if the record may be
+        on the topic.
     answered : Future[Answer] | None
-        The committed prediction of an event, or the `Rejection` of its dead letter. None where no one waits
+        The committed prediction of an event, or the `Rejection` of its dead letter. None if no request waits
         for it.
     repeated : bool
-        Whether the record was there already, or on its way; known once `appended`.
+        Whether the record was already appended or queued; known once `appended`.
 
     """
 
@@ -153,7 +154,7 @@ class Ticket:
         self.repeated = False
 
     def follow(self, first: Ticket) -> None:
-        """Resolve as an earlier request for the same record does."""
+        """Resolve like an earlier request for the same record."""
         self.repeated = True
         first.appended.add_done_callback(lambda done: self.note_appended(done.result()))
         if self.answered is not None:
@@ -162,12 +163,12 @@ class Ticket:
             first.answered.add_done_callback(lambda done: self.answer(done.result()))
 
     def note_appended(self, error: Exception | None = None) -> None:
-        """Note that the record is durable; with an error, that it is not, as far as is known."""
+        """Note that the record is durable or, with an error, perhaps not."""
         with suppress(InvalidStateError):  # known already
             self.appended.set_result(error)
 
     def answer(self, answer: Answer) -> None:
-        """Note what became of an event."""
+        """Note the result of an event."""
         self.note_appended()
         if self.answered is not None:
             with suppress(InvalidStateError):

@@ -71,11 +71,11 @@ def boundary(
     outlined: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "marker": "s", "s": 70}
     label = f"mistakes ({len(mistaken):,})"
     axes.scatter([p.x for p in mistaken], [p.y for p in mistaken], label=label, **outlined)
-    axes.autoscale(enable=False)  # the examples fill the picture, wherever the line is
+    axes.autoscale(enable=False)  # the examples determine the limits, not the line
     w = (plane.weights.get(names[0], 0.0), plane.weights.get(names[1], 0.0))
     if any(w):
         squared = math.hypot(*w) ** 2
-        x, y = (-plane.bias * each / squared for each in w)  # of the line, the point nearest to the origin
+        x, y = (-plane.bias * each / squared for each in w)  # the point of the line nearest to the origin
         label = f"boundary: {w[0]:.3g}·x₁ {w[1]:+.3g}·x₂ {plane.bias:+.3g} = 0".replace("-", "−")
         axes.axline((x, y), (x - w[1], y + w[0]), color="black", label=label)
     title = f"Decision boundary: {len(mistaken):,} of {len(points):,} on the wrong side"
@@ -183,7 +183,7 @@ def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]: 
 
 
 def _with_legend(figure: Figure) -> Figure:
-    """Put the legend below the picture, where it hides nothing."""
+    """Put the legend below the picture, where it covers nothing."""
     figure.legend(loc="outside lower center", ncols=2, fontsize="small", frameon=False)
     return figure
 

@@ -393,7 +393,7 @@ def is_outcome(field: Field, label: Field) -> bool:
 
 
 def tells(field: Field, truths: Mapping[int, Any]) -> bool:
-    """Return whether a field, or its being missing or 0, gives away nearly all labels."""
+    """Return whether a field, or whether it is missing or 0, determines nearly all labels."""
     return _separates(field, truths) or any(
         _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
         for form in (lambda value: value, bool)

@@ -368,7 +368,7 @@ def _add_place(
     """Add the id and the event time."""
     others = [each for each in fields if each.path not in {row.field for row in found.rows}]
     is_row = root[-1:] == ("after",)
-    may_repeat = is_row or "events.label_on_timeout" in found.settings  # the row comes again with its label
+    may_repeat = is_row or "events.label_on_timeout" in found.settings  # the row is sent again with its label
     within = [each for each in others if not is_row or each.keys[: len(root)] == root]
     each = _named(fields, place, name) or find_id(within, may_repeat=may_repeat)
     if each is not None:

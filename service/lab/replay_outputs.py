@@ -16,16 +16,16 @@ _TERMS: Final = 5
 
 
 class ConfidentMistakes:
-    """Watches a learner for mistakes. For a late label, the terms are of the model when the label came.
+    """Collects mistakes of a learner. For a late label, the terms are those of the model when it came.
 
     Parameters
     ----------
     count
         Number of mistakes to keep.
     name_of
-        Names a class.
+        Returns the name of a class.
     learner
-        Its methods that learn are replaced by ones that first explain what is a mistake.
+        The learner; its methods that learn are replaced by methods that first explain a mistake.
 
     """
 
@@ -36,19 +36,19 @@ class ConfidentMistakes:
         self._kept: list[tuple[float, int, dict[str, Any]]] = []
         self._n_mistakes = 0
         self._explained: list[tuple[X, TrueLabel, Sequence[Contribution]]] = []
-        """Of the batch."""
+        """Mistakes of the current batch."""
         self._watch()
 
     def found(self) -> list[dict[str, Any]]:
         """Return the mistakes, the most confident first, as `--format json` prints them.
 
-        Each has the terms that favoured most and against it, the largest first; of two classes, positive ones
-        favour the positive class.
+        Each has the terms that contributed most for and against it, the largest first; with two classes,
+        positive terms favour the positive class.
         """
         return [mistake for *_, mistake in sorted(self._kept, reverse=True)]
 
     def observe(self, learned: LearnedExamples) -> None:
-        """Take the labelled predictions of a batch."""
+        """Examine the labelled predictions of a batch."""
         for step in learned if any(learned.mistakes) else ():
             sureness = log_odds_of(step.example.predicted, step.example.score)
             if step.mistake and self._is_sure(sureness):
@@ -94,7 +94,7 @@ class ConfidentMistakes:
         learner.predict_learn, learner.learn = watch_at_once, watch_later
 
     def _explain_later(self, x: X, truth: TrueLabel) -> None:
-        """Explain what is a mistake if the prediction, which is not known here, was another class."""
+        """Explain a mistake for the case that the prediction, unknown here, was another class."""
         predicted, score = self._learner.assess(x)
         self._explain(x, truth, not truth if isinstance(truth, bool) else predicted, score)
 

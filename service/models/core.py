@@ -36,7 +36,7 @@ class CoreLearner(Learner, Generic[M]):
     def __init__(self, model: M) -> None:
         self.model = model
 
-    # In C: it is asked for twice an event.
+    # In C: it is called twice per event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step
@@ -44,7 +44,7 @@ class CoreLearner(Learner, Generic[M]):
         return self.model.update_one(x, truth, w)  # type: ignore[attr-defined] # where `learn` is not another
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
-        """Take an update back if there was one; False if the model's updates are not sums."""
+        """Undo an update if there was one; False if the model's updates are not sums."""
         undo_one = getattr(self.model, "undo_one", None)
         if undo_one is None:
             return not step

@@ -20,9 +20,9 @@ from service.messages.labels import TrueLabel
 from service.models.learner import Learner, MixtureStatus
 
 _MOST_LEFT_OUT: Final = 100
-"""Features that are left out one by one: each needs another prediction."""
+"""Most features that are left out one by one: each needs another prediction."""
 _MOST_REPEATED: Final = 200_000
-"""Features of all these predictions, since the loop waits for them."""
+"""Most features of all these predictions together, since the loop waits for them."""
 
 
 class Method(StrEnum):

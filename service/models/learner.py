@@ -71,7 +71,7 @@ class Learner(ABC):
     takes_vectors = False
     """Whether the model reads arrays of numbers at least as quickly as a dictionary."""
     answers_at_once = False
-    """Whether an answer takes no longer than passing the question to another thread."""
+    """Whether an answer takes no longer than passing the request to another thread."""
     mixture: MixtureStatus | None = None
     """For a mixture: which learners decide."""
     lacks_texts = False
@@ -142,7 +142,7 @@ class Learner(ABC):
         return logistic(score if label is False else -score)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401, ARG002  each learner knows its own
-        """Take an update back; False if this model cannot."""
+        """Undo an update; False if this model cannot."""
         return False
 
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:

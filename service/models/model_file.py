@@ -1,7 +1,7 @@
-"""Read model files, and write them whole or not at all; merge the settings in them with given settings.
+"""Read model files, and write them completely or not at all; merge the settings in them with given settings.
 
 A file's settings replace the defaults. Settings from the command line, the environment or a settings file
-must agree with them: a model that learned under other settings is another model. Only built-in models are
+must agree with them: a model that learned with other settings is another model. Only built-in models are
 made from the name in a file; any other name is code, which runs only if the user names it.
 """
 
@@ -136,12 +136,12 @@ def write_atomically(path: Path, content: bytes) -> None:
         The file cannot be written.
 
     """
-    path = path.resolve()  # so that a link stays one
+    path = path.resolve()  # so that a link stays a link
     if path.exists() and not path.is_file():
         raise ServiceError(
             f"{path}: cannot be written: it is not a regular file", hint="choose a regular file"
         )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # in its folder: a rename crosses no disks
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # in its folder: no rename crosses disks
     try:
         try:
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
@@ -244,7 +244,7 @@ def in_place_of_defaults(
     unset = {
         name: value
         for name, value in known.items()
-        if name != HASH_KEY and _origin(name, loaded) == DEFAULT  # of the key, only a fingerprint is known
+        if name != HASH_KEY and _origin(name, loaded) == DEFAULT  # only a fingerprint of the key is known
     }
     values = {name: getattr(loaded.settings, name) for name in Settings.model_fields}
     for name, value in unset.items():

@@ -1,7 +1,7 @@
 """Make the learner that the setting `model` names.
 
 A built-in name gives one of `perceptron_core`'s classes; `package.module:factory` or
-`path/to/file.py:factory` gives whatever River classifier or pipeline the factory makes.
+`path/to/file.py:factory` gives the River classifier or pipeline that the factory makes.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _cannot_be_made(
 def _parameters(factory: Callable[..., Any]) -> str:
     try:
         return ", ".join(inspect.signature(factory).parameters) or "none"
-    except (TypeError, ValueError):  # not callable at all, or built in, of which Python does not know
+    except (TypeError, ValueError):  # not callable, or a built-in without a known signature
         return "the arguments of its function"
 
 

@@ -60,7 +60,7 @@ class RiverLearner(Learner):
             predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
             if not math.isfinite(score):
                 raise ValueError(f"the score is {score}")  # noqa: TRY301  as if the model had
-        except MemoryError:  # no fault of the example
+        except MemoryError:  # not caused by the example
             raise
         except Exception as error:
             raise ModelError(error) from error

@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 class Stall(NamedTuple):
-    """A step of the loop that has begun and not ended."""
+    """An unfinished step of the loop."""
 
     since: float
     """Monotonic seconds."""
@@ -64,7 +64,7 @@ class Health:
         self.asking_since: float | None = None
         """When (monotonic seconds) the loop began to wait for the stream; None if it does not."""
         self.beside: Stall | None = None
-        """What runs next to the loop, on another thread: the opening of partitions."""
+        """Work on another thread: the opening of partitions."""
 
     def become(self, state: State, reason: str = "") -> None:
         """Change the state; `reason` is why the loop is not ready."""

@@ -1,7 +1,7 @@
 """The error of a model over its whole life, in bounded memory.
 
 When the curve is full, every other point is dropped, and the distance between points doubles. So the
-beginning stays, which a ring buffer would forget.
+beginning stays, which a ring buffer would drop.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ Assessed: TypeAlias = dict[str, Any]
 """The fields of an `Assessment`."""
 
 _PATIENCE_SECONDS: Final = 5.0
-"""How long a question waits for a batch to be learned."""
+"""Seconds that a request waits while a batch is learned."""
 
 _LOOKED_AT_ONCE: Final = 20
 """Events whose terms are added to a summary at a time."""
@@ -324,7 +324,7 @@ class LiveModel:
         try:
             yield self.processor.learner
         except (LearnerError, ModelError) as error:
-            raise rejection_of(error) from error  # as a dead letter would name it
+            raise rejection_of(error) from error  # with the reason of a dead letter
         finally:
             self.learning.release()
 

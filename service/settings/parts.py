@@ -286,7 +286,7 @@ def _check_url(url: SecretStr) -> SecretStr:
 
 def _check_on(on: tuple[str, ...]) -> tuple[str, ...]:
     if DRIFT in on and len(on) > 1:
-        raise ValueError("drift needs a webhook of its own, as it is in another topic")
+        raise ValueError("drift needs a separate webhook, as it is in another topic")
     plain = {MISTAKE, DRIFT}
     if not on or not all(each in plain or each.removeprefix(DECISION) not in {"", each} for each in on):
         raise ValueError("expected mistake, decision:NAME, or drift")

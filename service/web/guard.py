@@ -1,7 +1,7 @@
 """Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
 
 It refuses an unknown host name, a missing token, and a body that is too large or too slow. The
-headers keep a browser from doing anything with an answer but show it.
+headers keep a browser from doing anything with an answer except showing it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HEADERS: Final = (
 )
 _CACHE_CONTROL: Final = b"cache-control"
 _CHALLENGES: Final = ('Basic realm="online-perceptron", charset="UTF-8"', 'Bearer realm="online-perceptron"')
-"""Each has a header of its own: only then does a browser find Basic, and asks for a password."""
+"""In separate headers: only then does a browser find Basic and ask for a password."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -82,7 +82,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # uvicorn leaves the body out
+        if scope["method"] == "HEAD":  # uvicorn omits the body
             scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
         found = self._refuse(scope) or await self._read(scope, receive)

@@ -1,7 +1,7 @@
 """The endpoints that append events and labels to their topics, and return committed predictions.
 
 A request may be repeated without harm: `service.intake` appends each id once. Each line of a body is appended
-like a request of its own.
+like a separate request.
 """
 
 from __future__ import annotations

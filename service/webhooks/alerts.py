@@ -1,4 +1,4 @@
-"""Make alerts of predictions, outcomes and drifts: which records a webhook is about, and what is posted.
+"""Make alerts from predictions, outcomes and drifts: which records a webhook posts, and in what form.
 
 The headers are those of Standard Webhooks (standardwebhooks.com): id, time, and an HMAC-SHA-256 of both and
 the body. A repeated delivery has the same id.
@@ -20,10 +20,10 @@ _STANDARD_SECRET: Final = "whsec_"  # noqa: S105 - a prefix of secrets
 
 
 class Alert(NamedTuple):
-    """What is posted of a record."""
+    """What is posted for a record."""
 
     id: str
-    """Its topic, partition and offset."""
+    """Topic, partition and offset of the record."""
     offset: int
     body: bytes
 
@@ -34,7 +34,7 @@ class AlertMaker:
     Parameters
     ----------
     hook
-        Says what they are about.
+        Which records they are about.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def headers_of(alert: Alert, secret: str, seconds: int) -> dict[str, str]:
 
 
 def _key_of(secret: str) -> bytes:
-    """Return the bytes of a secret: those in base64 behind whsec_, else its own."""
+    """Return the bytes of a secret: after `whsec_` in base64, else its text."""
     try:
         if secret.startswith(_STANDARD_SECRET):
             return b64decode(secret.removeprefix(_STANDARD_SECRET), validate=True)

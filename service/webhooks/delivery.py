@@ -1,4 +1,4 @@
-"""Post alerts until they are accepted: again and again, after a wait that grows with each failure."""
+"""Post alerts until they are accepted, with a wait that grows with each failure."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from service.webhooks.alerts import Alert, headers_of
 _log = logging.getLogger(__name__)
 
 _LONGEST_ASKED_SECONDS: Final = 300
-"""A server's Retry-After counts up to here."""
+"""Longest Retry-After of a server that is followed."""
 
 
 class Delivery:
-    """Posts the alerts of one webhook; on any thread.
+    """Posts the alerts of one webhook, on any thread.
 
     Attributes
     ----------
     delivered, failed : int
-        Alerts that were accepted; attempts that were not.
+        Number of accepted alerts, and of failed attempts.
 
     """
 
@@ -68,7 +68,7 @@ class Delivery:
     def _post(self, alert: Alert) -> tuple[str, float]:
         """Post an alert once; return why it was not accepted, if so, and the wait that the server asks for.
 
-        The reason has nothing of the URL but its host.
+        The reason contains only the host of the URL.
         """
         hook = self._hook
         headers = headers_of(alert, hook.secret.get_secret_value(), int(self._clock.time()))
@@ -89,7 +89,7 @@ class Delivery:
 
 
 def _why(error: BaseException) -> str:
-    """Return what went wrong, in words that hold nothing of the URL."""
+    """Return what went wrong, without any part of the URL."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

@@ -1,8 +1,8 @@
 """Relay committed predictions, outcomes or drifts to a webhook, each alert at least once.
 
-Each webhook is a consumer group of its own, `<group>.relay.<name>`: one that fails holds up no other. The
-group's offset moves on when all alerts before it were accepted: a crash or a rebalance repeats some and loses
-none.
+Each webhook is a separate consumer group, `<group>.relay.<name>`, so that a failing webhook does not delay
+others. A group commits an offset when all alerts before it were accepted: a crash or a rebalance repeats
+some alerts and loses none.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.2
 _WAITING_POLL_SECONDS: Final = 0.02
-"""While alerts are on their way."""
+"""Seconds between polls while alerts are being posted."""
 _MOST_RECORDS: Final = 500
 _COMMIT_SECONDS: Final = 5.0
-"""After which offsets are committed if there was no alert."""
+"""Seconds after which offsets are committed if there was no alert."""
 
 
 def _first_starts(transport: Transport, group: str, topic: str) -> dict[int, int]:
-    """Return where partitions begin of which nothing is committed yet: all of them, or none.
+    """Return where to begin partitions without a committed offset: all partitions, or none.
 
-    A partition that comes later begins with its first record.
+    A partition that is added later begins with its first record.
     """
     partitions = range(transport.partition_count(topic))
     if any(transport.committed(group, [topic], each) for each in partitions):
@@ -45,7 +45,7 @@ def _first_starts(transport: Transport, group: str, topic: str) -> dict[int, int
 
 
 class _Part:
-    """A partition that this member has: the alerts of it that are on their way, and what is committed."""
+    """A partition of this member: its alerts that are being posted, and the committed offset."""
 
     def __init__(self, writer: Writer, topic: str, offset: int) -> None:
         self._writer = writer
@@ -56,15 +56,15 @@ class _Part:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an alert is on its way."""
+        """Whether an alert is being posted."""
         return not all(future.done() for _, future in self._alerts)
 
     def take(self, alerts: list[tuple[Alert, Future[bool]]], position: int) -> None:
-        """Take note of what was begun, and of the next offset after it."""
+        """Note alerts that are being posted, and the next offset after them."""
         self._alerts, self.position = alerts, position
 
     def settle(self, *, is_due: bool) -> None:
-        """Commit up to the first alert that was not accepted; if there was none, only when it is due."""
+        """Commit up to the first alert that is not accepted; without alerts, only if `is_due`."""
         refused = (alert.offset for alert, future in self._alerts if not (future.done() and future.result()))
         offset = next(refused, self.position)
         if offset > self.committed and (self._alerts or is_due):
@@ -84,11 +84,11 @@ class Relay:
     Parameters
     ----------
     transport
-        The stream: of this relay alone.
+        The stream, used only by this relay.
     settings, hook
-        Say what is posted where.
+        What is posted, and where.
     clock
-        Decides when offsets are committed, and what time alerts have.
+        Determines when offsets are committed, and the times of alerts.
 
     """
 
@@ -110,7 +110,7 @@ class Relay:
         self.delivery = Delivery(hook, clock)
 
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
-        """Relay until `stop` is set, or until everything that is there was accepted.
+        """Relay until `stop` is set or, with `exit_at_end`, until the alerts of all records were accepted.
 
         Raises `TopicMissing` and `AccessRefused`.
         """
@@ -132,7 +132,7 @@ class Relay:
         self._log_counts(is_end=True)
 
     def _others_are_done(self) -> bool:
-        """Return whether all is accepted in partitions of other members, as of one that was killed."""
+        """Return whether all alerts of the partitions of other members are accepted, even of killed ones."""
         for number in {*range(self._transport.partition_count(self._topic))} - self._parts.keys():
             offset = self._transport.committed(self._group, [self._topic], number).get(self._topic)
             start = self._starts.get(number, 0) if offset is None else offset
@@ -141,7 +141,7 @@ class Relay:
         return True
 
     def _turn(self, consumer: Consumer, pool: ThreadPoolExecutor) -> bool:
-        """Take what there is, commit what was accepted; return whether nothing is on its way."""
+        """Poll records and commit accepted alerts; return whether no alert is being posted."""
         self._open(consumer)
         waiting = {(self._topic, number) for number, part in self._parts.items() if part.is_waiting}
         timeout = _WAITING_POLL_SECONDS if waiting else _POLL_SECONDS
@@ -167,14 +167,14 @@ class Relay:
         return [(alert, pool.submit(deliver, alert, part.cancelled)) for alert in alerts]
 
     def _open(self, consumer: Consumer) -> None:
-        """Start the partitions that were assigned, where their last owner left off."""
+        """Start the assigned partitions at the committed offsets of their last owners."""
         for number in sorted(self._assigned - self._parts.keys()):
             try:
                 writer = consumer.writer(number)
                 committed = consumer.take_over([number]).get(number, {})
                 offset = committed.get(self._topic, self._starts.get(number, 0))
                 if self._topic not in committed:
-                    writer.commit([], {self._topic: offset})  # the beginning is remembered
+                    writer.commit([], {self._topic: offset})  # keeps the beginning
                 consumer.start(number, {self._topic: offset})
             except (OwnershipLost, TransactionFailed) as error:
                 _log.info("webhook %s: partition %d: %s", self._hook.title, number, error)
@@ -192,13 +192,13 @@ class Relay:
                 self._drop({number})
 
     def _skip_lost(self, consumer: Consumer, error: OffsetOutOfRange) -> None:
-        """Continue with the first record that is left; what was deleted is lost to the webhook."""
+        """Continue with the first remaining record; the webhook loses the deleted ones."""
         first, _ = self._transport.bounds(self._topic, error.partition)
         _log.error("webhook %s: alerts may be lost: %s", self._hook.title, error)
         consumer.start(error.partition, {self._topic: first})
 
     def _leave(self, consumer: Consumer) -> None:
-        """Commit what was accepted, and leave the group; what is on its way ends first."""
+        """Finish the current posts, commit what was accepted, and leave the group."""
         for part in self._parts.values():
             part.cancelled.set()
         while any(part.is_waiting for part in self._parts.values()):
@@ -215,7 +215,7 @@ class Relay:
         self._assigned |= partitions
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Let partitions go: their next owner repeats what was on its way."""
+        """Release partitions; their next owner repeats the posts that are not finished."""
         self._assigned -= partitions
         self._drop(partitions)
 

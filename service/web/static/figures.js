@@ -66,7 +66,7 @@ function showLabels(counts) {
   show(document.getElementById("labels-meaning"), ...found.map(([name, meaning]) => element("li", {}, `${headingOf(name)}: ${meaning}`)));
 }
 
-// A count of a part that has no place of its own on the page.
+// A count of a part that the page does not show elsewhere.
 function showFurther(name, value) {
   const id = `count-${name}`;
   if (!document.getElementById(id)) {

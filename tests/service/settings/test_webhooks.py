@@ -23,7 +23,7 @@ def load(tmp_path, text):
         ('on = "mistake"', "number 1: url: missing"),
         (f'url = "{URL}"', "on: missing"),
         (f'url = "{URL}"\non = "drifts"', "expected mistake, decision:NAME, or drift"),
-        (f'url = "{URL}"\non = "drift, mistake"', "a webhook of its own"),
+        (f'url = "{URL}"\non = "drift, mistake"', "a separate webhook"),
         (f'url = "{URL}"\non = "drift"', "drifts are not recorded"),
         (f'url = "{URL}"\non = "decision:"', "expected mistake, decision:NAME, or drift"),
         ('url = "ftp://a-token"\non = "mistake"', "expected https://host/path"),
