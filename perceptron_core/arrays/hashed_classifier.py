@@ -63,14 +63,14 @@ class HashedClassifier(BinaryClassifier):
     Notes
     -----
     Dictionaries {index: value} and rows give bit-identical answers, as does the learner itself on the same
-    dictionaries. Columns of zeros take memory only as they are written; variances start at 1 and take all
-    their memory at once.
+    dictionaries. Columns of zeros take memory only where they are written; variances start at 1 and
+    take all their memory at once.
 
     Rows are objects with `indptr`, `indices` and `values` or `data`: the result of
     `TextHasher.transform_many`, or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r +
     1]`, which are summed in this order. As in a dictionary, an index may occur only once in a row. Arrays of
-    64-bit positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; others
-    are converted.
+    64-bit positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; other
+    arrays are converted.
 
     References
     ----------
@@ -137,10 +137,10 @@ class HashedClassifier(BinaryClassifier):
         Raises
         ------
         FeatureError
-            For an index out of range or twice in a row, and for a value that is not finite or is larger than
-            1e100. The message names the row.
+            An index is out of range or occurs twice in a row, or a value is not finite or larger than 1e100.
+            The message names the row.
         ValueError
-            If the arrays do not fit each other.
+            The arrays do not fit each other.
 
         """
         batch, scores = self._batch(rows)
@@ -152,7 +152,7 @@ class HashedClassifier(BinaryClassifier):
         return self._decided(self.score_rows(rows))
 
     def learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> None:
-        """Learn from each row, one after the other.
+        """Learn the rows in order.
 
         Parameters
         ----------
@@ -166,16 +166,16 @@ class HashedClassifier(BinaryClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As `score_rows` does, and for a label that denotes no class. Nothing has been learned.
+            As in `score_rows`, and for a label that is no class. Nothing has been learned.
         ValueError
-            If the lengths differ, or a weight is refused. Nothing has been learned.
+            The lengths differ, or a weight is invalid. Nothing has been learned.
 
         """
         batch, scores = self._batch(rows)
         batch.learn(self.learner, *signs_and_weights(y, w, len(scores)))
 
     def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
-        """Predict each row, then learn from it, before the next: a prequential run.
+        """Predict each row and learn it before the next: a prequential run.
 
         Parameters and errors are those of `learn_rows`.
         """
@@ -186,12 +186,12 @@ class HashedClassifier(BinaryClassifier):
     def predict_learn_texts(
         self, hasher: TextHasher, texts: Iterable[str | bytes], y: Any, w: Any = 1.0
     ) -> Predictions:
-        """Predict each text, then learn from it, before the next: `predict_learn_rows` without the rows.
+        """Predict each text and learn it before the next: `predict_learn_rows` without rows.
 
         Parameters
         ----------
         hasher
-            What makes features of a text, with no more bits than the model has.
+            Makes the features of a text; it must not have more bits than the model.
         texts
             Texts; bytes are UTF-8.
         y, w
@@ -200,12 +200,12 @@ class HashedClassifier(BinaryClassifier):
         Raises
         ------
         LabelError
-            For a label that denotes no class. Nothing has been learned.
+            A label is no class. Nothing has been learned.
         TypeError, ValueError
-            If a row is not a text, the lengths differ or a weight is refused. Nothing has been learned.
+            A row is not a text, the lengths differ, or a weight is invalid. Nothing has been learned.
         UnicodeError
-            For bytes that are not UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
-            before have been learned.
+            Bytes are not UTF-8, or an n-gram has a lone surrogate; as in a loop, the earlier texts have been
+            learned.
 
         """
         batch = TextBatch(self.learner.table, hasher, texts)
@@ -215,7 +215,7 @@ class HashedClassifier(BinaryClassifier):
         return Predictions(self._decided(scores), scores)
 
     def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
-        """Return the rows, checked, and room for a score of each."""
+        """Return the checked rows, and an array for their scores."""
         batch, n_rows = batch_of(rows, self.learner.table)
         return batch, _room(n_rows)
 

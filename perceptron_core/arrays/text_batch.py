@@ -1,6 +1,6 @@
 """A batch of texts as examples, hashed a few texts ahead.
 
-No row is made that anybody else could change, so none has to be checked. `text_batches.pxd` gives C types.
+No other code can change the rows, so they are not checked. `text_batches.pxd` gives C types.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from perceptron_core.text.hasher import TextHasher
 from perceptron_core.weights.tables import WeightTable
 
 _AHEAD: Final = 6
-"""Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""
+"""Texts that are hashed together, so that their cells are prefetched while others are learned."""
 
 
 class TextBatch(Batch):
-    """Texts, hashed as they come up."""
+    """Texts that are hashed when they are needed."""
 
     def __init__(self, table: WeightTable, hasher: TextHasher, texts: Iterable[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
@@ -33,7 +33,7 @@ class TextBatch(Batch):
         self._ends = array("q", [0]) * (_AHEAD + 1)
 
     def show(self, row: int) -> None:
-        """Make `x` an example. Raises `UnicodeError` for a text that cannot be hashed."""
+        """Set `x` to an example. Raises `UnicodeError` for a text that cannot be hashed."""
         if not self._first <= row < self._end:
             self._hash_from(row)
         start, end = self._ends[row - self._first], self._ends[row - self._first + 1]
@@ -41,7 +41,7 @@ class TextBatch(Batch):
         self.x.n = end - start
 
     def _hash_from(self, row: int) -> None:
-        """Hash a few texts, or as many as come before one that cannot be hashed."""
+        """Hash a few texts, up to the first that cannot be hashed."""
         self._first = self._end = row
         self.hasher.clear()
         for k in range(min(_AHEAD, len(self.texts) - row)):
@@ -59,7 +59,7 @@ class TextBatch(Batch):
 
 
 def _plain(text: str | bytes) -> str | bytes:
-    """Return a text without the methods of a class of its own, which might meddle with the hasher."""
+    """Return a plain text: the methods of a subclass could interfere with the hasher."""
     if isinstance(text, str):
         return str.__str__(text)
     if isinstance(text, bytes):

@@ -1,6 +1,6 @@
-"""Write models as bytes that later releases read, and that run no code.
+"""Write models as bytes that later releases can read and that run no code.
 
-The body is MessagePack: class name, parameters, state. Numbers keep every bit.
+The body is MessagePack: class name, parameters, state. Numbers are exact.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ except ImportError:  # not compiled: `msgpack` writes a dictionary
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
 _VERSION_WITH_SETTINGS: Final = 2
-"""The same and, last, the settings under which the model was made."""
+"""Then also, as last field, the settings with which the model was made."""
 _MAX_BYTES: Final = 2 << 30
 _LEAST_COLUMNS: Final = 2
-"""Numbers kept for each feature: a weight, and what a learner may keep with it."""
+"""Most numbers of a feature: its weight, and further state of the learner."""
 _BYTES_AN_INDEX: Final = 16
-"""Of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and of pairs."""
+"""Bytes of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and pairs."""
 _BYTES_A_SLOT: Final = 320
 _BYTES_A_PAIR: Final = 3072
 _BYTES_AN_ENSEMBLE: Final = 1 << 20
 _BYTES_OF_CHARACTERS: Final = 16 << MOST_BITS
-"""Of the counts of a class, for which there may be twice the room."""
+"""Bytes of the counts of a class, whose arrays may have twice the size."""
 _BYTES_A_CLASS: Final = 8192
-"""Of learners of several classes: of empty columns, or an empty ensemble."""
+"""Bytes per class of a multiclass learner: empty columns, or an empty ensemble."""
 _BYTES_A_CELL: Final = 8
-"""Of a feature, a class has a cell in each column, also where the data has none."""
+"""Bytes per feature and class: a cell in each column, even if the data has none."""
 
 
 class Model(Protocol):
-    """What a model has to tell to be written down."""
+    """What a model provides to be written."""
 
     def _get_params(self) -> dict[str, Any]: ...
     def _get_state(self) -> dict[str, Any]: ...
@@ -68,12 +68,12 @@ class Model(Protocol):
 
 
 class ReadModel(bytes):
-    """A model's bytes, with what they are read as: whoever reads them first is spared that."""
+    """Bytes of a model, with the fields already read for the first reader."""
 
     fields: Sequence[Any] | None = None
 
     def take_fields(self) -> Sequence[Any] | None:
-        """Return name, parameters and state; None if they were taken."""
+        """Return name, parameters and state; None at later calls."""
         fields, self.fields = self.fields, None
         return fields
 
@@ -86,30 +86,29 @@ def _schedulers() -> Mapping[str, type[Any]]:
 
 
 def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
-    """Write a model down: parameters and state, versioned and checksummed, no pickle.
+    """Write a model as bytes: parameters and state, with version and checksum, without pickle.
 
     Parameters
     ----------
     model
         A model of this package.
     settings
-        Plain values to keep with it, such as how its features are made; `settings_of` returns them.
+        Plain values to store with it, such as the settings of its features; `settings_of` returns them.
 
     Raises
     ------
     TypeError
-        The model is none of this package's, a parameter is a function or a scheduler this package does
-        not know, or a feature is named by something that is not a string, number of 64 bits, boolean or
-        tuple of these.
+        The model is not from this package, a parameter is a function or an unknown scheduler, or the name of
+        a feature is not a string, a number of 64 bits, a boolean or a tuple of these.
 
     """
     return b"".join(freeze(model, settings).written())
 
 
 def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
-    """Copy a model as it is now: the pieces of the copy, on any thread, are those of what `to_bytes` returns.
+    """Copy the current model; the pieces of the copy, on any thread, are the result of `to_bytes`.
 
-    Takes what `to_bytes` takes, and raises as it does, perhaps when the pieces are asked for.
+    Parameters and errors are those of `to_bytes`; an error may be raised only when the pieces are read.
     """
     cls = type(model)
     if class_of(cls.__name__) is not cls:
@@ -140,22 +139,22 @@ def _integers_checked(cls: type[Any]) -> Iterator[None]:
 
 
 def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
-    """Read a model that `to_bytes` wrote; it continues exactly as the original would.
+    """Read a model that `to_bytes` wrote; it continues exactly like the original.
 
     Parameters
     ----------
     data
-        What `to_bytes` wrote; any object with the buffer protocol.
+        The result of `to_bytes`; any object with the buffer protocol.
     max_bytes
-        Memory that the tables of a model may take whose size does not follow from the data: 2**bits cells for
-        each column of a `HashedClassifier`, rows times tags of a `StructuredPerceptron`. None: 2 GiB, or 64
-        times the data, whichever is more.
+        Largest memory of tables whose size does not follow from the size of the data: 2**bits cells for each
+        column of a `HashedClassifier`, rows times tags of a `StructuredPerceptron`. None: 2 GiB, or 64 times
+        the size of the data if that is more.
 
     Raises
     ------
     DamagedError
-        The data is not what `to_bytes` wrote, asks for more than `max_bytes`, or was written by a release
-        newer than this one.
+        The data is not a valid result of `to_bytes`, needs more than `max_bytes`, or was written by a newer
+        release.
 
     """
     fields = data.take_fields() if isinstance(data, ReadModel) else None
@@ -175,7 +174,7 @@ def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
 
 
 def settings_of(data: bytes) -> dict[str, Any] | None:
-    """Return the settings that `to_bytes` wrote with a model, None if there are none.
+    """Return the settings that `to_bytes` wrote with a model; None if there are none.
 
     Raises `DamagedError` as `from_bytes` does.
     """
@@ -189,12 +188,12 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
 
 
 def unsealed(data: bytes) -> tuple[int, bytes]:
-    """Return version and body of what `to_bytes` wrote. Raises `DamagedError` as `from_bytes` does."""
+    """Return version and body of the result of `to_bytes`. Raises `DamagedError` as `from_bytes` does."""
     return unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
 
 
 def sealed(version: int, fields: Sequence[Any]) -> bytes:
-    """Write the fields of a body that was read, as `to_bytes` would."""
+    """Write the fields of a body in the form of `to_bytes`."""
     found = ReadModel(seal(_KIND, version, pack(fields)))
     found.fields = fields
     return found
@@ -242,7 +241,7 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
 
 
 def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
-    """Return the bytes of the tables of a model and of those among its parameters."""
+    """Return the size of the tables of a model and of models in its parameters."""
     values = [each for value in params.values() for each in (value if isinstance(value, tuple) else [value])]
     models = [value for value in values if isinstance(value, dict) and "model" in value]
     total = 0.0
@@ -256,7 +255,7 @@ def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
 
 
 def _n_columns(name: str) -> int:
-    """Return how many numbers a learner keeps for each feature."""
+    """Return how many numbers a learner stores for each feature."""
     cls: Any = class_of(name) or object
     return max(_LEAST_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
 
@@ -270,13 +269,13 @@ def _refuse_above(limit: int, n_bytes: float) -> None:
 
 
 class _Copies:
-    """Reads the attributes of a learner, the cells of its columns as copies, with one of its features."""
+    """Reads the attributes of a learner; copies the cells of its columns, and its features once."""
 
     def __init__(self) -> None:
         self._names: Any = None
 
     def read(self, model: Any, name: str) -> Any:
-        """Read an attribute; a column as what is packed later."""
+        """Read an attribute; a column is packed later."""
         attribute = getattr(type(model), name, None)
         if freeze_cells is None or not isinstance(attribute, Cells):
             return getattr(model, name)
@@ -292,7 +291,7 @@ def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(what: str, value: Any) -> Any:
-    """Write a parameter as plain values; what River gives as (class, parameters), by name."""
+    """Write a parameter as plain values; River's pairs (class, parameters) with the name of the class."""
     if callable(value):
         raise TypeError(f"{what} is a function and cannot be saved: use a built-in name")
     if isinstance(value, tuple) and any(isinstance(each, base.Base) for each in value):
@@ -311,7 +310,7 @@ def _written(what: str, value: Any) -> Any:
 
 
 def _written_model(what: str, model: Any) -> dict[str, Any]:
-    """Write one of several models that are a parameter."""
+    """Write one model of a parameter with several models."""
     cls = type(model)
     if class_of(cls.__name__) is not cls:
         raise TypeError(
@@ -322,7 +321,7 @@ def _written_model(what: str, model: Any) -> dict[str, Any]:
 
 
 def _read(value: Any, limit: int) -> Any:
-    """Read what `_written` wrote."""
+    """Read the result of `_written`."""
     if isinstance(value, tuple):
         return tuple(_read(each, limit) for each in value)
     if not isinstance(value, dict):
@@ -333,12 +332,12 @@ def _read(value: Any, limit: int) -> Any:
 
 
 def learners() -> dict[str, Any]:
-    """Return the classes of learners, by their names on the command line."""
+    """Return the classes of learners by their names on the command line."""
     offered = vars(perceptron_core).values()
     return {cls.NAME: cls for cls in offered if isinstance(cls, type) and hasattr(cls, "NAME")}
 
 
 def class_of(name: str) -> Any:
-    """Return the class of models of a name, None if there is none; others' models are not asked for."""
+    """Return the class of models with a name; None if there is none. Other packages are not searched."""
     found = getattr(perceptron_core, name) if name in perceptron_core.__all__ else None
     return found if isinstance(found, type) and hasattr(found, "_set_state") else None

@@ -1,7 +1,7 @@
-"""What changed in a model since it was last copied, as bytes, and a model's bytes with such changes.
+"""Write the changes of a model since its last copy as bytes, and apply them to the model's bytes.
 
-Two-class learners with numbers for each feature, named or hashed, can tell it: the rows that changed, the
-features that were dropped, and all that is not a row.
+Two-class learners with numbers for each feature, named or hashed, support it: they write changed rows,
+dropped features, and all state that is not in rows.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ except ImportError:  # not compiled: `msgpack` writes a dictionary
     freeze_changed_cells = freeze_changed_names = None
 
 _MOST_RATIO: Final = 0.5
-"""Of rows that changed: where they are more, a copy of all of them costs less."""
+"""Largest share of changed rows; above it, a complete copy is cheaper."""
 
 
 def track_changes(model: Any) -> None:
-    """Note from now on what changes in a model, if it can tell; it was copied just now."""
+    """Begin to note the changes of a model that was just copied, if it supports this."""
     if (table := _table_of(model)) is not None:
         table.track_changes()
 
 
 def freeze_changes(model: Any) -> Packed | None:
-    """Copy what changed since `track_changes` or the last copy; None where it is not known, or too much.
+    """Copy the changes since `track_changes` or the last copy; None if they are unknown or too large.
 
-    The pieces of the copy, on any thread, are one of the changes that `with_changes` takes.
+    The pieces of the copy, on any thread, are one item of the `changes` of `with_changes`.
     """
     table = _table_of(model)
     changes = None if table is None else table.changes
@@ -56,7 +56,7 @@ def freeze_changes(model: Any) -> Packed | None:
 
 
 def with_changes(data: bytes, changes: Sequence[bytes]) -> bytes:
-    """Return a model's bytes as they would be after these changes, the oldest first.
+    """Return a model's bytes after these changes, the oldest first.
 
     Raises `DamagedError` if the model or the changes cannot be read, or do not belong together.
     """
@@ -88,8 +88,8 @@ def _apply(
 ) -> None:
     """Change the state of a model.
 
-    Its features stand in the order in which they came, hashed ones in that of their numbers; one that was
-    dropped and came again stands after the others. The first column has all features that any column has.
+    Features are in the order in which they came, hashed features in the order of their numbers; a dropped
+    feature that came again is last. The first column has all features that any column has.
     """
     has_late = []
     came: set[Any] = set()
@@ -114,11 +114,11 @@ def _apply(
 
 
 class _Column(PackedLater):
-    """The cells of a column, of rows that changed."""
+    """The cells of a column in changed rows."""
 
 
 class _Copies:
-    """Reads the attributes of a learner, of its columns copies of the rows that changed."""
+    """Reads the attributes of a learner; copies the changed rows of its columns."""
 
     def __init__(self, table: WeightTable, slots: list[int]) -> None:
         self._table = table
@@ -147,13 +147,13 @@ class _Copies:
         return _Column(len(packed), lambda: [packed])
 
     def gaps(self) -> list[Any]:
-        """Return the features of rows of which a column was read that has nothing of them to be packed."""
+        """Return the features of changed rows without a cell to be packed in a column that was read."""
         return [self._name(slot) for slot in sorted(self._gaps)]
 
     def _name(self, slot: int) -> Any:
         return slot if self._table.is_fixed else self._table.name_at(slot)
 
     def _read_names(self) -> list[int]:
-        """Return the slots that features have, in the order in which these came."""
+        """Return the slots of the features, in the order in which these came."""
         changed = {*self._slots}
         return [slot for slot in self._table.slots_in_order() if slot in changed]

@@ -1,4 +1,4 @@
-"""Plain values as MessagePack, whole or in pieces, sealed with a kind, a version and a checksum."""
+"""Write plain values as MessagePack, whole or in pieces, sealed with a kind, a version and a checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seal(kind: bytes, version: int, body: bytes) -> bytes:
 
 
 def seal_pieces(kind: bytes, version: int, pieces: Iterable[bytes]) -> Sequence[bytes]:
-    """Return the pieces of what `seal` returns, from those of the body."""
+    """Return the result of `seal` in pieces, from the pieces of the body."""
     head, body = kind + version.to_bytes(_VERSION_BYTES, "big"), [*pieces]
     return [head + _digest(head, *body), *body]
 
@@ -31,9 +31,10 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     Raises
     ------
     DamagedError
-        Another kind of data, a version not in `versions`, truncated, or changed since it was sealed.
+        The data is of another kind, of a version not in `versions`, truncated, or changed since it was
+        sealed.
     NewerError
-        Sound, of a version after `versions`.
+        The data is not damaged, but of a version after `versions`.
 
     """
     name = kind.decode()
@@ -55,7 +56,7 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
 
 
 def checksum(kind: bytes, data: bytes) -> bytes:
-    """Return the checksum in sealed bytes, or in their first piece."""
+    """Return the checksum of sealed bytes, given completely or as the first piece."""
     start = len(kind) + _VERSION_BYTES
     return data[start : start + _DIGEST_BYTES]
 
@@ -68,9 +69,9 @@ def _digest(head: bytes, *body: bytes) -> bytes:
 
 
 def pack(value: Any) -> bytes:
-    """Write plain values, or one that is `Packed`, as MessagePack; doubles stay doubles.
+    """Write plain values, or a `Packed` one, as MessagePack; doubles stay doubles.
 
-    Raises `TypeError` for any others.
+    Raises `TypeError` for other values.
     """
     if isinstance(value, Packed):
         return b"".join(value.written())
@@ -84,7 +85,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Read what `pack` wrote. Sequences come back as tuples, so that they can name features."""
+    """Read the result of `pack`. Sequences become tuples, so that they can name features."""
     return msgpack.unpackb(data, use_list=False, strict_map_key=False, unicode_errors="surrogatepass")
 
 
@@ -94,7 +95,7 @@ class Packed:
     Parameters
     ----------
     pieces
-        Its bytes, in as many pieces as they were written in; a piece may be `Packed`.
+        The bytes in pieces; a piece may be `Packed`.
 
     """
 
@@ -103,16 +104,16 @@ class Packed:
 
     @property
     def pieces(self) -> list[bytes]:
-        """Its bytes, in pieces."""
+        """The bytes, in pieces."""
         return [*self.written()]
 
     @property
     def size_bytes(self) -> int:
-        """About as many bytes as it is."""
+        """Approximate size in bytes."""
         return sum(each.size_bytes if isinstance(each, Packed) else len(each) for each in self._pieces)
 
     def written(self) -> Iterator[bytes]:
-        """Yield its bytes, in pieces."""
+        """Yield the bytes, in pieces."""
         for each in self._pieces:
             if isinstance(each, Packed):
                 yield from each.written()
@@ -121,14 +122,14 @@ class Packed:
 
 
 class PackedLater(Packed):
-    """A value that does not change any more, to be packed when its pieces are asked for.
+    """A value that does not change any more and is packed when its pieces are read.
 
     Parameters
     ----------
     size_bytes
-        About as many bytes as it will be.
+        Approximate size in bytes.
     write
-        Returns its pieces.
+        Returns the pieces.
 
     """
 
@@ -138,16 +139,16 @@ class PackedLater(Packed):
 
     @property
     def size_bytes(self) -> int:
-        """About as many bytes as it will be."""
+        """Approximate size in bytes."""
         return self._size_bytes
 
     def written(self) -> Iterator[bytes]:
-        """Pack it."""
+        """Pack the value."""
         yield from self._write()
 
 
 class PackedMapping(Packed, Mapping[str, Any]):
-    """A mapping as MessagePack, unpacked each time it is looked into.
+    """A mapping as MessagePack, unpacked at each access.
 
     >>> pack_around({"a": 1, "b": Packed([pack([2, 3])])})["b"]
     (2, 3)
@@ -168,7 +169,7 @@ class PackedMapping(Packed, Mapping[str, Any]):
 
 
 def pack_around(fields: Mapping[str, Any]) -> PackedMapping:
-    """Pack a mapping, of which values may be `Packed`: these stay as they are."""
+    """Pack a mapping; values that are `Packed` are not packed again."""
     pieces: list[bytes | Packed] = [msgpack.Packer().pack_map_header(len(fields))]
     for name, value in fields.items():
         pieces += [pack(name), packed_of(value)]
@@ -176,17 +177,17 @@ def pack_around(fields: Mapping[str, Any]) -> PackedMapping:
 
 
 def pack_row(values: Sequence[Any]) -> Packed:
-    """Pack a sequence, of which values may be `Packed`: these stay as they are."""
+    """Pack a sequence; values that are `Packed` are not packed again."""
     return Packed([msgpack.Packer().pack_array_header(len(values)), *map(packed_of, values)])
 
 
 def packed_of(value: Any) -> bytes | Packed:
-    """Return a value packed, which it may be already."""
+    """Pack a value, unless it is already packed."""
     return value if isinstance(value, Packed) else pack(value)
 
 
 def pack_bytes(content: Packed) -> PackedLater:
-    """Pack bytes, which are yet to be written."""
+    """Pack bytes that are not written yet."""
     return PackedLater(content.size_bytes, lambda: _as_bytes(content.pieces))
 
 

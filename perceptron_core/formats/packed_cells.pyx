@@ -1,7 +1,7 @@
-"""Features and their numbers as MessagePack: what `msgpack` makes of a dictionary of them, several times as fast.
+"""Features and their numbers as MessagePack: the result of `msgpack` for a dictionary, several times as fast.
 
-They are copied first, which takes a few milliseconds for a million. The copy is packed whenever it is asked for, in
-blocks; other threads have the GIL while one is written.
+They are copied first, which takes a few milliseconds for a million. The copy is packed when it is read, in blocks;
+other threads can take the GIL after each block.
 """
 
 cimport cython
@@ -47,14 +47,14 @@ cdef struct Place:
 
 @cython.final
 cdef class FrozenNames:
-    """The features of a table as they were at one moment.
+    """The features of a table at one moment.
 
     Parameters
     ----------
     names : list or None
         By slot; None: integers, the ordinals.
     ordinals : buffer of long long
-        By slot: how many features came before each; negative where there is none.
+        By slot: how many features came before each; negative if there is no feature.
 
     """
     cdef list names
@@ -65,7 +65,7 @@ cdef class FrozenNames:
         self.ordinals = memoryview(ordinals).cast("B").cast("q")
 
     def __del__(self):
-        """Let the names go a few at a time: a million of them take longer than another thread is to wait."""
+        """Release the names a few at a time: a million would keep other threads waiting for too long."""
         if self.names is not None:
             while self.names:
                 del self.names[-BLOCK:]
@@ -74,7 +74,7 @@ cdef class FrozenNames:
 
 
 def freeze_names(WeightTable table):
-    """Copy the features of a table, which are not integers with a slot for good."""
+    """Copy the features of a table whose features are not integers with fixed slots."""
     return FrozenNames(*table._index.freeze(table.n_slots))
 
 
@@ -110,7 +110,7 @@ cdef _freeze_fixed(WeightTable table, Column column, bint with_zeros):
 
 
 def freeze_changed_names(WeightTable table, list slots):
-    """Copy the features of some rows, some of which may be gone, by the order of the slots."""
+    """Copy the features of some rows, which may be dropped, in the order of the slots."""
     cdef list names = []
     cdef long long[::1] ordinals = array.array("q", bytes(8 * len(slots)))
     cdef Py_ssize_t k
@@ -121,9 +121,9 @@ def freeze_changed_names(WeightTable table, list slots):
 
 
 def freeze_changed_cells(WeightTable table, Column column, bint with_zeros, list slots, FrozenNames names, set gaps):
-    """Copy some cells of a column, whose features are `names`, or where this is None their slots.
+    """Copy some cells of a column, whose features are `names` or, if this is None, their slots.
 
-    Slots that are in the table, and not to be packed, are added to `gaps`.
+    Slots that are in the table but not packed are added to `gaps`.
     """
     cdef Py_ssize_t k, n = len(slots)
     cdef double[::1] found = array.array("d", bytes(8 * n))
@@ -148,7 +148,7 @@ def freeze_changed_cells(WeightTable table, Column column, bint with_zeros, list
 
 @cython.final
 cdef class FrozenCells:
-    """The cells of a column as they were at one moment.
+    """The cells of a column at one moment.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ cdef class FrozenCells:
 
     @property
     def size_bytes(self):
-        """About as many bytes as will be packed, from the lengths of some names."""
+        """Approximate packed size in bytes, from the lengths of some names."""
         cdef Py_ssize_t n_slots = self.names.ordinals.shape[0], n = 0, n_seen = 0, n_bytes = 0, slot
         for slot in range(n_slots):
             n += self.names.ordinals[slot] >= 0 and (self.with_zeros or self.cells[slot] != 0)
@@ -196,7 +196,7 @@ cdef class FrozenCells:
             yield self._block(start, min(n, start + BLOCK))
 
     cdef Py_ssize_t _choose(self) except -1:
-        """Find the slots to be packed; return how many they are."""
+        """Find the slots to be packed; return their number."""
         cdef const long long[::1] ordinals = self.names.ordinals
         cdef const double[::1] cells = self.cells
         cdef Py_ssize_t n_slots = ordinals.shape[0], slot, n = 0

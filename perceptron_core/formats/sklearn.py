@@ -1,7 +1,7 @@
 """The learners as a scikit-learn classifier. Needs scikit-learn: import it by name.
 
-Rows become dictionaries {column: value} of their non-zero entries, by the names of the columns where these
-have some; the rest is `perceptron_train`.
+Rows become dictionaries {column: value} of their non-zero entries, by names of columns if there are any;
+`perceptron_train` trains on them.
 """
 
 from __future__ import annotations
@@ -43,60 +43,59 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     learner
-        What to train: a clone of this learner, by default of `Perceptron()`. A two-class learner is
-        trained once for each class against the rest if there are more than two; a multiclass learner
-        (made without `classes`), or `AutoClassifier`, learns all at once. Its parameters
-        are `learner__r` and so on, in a grid search too.
+        The learner, by default `Perceptron()`; a clone of it is trained. With more than two classes, a
+        two-class learner is trained once for each class against the rest; a multiclass learner (made without
+        `classes`) or `AutoClassifier` learns all classes at once. Its parameters are `learner__r` and so on,
+        also in a grid search.
     max_iter
         Largest number of epochs.
     order
-        "shuffle", "constant" or "random": as `perceptron_train` has it.
+        "shuffle", "constant" or "random", as in `perceptron_train`.
     stop_on_convergence
         Whether to stop after an epoch without an update.
     validation_fraction
-        Share of the examples held out: the model of the epoch with the smallest error on it is kept. 0 for
-        none.
+        Share of the examples to hold out; the model of the epoch with the smallest error on them is kept. 0
+        holds out none.
     patience
-        With `validation_fraction`: end after this many epochs without a smaller error on it.
+        With `validation_fraction`: end after this many epochs without a smaller error on these examples.
     random_state
-        Of order and split: an integer, a `numpy.random.RandomState`, or None for different ones each time.
+        Seed of order and split: an integer or a `numpy.random.RandomState`; None: different at each call.
 
     Attributes
     ----------
     classes_ : array
         The labels.
     trainings_ : list of Training
-        What `perceptron_train` made, learning curve included; by class if there are several learners.
-        `fit` only.
+        The results of `perceptron_train`, with the learning curve; by class if there are several learners.
+        Only after `fit`.
     models_ : list
-        The trained learners; two-class ones decide whether it is `classes_[1]`, or `classes_[i]`.
+        The trained learners; a two-class learner decides whether it is `classes_[1]`, or `classes_[i]`.
     n_iter_ : int
-        Epochs made: the most of any learner.
+        Largest number of epochs of a learner.
     n_features_in_ : int
-        Columns.
+        Number of columns.
     coef_, intercept_ : arrays of shape (n_classes, n_features) and (n_classes,), of one row for two classes
-        Weights, and bias less threshold, of learners that have them.
+        Weights, and bias minus threshold, of learners that have them.
 
     Notes
     -----
-    Where the rules coincide — `Perceptron()`, order "constant", dense rows, and
+    If the rules coincide — `Perceptron()`, order "constant", dense rows, and
     ``sklearn.linear_model.Perceptron(shuffle=False, tol=None)`` — the predictions are the same: both
-    update whenever y·a ≤ 0 and predict the second class if a > 0. What differs:
+    update whenever y·a ≤ 0 and predict the second class if a > 0. Differences:
 
-    - Ours stops when an epoch passes without an update. Scikit-learn's stops, with `tol` set, when the sum
-      of losses fails to improve by it for `n_iter_no_change` epochs.
-    - With ``Perceptron(update_on_tie=False)`` or ``tie=True`` ours follows Gormley's rule; scikit-learn's
-      has no such choice.
-    - On sparse matrices, scikit-learn's makes the intercept's step a hundred times smaller. Ours treats
-      zeros alike, however they are stored.
-    - Scikit-learn's shuffles with another generator, so shuffled runs differ, and its `partial_fit`
-      shuffles too unless told otherwise. Ours learns in the order given.
-    - Scikit-learn's has penalties and class weights; for margins take another learner.
-    - Ours refuses values beyond 1e100.
+    - This class stops after an epoch without an update. Scikit-learn's class stops, if `tol` is set, when the
+      sum of losses does not improve by it for `n_iter_no_change` epochs.
+    - With ``Perceptron(update_on_tie=False)`` or ``tie=True`` this class follows Gormley's rule;
+      scikit-learn's class has no such parameter.
+    - On sparse matrices, scikit-learn's class makes the intercept's step a hundred times smaller. Here,
+      stored and absent zeros are the same.
+    - Scikit-learn's class shuffles with another generator, so shuffled runs differ, and its `partial_fit`
+      shuffles by default. Here, `partial_fit` learns in the given order.
+    - Scikit-learn's class has penalties and class weights; for margins choose another learner.
+    - This class refuses values larger than 1e100.
 
-    A column may hold texts. `AutoClassifier` takes them, and numbers that are 0, as they are; for other
-    learners a text is a category, the feature `column=text` of value 1. Beside texts, None and NaN are
-    missing values.
+    A column may have texts. `AutoClassifier` gets them, and zeros, unchanged; for other learners a text is a
+    category, the feature `column=text` with the value 1. In data with texts, None and NaN are missing values.
 
     Examples
     --------
@@ -129,7 +128,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; `deep`, also those of a given learner, as `learner__…`."""
+        """Return the parameters; with `deep`, also those of a given learner as `learner__…`."""
         parameters: dict[str, Any] = super().get_params(deep=deep)
         if deep and isinstance(self.learner, base.Classifier):
             names = signature(type(self.learner)).parameters
@@ -137,7 +136,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `learner__…` of a copy of the learner. Raises `ValueError` for unknown names."""
+        """Set parameters; `learner__…` for a copy of the learner. Raises `ValueError` for unknown names."""
         of_learner = {name: params.pop(name) for name in [*params] if name.startswith(_OF_LEARNER)}
         super().set_params(**params)
         if unknown := [name for name in of_learner if name not in self.get_params()]:
@@ -148,7 +147,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on a set, whatever was learned before.
+        """Train on a set; what was learned before is discarded.
 
         Parameters
         ----------
@@ -157,7 +156,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_samples,)
             Labels of any kind, at least two different ones.
         sample_weight : array of shape (n_samples,)
-            How large the step for an example is; one of weight 0 is as if it were not there. None: 1 each.
+            Size of the step for each example; one of weight 0 is ignored. None: 1 each.
 
         """
         X, y = self._checked(X, y)
@@ -177,14 +176,14 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn once from each example, in the order given.
+        """Learn each example once, in the given order.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array
-            All labels there will be; needed at the first call.
+            All possible labels; required at the first call.
 
         """
         first = not hasattr(self, "models_")
@@ -252,7 +251,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> np.ndarray:
         """Predict the classes.
 
-        As the learner decides; of several learners, the one with the highest score does.
+        The learner decides; of several learners, the one with the highest score.
 
         Parameters
         ----------
@@ -273,9 +272,9 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn's
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Compute the probability of each class, of a learner whose scores are log-odds.
+        """Compute the probability of each class, for a learner whose scores are log-odds.
 
-        Of several learners, those of the classes are scaled to the sum 1.
+        With several learners, the probabilities of the classes are scaled to the sum 1.
 
         Parameters
         ----------
@@ -302,11 +301,11 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return validate_data(self, given, y, dtype=None, ensure_all_finite=False, reset=reset)
 
     def _names(self) -> list[Any]:
-        """Return the names of the columns, or else their numbers."""
+        """Return the names of the columns or, without names, their numbers."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
     def _rows(self, X: Any) -> _Rows:
-        """Make dictionaries of examples that were checked."""
+        """Convert checked examples to dictionaries."""
         names, takes_all = self._names(), isinstance(self._untrained(), AutoClassifier)
         if not sparse.issparse(X):
             return [_dense_row(names, row, takes_all=takes_all) for row in X.tolist()]
@@ -342,7 +341,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.classes_) > _BINARY and self._is_binary(self._untrained())
 
     def _targets(self, y: np.ndarray) -> list[list[Any]]:
-        """List what each learner is to learn."""
+        """List the targets of each learner."""
         if not self._is_binary(self._untrained()):
             return [np.searchsorted(self.classes_, y).tolist()]
         positives = self.classes_ if self._one_against_rest() else self.classes_[1:]
@@ -364,7 +363,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _weights(sample_weight: Any, X: Any) -> Any:
-    """Check the weights of rows, or make them all 1. Raises `ValueError`, in scikit-learn's words."""
+    """Check the weights of rows; the default is 1. Raises `ValueError` with scikit-learn's messages."""
     n_rows = X.shape[0]
     if sample_weight is None or isinstance(sample_weight, (int, float)):
         return np.full(n_rows, 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
@@ -379,12 +378,12 @@ def _weights(sample_weight: Any, X: Any) -> Any:
 
 
 def _has_texts(X: Any) -> bool:
-    """Return whether examples hold texts, in any column."""
+    """Return whether any column has texts."""
     if sparse.issparse(X):
         return False
     try:
         cells = np.asarray(X)
-    except ValueError:  # rows of different lengths: scikit-learn says so
+    except ValueError:  # rows of different lengths, which scikit-learn reports
         return False
     return cells.dtype.kind in "UT" or (
         cells.dtype.kind == "O" and any(isinstance(cell, str) for cell in cells.flat)
@@ -392,7 +391,7 @@ def _has_texts(X: Any) -> bool:
 
 
 def _dense_row(names: list[Any], row: list[Any], *, takes_all: bool) -> dict[Any, Any]:
-    """Make a dictionary of what a row holds; where not all is taken as it is, without zeros."""
+    """Convert a row to a dictionary; without zeros, unless the learner `takes_all`."""
     cells = [each for each in zip(names, row, strict=True) if each[1] is not None and each[1] == each[1]]
     if takes_all:
         return dict(cells)

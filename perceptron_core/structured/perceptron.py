@@ -16,13 +16,13 @@ from perceptron_core.validation import MAX_LEARNED, FeatureError, LabelError
 Matrix = NDArray[np.float64]
 
 _ZERO_ROW: Final = 0
-"""Row that stays 0, for keys without a row of their own."""
+"""A row of zeros, for keys without a row."""
 
 _FIRST_CAPACITY: Final = 64
 
 
 class Bag(NamedTuple):
-    """Keys of rows that are to be summed, each with its factor."""
+    """Keys of rows to be summed, each with a factor."""
 
     keys: Sequence[Hashable]
     values: Sequence[float] | None = None
@@ -30,7 +30,7 @@ class Bag(NamedTuple):
 
 
 class AveragedTable:
-    """A row of weights per key, a column per class, and with it what the mean of the iterates needs.
+    """A row of weights for each key, a column for each class, and the sums for the mean of the iterates.
 
     An iterate is the table after an example. `_late` sums each change times the number of examples before
     it; after c examples the mean of the iterates is (c·table − `_late`) / c (Daumé, CIML, algorithm 7).
@@ -67,7 +67,7 @@ class AveragedTable:
         bags
             One or more.
         n_averaged
-            Number of iterates to take the mean of. None: the table as it is.
+            Number of iterates whose mean is used. None: the current table.
 
         """
         rows, factors, starts = self._flatten(bags)
@@ -77,21 +77,21 @@ class AveragedTable:
         return (n_averaged * total - _sums(self._late, rows, factors, starts)) / n_averaged
 
     def values(self, n_averaged: int | None = None) -> Matrix:
-        """Return all rows in the order they were added, as `sums` would use them."""
+        """Return all rows as `sums` uses them, in the order in which they were added."""
         used = slice(1, len(self._row_of) + 1)
         if not n_averaged:
             return self._table[used]
         return (n_averaged * self._table[used] - self._late[used]) / n_averaged
 
     def entries(self, n_averaged: int | None = None) -> Iterator[tuple[Hashable, int, float]]:
-        """Yield (key, column, value) for all that are not 0."""
+        """Yield (key, column, value) for each value that is not 0."""
         values = self.values(n_averaged)
         keys = self.keys
         for row, column in zip(*np.nonzero(values), strict=True):
             yield keys[row], int(column), float(values[row, column])
 
     def add(self, changes: Iterable[tuple[Bag, int, float]], n_before: int) -> None:
-        """Add to each change's column its bag's factors times its size, in the rows of the bag's keys.
+        """For each change, add factor times size to its column, in the rows of its bag.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class AveragedTable:
         np.add.at(self._late, where, np.array(sizes) * n_before)
 
     def state(self) -> dict[str, Any]:
-        """Return the whole as plain values: keys, and what is not 0 as little-endian bytes."""
+        """Return the table as plain values: keys, and values that are not 0 as little-endian bytes."""
         used = slice(0, len(self._row_of) + 1)
         table, late = self._table[used].ravel(), self._late[used].ravel()
         (where,) = np.nonzero((table != 0) | (late != 0))
@@ -126,7 +126,7 @@ class AveragedTable:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises `ValueError` for anything else."""
+        """Restore the result of `state`. Raises `ValueError` for other values."""
         rows = {key: row for row, key in enumerate(state["keys"], start=1)}
         n_columns = restored.count(state["columns"])
         where = np.frombuffer(state["where"], dtype="<i8")
@@ -147,7 +147,7 @@ class AveragedTable:
         self._late.ravel()[where] = late
 
     def _flatten(self, bags: Sequence[Bag]) -> tuple[NDArray[np.intp], Matrix | None, NDArray[np.intp]]:
-        """List the rows of all bags, each bag led by the zero row, so that none is empty."""
+        """List the rows of all bags; each bag begins with the zero row, so that none is empty."""
         find = self._row_of.get
         rows: list[int] = []
         starts = []
@@ -180,7 +180,7 @@ def best_path(emissions: Matrix, transitions: Matrix, start: Matrix) -> list[int
     """Find the sequence of states with the highest total score.
 
     Viterbi (1967): the best path to a state at position t is the best path to some state at t − 1 and
-    the transition from there. A tie is decided for the state with the lower number, from the end backwards.
+    the transition from there. At a tie, the state with the lower number wins, from the end backwards.
 
     Parameters
     ----------
@@ -216,59 +216,59 @@ def best_path(emissions: Matrix, transitions: Matrix, start: Matrix) -> list[int
 
 Tag = Hashable
 Token = Mapping[Any, float] | Iterable[Hashable]
-"""Features of one position: values by feature, or just features, each worth 1 as often as it is there."""
+"""Features of one position: values by feature, or only features, whose value is their count."""
 
 _START = None
-"""Stands for the position before the first in `transitions`; therefore no tag."""
+"""Stands for the position before the first in `transitions`; therefore it is not a tag."""
 
 
 class StructuredPerceptron(base.Base):
     """Perceptron for tag sequences: first-order features, Viterbi decoding, averaged weights.
 
     A sequence x of n positions with tags t scores Σ (Σ_f x_if·w[f, tᵢ] + v[tᵢ₋₁, tᵢ]), where t₀ is the
-    start. The prediction is the sequence with the highest score, of all there are. If it differs from the
-    truth y anywhere, then for each position w[f, yᵢ] ← w[f, yᵢ] + x_if and w[f, tᵢ] ← w[f, tᵢ] − x_if,
-    and likewise v by 1 for each transition. Otherwise nothing is written.
+    start. The prediction is the sequence with the highest score of all. If it differs from the truth y
+    anywhere, then for each position w[f, yᵢ] ← w[f, yᵢ] + x_if and w[f, tᵢ] ← w[f, tᵢ] − x_if,
+    and likewise v by 1 for each transition. Otherwise nothing changes.
 
-    This is no `river.base.Classifier`, as an example here is a whole sequence; `learn_one` and
-    `predict_one` are otherwise meant the same.
+    This is not a `river.base.Classifier`, as an example is a whole sequence; apart from that, `learn_one` and
+    `predict_one` have the same meaning.
 
     Parameters
     ----------
     tags
-        All tags there may be. None: those seen so far. At a tie an earlier one is preferred.
+        All possible tags. None: the tags seen so far. At a tie, the earlier tag is preferred.
     averaged
-        Whether `predict_one` goes by the mean of the weights after each sequence learned, by far
-        the better choice, instead of those after the last.
+        Whether `predict_one` uses the mean of the weights after each learned sequence, which is by far
+        better, instead of the weights after the last one.
 
     Attributes
     ----------
     n_examples : int
-        Sequences learned.
+        Number of learned sequences.
     n_mistakes : int
-        Sequences that the weights of the last iterate got wrong somewhere, before the update.
+        Number of sequences with a wrong tag by the weights of the last iterate, before the update.
     n_updates : int
-        Updates made. Fewer than mistakes only where a tag was seen for the first time.
+        Number of updates; fewer than mistakes only because of tags seen for the first time.
 
     Notes
     -----
     If some weights of length 1 score every true sequence above all others by γ or more, and the feature
-    counts of two sequences for the same x are never further than R apart, there are at most
+    counts of two sequences for the same x have a distance of R at most, there are at most
     (R/γ)² mistakes (Collins, theorem 1). The number of sequences to choose from, which is exponential in
     n, is not in the bound.
 
-    A row of numbers, one per tag, is kept for each feature that was in an update. The mean is lazy: an
-    update also adds to a second table each change times the number of sequences before it.
+    Each feature that was in an update has a row with a number per tag. The mean is lazy: an update also adds
+    each change, times the number of sequences before it, to a second table.
 
     References
     ----------
     Collins, M. (2002). Discriminative training methods for hidden Markov models: theory and experiments
     with perceptron algorithms. Empirical Methods in Natural Language Processing. Figure 1, with the
-    averaging of section 2.3, and pairs of tags where he has triples.
+    averaging of section 2.3, and pairs of tags instead of triples.
 
     Examples
     --------
-    "run" is a noun or a verb; what comes before it tells.
+    "run" is a noun or a verb, depending on the word before it.
 
     >>> from perceptron_core import StructuredPerceptron
     >>> model = StructuredPerceptron()
@@ -318,7 +318,7 @@ class StructuredPerceptron(base.Base):
 
         Returns
         -------
-        A tag for each position; None for each before any tag is known.
+        A tag for each position; None for each while no tag is known.
 
         Raises
         ------
@@ -340,13 +340,13 @@ class StructuredPerceptron(base.Base):
         xs
             Features by position.
         tags
-            The true tag of each position: anything hashable but None.
+            The true tag of each position: any hashable value except None.
 
         Raises
         ------
         FeatureError, LabelError
-            A value is not finite or larger than 1e100; the tags are of another number than positions,
-            or unknown where `tags` was given. The state is untouched.
+            A value is not finite or larger than 1e100; the numbers of tags and positions differ, or a tag is
+            not in the given `tags`. The state is unchanged.
 
         """
         tokens = [_bag(token) for token in xs]
@@ -363,7 +363,7 @@ class StructuredPerceptron(base.Base):
         self.n_examples += 1
 
     def _decode(self, tokens: Sequence[Bag], *, averaged: bool) -> list[int]:
-        """Find the best sequence, as numbers of tags; for one position or more and one known tag or more."""
+        """Find the best sequence, as numbers of tags, for at least one position and one known tag."""
         c = self.n_examples if averaged else None
         moves = self._transitions.values(c)
         return best_path(self._emissions.sums(tokens, c), moves[1:], moves[0])
@@ -386,7 +386,7 @@ class StructuredPerceptron(base.Base):
         self._transitions.add(moved, self.n_examples)
 
     def _unknown_tags(self, tags: Sequence[Tag], n_positions: int) -> list[Tag]:
-        """List the tags not met so far. Raises `LabelError` if the tags cannot be learned."""
+        """List the tags not seen so far. Raises `LabelError` if the tags cannot be learned."""
         if len(tags) != n_positions:
             raise LabelError(f"{len(tags)} tags for {n_positions} positions")
         unknown = [tag for tag in _distinct(tags) if tag not in self._tag_index]
@@ -395,7 +395,7 @@ class StructuredPerceptron(base.Base):
         return unknown
 
     def _meet(self, tag: Tag) -> None:
-        """Start a tag with zero weights; it comes last at ties."""
+        """Add a tag with zero weights; at ties it is last."""
         self._tag_index[tag] = len(self._tag_index)
         self._emissions.add_column()
         self._transitions.add_column()
@@ -433,7 +433,7 @@ def _bag(token: Token) -> Bag:
         raise FeatureError(f"expected the features of a position, got the string {token!r}")
     try:
         features = list(token)
-        frozenset(features)  # proves that each can be looked up
+        frozenset(features)  # checks that each is hashable
     except TypeError:
         raise FeatureError(f"{token!r} holds no hashable features") from None
     return Bag(features)

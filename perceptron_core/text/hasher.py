@@ -1,4 +1,4 @@
-"""Texts to hashed n-grams, those that occur twice counted once.
+"""Hash the n-grams of texts; repeated n-grams become one feature.
 
 `hasher.pxd` gives this module its C types.
 """
@@ -14,18 +14,18 @@ from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.text.tokenizer import SPARE_BYTES, Analyzer, Bytes, Tokenizer
 
 _MOST_BITS_MARKED = 20  # 128 KB of marks: in the cache of a core
-_FIRST_SLOTS = 1 << 10  # 8 KB: in the nearest cache, and so empty for a short text that few n-grams meet
+_FIRST_SLOTS = 1 << 10  # 8 KB: in the nearest cache; for a short text so empty that few n-grams collide
 
 
 class Repeats:
-    """Finds the features that occur again.
+    """Finds repeated features.
 
     Parameters
     ----------
     bits
         Indices are below 2**bits.
     counts
-        Whether they are counted.
+        Whether repetitions are counted.
 
     """
 
@@ -37,23 +37,23 @@ class Repeats:
         self._stamp = 1
 
     def merge(self, indices: array[int], values: array[float], start: int, end: int) -> int:
-        """Keep the first of equal indices from `start` to `end`, in their order; return where those kept end.
+        """Keep the first of equal indices from `start` to `end`, in order; return the end of the kept ones.
 
-        How often each occurs goes to `values`, if they are counted.
+        If repetitions are counted, `values` gets the count of each index.
         """
         if len(self._marks):
             return _drop_marked(indices, self._marks, start, end)
         return self._merge_by_table(indices, values, start, end)
 
     def _merge_by_table(self, indices: array[int], values: array[float], start: int, end: int) -> int:
-        """Merge with a hash table (open addressing, linear probing) of the positions of the indices kept.
+        """Merge with a hash table (open addressing, linear probing) of the positions of the kept indices.
 
-        A stamp that has grown by as much is added: an entry of an earlier text is smaller than any of this
-        one, so the table is never cleared.
+        A growing stamp is added to positions: all entries of earlier texts are smaller than those of this
+        text, so the table is never cleared.
         """
         mask = self._slot_mask(min(end - start, self._n_indices))
         table, first, counts = self._table, self._stamp, self._counts
-        self._stamp += end - start  # now: whatever ends the loop, its entries are an earlier text's
+        self._stamp += end - start  # before the loop, so that its entries are old even after an error
         offset = start - first
         filled = start
         for at in range(start, end):
@@ -74,7 +74,7 @@ class Repeats:
         return filled
 
     def _slot_mask(self, most: int) -> int:
-        """Return the mask of a table that stays half empty at least; make it, if it is not as large."""
+        """Return the mask of a table that stays at least half empty; enlarge the table if needed."""
         mask = _FIRST_SLOTS - 1
         while mask < 2 * most:
             mask = 2 * mask + 1
@@ -86,8 +86,8 @@ class Repeats:
 def _drop_marked(indices: array[int], marks: bytearray, start: int, end: int) -> int:
     """Keep the first of equal indices; each has a bit in `marks`, all 0 before and after.
 
-    There is no branch, as no processor can guess what occurs again. A function, since a memory view that is
-    given as an argument is not counted as one more reference, which takes as long as ten indices.
+    It has no branches, since repetitions cannot be predicted. It is a function, since a memory view as an
+    argument is not counted as another reference, which takes as long as ten indices.
     """
     filled = start
     try:
@@ -107,17 +107,17 @@ MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 _LONGEST_RUN = 4
-"""Characters of n-grams that are hashed several at once."""
+"""Longest n-grams of characters that are hashed several at once."""
 
 _FIRST_CAPACITY = 1 << 10
-_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory indefinitely
+_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not keep its memory forever
 
 
 class Rows(NamedTuple):
     """Sparse rows (CSR): row r has the entries `indptr[r]` up to `indptr[r + 1]`."""
 
     indptr: array[int]
-    """64-bit integers, one more than there are rows."""
+    """64-bit integers, one more than the rows."""
     indices: array[int] | memoryview
     """32-bit integers, in each row distinct and in the order of first occurrence."""
     values: array[float] | memoryview
@@ -127,23 +127,23 @@ class Rows(NamedTuple):
 class TextHasher:
     r"""Hashes the n-grams of texts: MurmurHash3 of `prefix` + n-gram as UTF-8, its lowest `bits` bits.
 
-    N-grams that occur again, or whose hashes collide, are one feature. One thread at a time.
+    Repeated n-grams, and n-grams whose hashes collide, are one feature. Only one thread may use it at a time.
 
     Parameters
     ----------
     bits
         Indices are below 2**bits; 1 to 30.
     analyzer
-        Whether n-grams are of words (``\w+``), joined by a blank, or of characters (code points), or of
-        tokens of any script ("scripts"), joined by a blank: words, symbols such as emoji, and, of scripts
-        that have no spaces, pairs of neighbouring characters.
+        Whether n-grams consist of words (``\w+``), joined by a space, of characters (code points), or of
+        tokens of any script ("scripts"), joined by a space: words, symbols such as emoji and, for scripts
+        without spaces, pairs of neighbouring characters.
     ngrams
         Shortest and longest n-gram.
     lowercase
-        Whether text is turned into lower case first, as `str.lower` does; for "scripts", case is folded after
+        Whether text is converted to lower case first, by `str.lower`; for "scripts", case is folded after
         the normal form NFKC.
     counts
-        Whether a value is how often the feature occurs, instead of 1.
+        Whether a value is the count of the feature, instead of 1.
     l2
         Whether the values of a text are scaled to length 1.
     prefix
@@ -151,8 +151,8 @@ class TextHasher:
 
     Notes
     -----
-    The sum of the squares of counts is a whole number, so its order does not matter: the scaled values are
-    those of any other way to add.
+    The sum of the squares of counts is an integer, so the order of addition does not change the scaled
+    values.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class TextHasher:
     indices: array[int]
     values: array[float]
     filled: int
-    """Entries of `indices` and `values` that hold features appended since `clear`; the rest is room."""
+    """Number of entries of `indices` and `values` appended since `clear`; the others are unused."""
 
     def __init__(
         self,
@@ -210,8 +210,8 @@ class TextHasher:
     def transform_many(self, texts: Iterable[str | bytes], copy: bool = True) -> Rows:
         """Return the features of each text as a row.
 
-        Without `copy`, indices and values are the hasher's own memory, good until it is used again: for a
-        learner that reads them at once. Raises as `transform_one` does.
+        Without `copy`, indices and values are the hasher's own memory, valid until its next use, for learners
+        that read them at once. Raises as `transform_one`.
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError("expected several texts, got one")
@@ -232,7 +232,7 @@ class TextHasher:
         )
 
     def clear(self) -> None:
-        """Forget the rows appended so far."""
+        """Discard the rows appended so far."""
         self.filled = 0
         if len(self.indices) > _LARGEST_CAPACITY_KEPT:
             self._allocate()
@@ -240,7 +240,7 @@ class TextHasher:
     def append(self, text: str | bytes) -> None:
         """Add the features of a text to `indices` and `values`, which a compiled learner reads in place.
 
-        Raises as `transform_one` does, and then has added nothing.
+        Raises as `transform_one`, and then adds nothing.
         """
         if not isinstance(text, str):
             text = text.decode()
@@ -260,11 +260,11 @@ class TextHasher:
         self.filled, self.indices, self.values, self._repeats = 0, indices, values, repeats
 
     def _reserve(self) -> None:
-        """Make room for the n-grams of the text."""
+        """Reserve memory for the n-grams of the text."""
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_runs` wants it
+        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_runs` needs it
         if len(self.indices) < self.filled + room:
             capacity = 2 * (self.filled + room)
             indices = _resized("i", self.indices, self.filled, capacity)
@@ -290,7 +290,7 @@ class TextHasher:
             indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
 
     def _hash_runs(self, data: Bytes, n: int, at: int) -> None:
-        """Write the indices of n-grams: several at once as if of single bytes, then correct the others."""
+        """Write the indices of n-grams: several at once as if of single bytes; then correct the others."""
         size = self._tokens.starts[self._tokens.count]
         self._murmur.hash_runs(data, n, size - n + 1, self._index_mask, self.indices, at)
         if size > self._tokens.count:

@@ -1,6 +1,6 @@
 """MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008), of strings with a common prefix.
 
-This is the interpreted form; `murmur3.pyx` is the compiled one, and means the same.
+This is the interpreted form; `murmur3.pyx` is the compiled form, with the same results.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _LOW: Final = 0xFFFFFFFF
 
 
 class Murmur:
-    """Hashes what follows a prefix.
+    """Hashes data after a prefix.
 
-    The whole blocks of the prefix are hashed once; up to three bytes are carried over to what follows.
+    The complete blocks of the prefix are hashed once; up to three bytes are carried over to the data.
     """
 
     def __init__(self, prefix: bytes) -> None:
@@ -47,15 +47,15 @@ class Murmur:
         return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
 
     def hash_text(self, text: str) -> int:
-        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        """Return the hash of the prefix and a text as UTF-8, also with lone surrogates."""
         data = text.encode("utf-8", "surrogatepass")
         return self.hash(data, 0, len(data))
 
     def hash_runs(self, data: Bytes, n: int, count: int, mask: int, hashes: array[int], at: int) -> None:
-        """Write the hashes of the prefix and each n bytes of `data` in a row, of which there are `count`.
+        """Write the hashes of the prefix and each of the `count` runs of n bytes of `data`.
 
-        n is 1 to 4. Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and
-        after the data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
+        n is 1 to 4. The hashes are masked by `mask` and written from `hashes[at]` on. After them, and after
+        the data, there must be `SPARE_BYTES` of memory, since hashes are computed in vectors.
         """
         for start in range(count):
             hashes[at + start] = self.hash(data, start, start + n) & mask
@@ -74,14 +74,14 @@ def _scrambled(block: int) -> int:
 
 
 def _with_block(state: int, block: int) -> int:
-    """Return the state after one more block, of which the lowest 32 bits count."""
+    """Return the state after one more block; only its lowest 32 bits count."""
     state ^= _scrambled(block & _LOW)
     state = (state << 13 | state >> 19) & _LOW
     return (state * 5 + 0xE6546B64) & _LOW
 
 
 def _finished(state: int, length: int) -> int:
-    """Return the hash of so many bytes that have led to a state."""
+    """Return the hash for a final state and the length in bytes."""
     state ^= length
     state = (state ^ state >> 16) * 0x85EBCA6B & _LOW
     state = (state ^ state >> 13) * 0xC2B2AE35 & _LOW

@@ -1,4 +1,4 @@
-"""MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
+"""MurmurHash3 of data after a prefix: the compiled form of `murmur3.py`, where it is documented."""
 
 cimport cython
 from perceptron_core cimport c_memory as memory
@@ -82,7 +82,7 @@ cdef extern from *:
 
 @cython.final
 cdef class Murmur:
-    """Hashes what follows a prefix."""
+    """Hashes data after a prefix."""
 
     def __init__(self, bytes prefix):
         cdef const uint8_t* data = prefix
@@ -114,7 +114,7 @@ cdef class Murmur:
         return finished(state ^ scrambled(carried), self._prefix_bytes + <uint32_t>(end - start))
 
     cdef uint32_t hash_text(self, str text) except? 0:
-        """Return the hash of the prefix and a text as UTF-8, lone surrogates too."""
+        """Return the hash of the prefix and a text as UTF-8, also with lone surrogates."""
         cdef bytes data
         if memory.PyUnicode_IS_ASCII(text):
             return self.hash(memory.PyUnicode_1BYTE_DATA(text), 0, len(text))
@@ -124,7 +124,7 @@ cdef class Murmur:
     cdef int hash_runs(
         self, const uint8_t* data, int n, Py_ssize_t count, int mask, int[::1] hashes, Py_ssize_t at
     ) except -1:
-        """Write the hashes of the prefix and each n bytes of `data` in a row, 1 to 4."""
+        """Write the hashes of the prefix and each run of n bytes of `data`; n is 1 to 4."""
         if count > 0 and n == 4:
             fours(
                 data, data + 1, data + 2, data + 3, count,

@@ -1,6 +1,7 @@
 """Tokens of a text in any script: words, pairs of characters where a script has no spaces, and symbols.
 
-In: texts. Out: the folded text, and the kind of each code point, by which `Tokenizer` cuts it.
+The input is a text. The output is the folded text, and the kind of each code point, by which `Tokenizer`
+cuts it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from unicodedata import category, combining, normalize
 SEPARATOR: Final = 1
 PART_OF_A_WORD: Final = 2
 SYMBOL: Final = 3
-"""A token by itself, such as an emoji or a sign of a currency."""
+"""A single token, such as an emoji or a currency sign."""
 SPACELESS: Final = 4
 """Kind of a code point of a script without spaces between words."""
 
@@ -40,16 +41,16 @@ _SPACELESS: Final = (
 )
 _VARIATION_SELECTORS: Final = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 MOST_NON_STARTERS: Final = 30
-"""In a row, as the Stream-Safe Text Format of Unicode Standard Annex #15 has it; the time of NFKC grows with
+"""Longest run, as in the Stream-Safe Text Format of Unicode Standard Annex #15; the time of NFKC grows with
 the square of a run."""
 _COMBINING_GRAPHEME_JOINER: Final = "\u034f"
 _LONG: Final = 256
-"""Characters of a text that may have a run long enough to take time."""
+"""Characters above which a text may have a run that takes long."""
 _LAST_NON_STARTER: Final = 0x1FFFF
 
 
 def folded(text: str, lowercase: bool) -> str:
-    """Return a text in the form NFKC and, if asked for, without distinctions of case.
+    """Return a text in the form NFKC and, with `lowercase`, without distinctions of case.
 
     In texts of more than 256 characters, a run of more than 30 combining marks is interrupted after each 30
     by a COMBINING GRAPHEME JOINER, so that the time is linear in the length (Unicode Standard Annex #15,
@@ -72,7 +73,7 @@ def _long_runs() -> re.Pattern[str]:
 
 @lru_cache(1 << 16)
 def kind_of(point: int) -> int:
-    """Return the kind of a code point: a letter, mark or digit is in a word, or in a run without spaces."""
+    """Return the kind of a code point: letters, marks and digits are in words or in runs without spaces."""
     kind = category(chr(point))
     if kind[0] == "S":
         return SYMBOL
@@ -83,7 +84,7 @@ def kind_of(point: int) -> int:
 
 
 def tokens_of(text: str) -> Iterator[str]:
-    """Cut a folded text as `Tokenizer` does: of a run without spaces, each two neighbours are a token."""
+    """Cut a folded text as `Tokenizer` does: in a run without spaces, each two neighbours are a token."""
     for kind, characters in groupby(text, lambda character: kind_of(ord(character))):
         run = "".join(characters)
         if kind == PART_OF_A_WORD:

@@ -1,6 +1,6 @@
 """Split a text into words, characters or tokens of any script: its bytes, and the positions where they start.
 
-Where there is a compiler, `tokenizer.pxd` gives C types: objects are then made per text, never per token.
+`tokenizer.pxd` gives C types: if compiled, objects are made per text, never per token.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class Tokenizer:
     Parameters
     ----------
     analyzer
-        Whether tokens are words, as ``\w+`` finds them, characters (code points), or what
-        `scripts.tokens_of` returns.
+        Whether tokens are the matches of ``\w+``, characters (code points), or the tokens of
+        `scripts.tokens_of`.
     fewest
-        Tokens that are of use: fewer count as none.
+        Smallest useful number of tokens; fewer count as none.
     lowercase
-        Whether text is turned into lower case first, as `str.lower` does; of any script, as `folded` does.
+        Whether text is converted to lower case first, by `str.lower` or, for any script, by `folded`.
 
     """
 
     starts: array[int]
     """Start of each token in the bytes that `cut` returns, then the start of the next one."""
     count: int
-    """Tokens in the text."""
+    """Number of tokens in the text."""
     gap: int
-    """Bytes between two tokens: a blank between words. Tokens i to j end at `starts[j + 1] - gap`."""
+    """Bytes between two tokens: one space between words. Tokens i to j end at `starts[j + 1] - gap`."""
 
     def __init__(self, analyzer: Analyzer, fewest: int, lowercase: bool) -> None:
         self._scripts = analyzer == "scripts"
@@ -63,7 +63,7 @@ class Tokenizer:
         self._reserve(_FIRST_CAPACITY)
 
     def _reserve(self, size: int) -> None:
-        """Make room for a text of `size` bytes; the old content is lost."""
+        """Reserve memory for a text of `size` bytes; the old content is lost."""
         if len(self.starts) < size + 2:
             capacity = 2 * size + 2
             starts = array("i", [0]) * capacity
@@ -101,7 +101,7 @@ class Tokenizer:
 
     def _cut_any_script(self, text: str) -> Bytes:
         size = len(text)
-        self._reserve(3 * size)  # of a pair of three bytes each, and a blank, for every three bytes
+        self._reserve(3 * size)  # for every three bytes, a pair of three bytes each and a space
         if not memory.copy_ascii(text, self._copy, self._lowercase):
             folded = scripts.folded(text, self._lowercase)
             data = folded.encode(errors="replace")  # of a lone surrogate, which is in no token
@@ -125,7 +125,7 @@ class Tokenizer:
         return (b" " if self._words else b"").join(encoded)
 
     def _count_bytes(self, size: int) -> None:
-        """Set `starts` to 0, 1, 2 … as far as they are not so already: where characters of one byte start."""
+        """Set `starts` to 0, 1, 2, …, the starts of one-byte characters, as far as they are not set yet."""
         starts = self.starts
         for at in range(self._n_in_a_row, size + 1):
             starts[at] = at
@@ -143,7 +143,7 @@ class Tokenizer:
         self.count = count
 
     def _cut_into_words(self, data: Bytes, size: int) -> None:
-        """Copy the words, each followed by a blank, to `joined`."""
+        """Copy the words, each followed by a space, to `joined`."""
         starts, joined, kind_of = self.starts, self._joined, self._kind_of
         count = end = at = 0
         inside = False
@@ -172,7 +172,7 @@ class Tokenizer:
         self.count = count
 
     def _cut_into_tokens(self, data: Bytes, size: int) -> None:
-        """Copy the tokens of any script, each followed by a blank, to `joined`."""
+        """Copy the tokens of any script, each followed by a space, to `joined`."""
         starts, joined, kind_of = self.starts, self._joined, self._kind_of
         count = end = at = last = run = 0
         before = SEPARATOR
@@ -202,7 +202,7 @@ class Tokenizer:
         self.count = count
 
     def _classify(self, point: int) -> int:
-        """Find the kind of a code point, once for all texts."""
+        """Find the kind of a code point and cache it."""
         if self._scripts:
             kind = scripts.kind_of(point)
         else:

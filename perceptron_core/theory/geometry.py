@@ -50,7 +50,7 @@ class Hyperplane:
         return cls(model.weights, model.bias - getattr(model, "threshold", 0.0))
 
     def score_one(self, x: Features) -> float:
-        """Compute w·x + b. Raises `FeatureError` for a value that is not a sane number."""
+        """Compute w·x + b. Raises `FeatureError` for an invalid value."""
         return sparse.dot(self.weights, x, self.bias)
 
     def predict_one(self, x: Features) -> bool:
@@ -63,7 +63,7 @@ class Hyperplane:
 
 
 def signed_distances(model: LinearModel, examples: Examples) -> list[float]:
-    """Compute y(w·x + b)/‖w‖ for each example: its distance from the hyperplane, negative where it errs.
+    """Compute y(w·x + b)/‖w‖ for each example: its distance from the hyperplane, negative for a mistake.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def signed_distances(model: LinearModel, examples: Examples) -> list[float]:
 def margin(model: LinearModel, examples: Examples) -> float:
     """Compute the geometric margin min y(w·x + b)/‖w‖ of a model on a set of examples.
 
-    Above 0 if and only if the model separates the set; of no examples it is inf.
+    It is positive if and only if the model separates the set; without examples it is inf.
 
     Raises
     ------

@@ -27,11 +27,11 @@ class MistakeBound:
     Attributes
     ----------
     updates : float
-        (R/γ)²; inf where nothing can be promised.
+        (R/γ)²; inf if there is no bound.
     radius : float
         R, with the constant feature 1 if there is an intercept.
     margin : float
-        γ of the separator, its bias being part of its length if there is an intercept; nan without one.
+        γ of the separator, whose length includes the bias if there is an intercept; nan without a separator.
     reason : str
         Why `updates` is inf; empty otherwise.
 
@@ -50,8 +50,8 @@ def mistake_bound(
 
     If some separator has margin γ on all examples, and ‖x‖ ≤ R, then a perceptron started from zero
     makes at most (R/γ)² updates, whatever its learning rate. An intercept is a weight of a constant
-    feature 1, in R as in γ. The bound says nothing about data that cannot be separated, nothing about
-    how fast the mistakes come, and may be astronomically large where the margin is small. It holds for
+    feature 1, in R as in γ. There is no bound for data that cannot be separated. The bound does not tell
+    how soon the mistakes come, and may be astronomically large if the margin is small. It holds for
     `Perceptron` with threshold 0, not for learners that also update on correct predictions.
 
     Parameters
@@ -59,10 +59,10 @@ def mistake_bound(
     examples
         Features and labels.
     separator
-        A model that separates them; by default the one with the largest margin, hence the smallest
+        A model that separates them; by default the one with the largest margin, and so with the smallest
         bound (`minimum_length_solution`: for sets that fit into memory as a dense matrix).
     fit_intercept
-        Whether the perceptron that the bound is about learns an intercept.
+        Whether the perceptron learns an intercept.
 
     References
     ----------
@@ -107,7 +107,7 @@ def _bound(R: float, signed_score: float, plane: Hyperplane) -> MistakeBound:
 
 
 def perceptron_criterion(model: Scorer, examples: Examples) -> float:
-    """Compute J_p = Σ max(0, −y·a): the misclassified examples' distances, in units of 1/‖w‖, summed.
+    """Compute J_p = Σ max(0, −y·a): the sum of the misclassified examples' distances, in units of 1/‖w‖.
 
     It is 0 if and only if no example is on the wrong side. Its stochastic gradient descent with step 1
     is the perceptron.
@@ -149,24 +149,23 @@ def _signed_score(model: Scorer, example: Example) -> float:
 
 
 class OnlineMistakeBound:
-    """The mistake bound along a stream, with the best separator known: the model since its last update.
+    """The mistake bound along a stream, with the best known separator: the model since its last update.
 
-    Online, no separator of the whole stream is known: the examples of old are gone. But a model that has
-    not changed for n examples, and was right on each of them, is a proven separator of those n. The bound
-    is theirs: a perceptron started from zero would make at most (R/γ)² updates on these n examples,
-    however often and in whatever order it saw them, and on all that is still to come as long as it stays
-    within R and γ. It takes a few numbers, and ‖x‖ for each example.
+    Online, no separator of the whole stream is known, as old examples are not kept. But a model that has not
+    changed for n examples, and was right on each of them, is a proven separator of these n examples. A
+    perceptron started from zero would make at most (R/γ)² updates on them, however often and in whatever
+    order it saw them, and on all later examples as long as they stay within R and γ. It needs a few numbers,
+    and ‖x‖ for each example.
 
-    **When it means nothing.** After an update it starts again: there is none (reason given) until
-    `min_examples` have passed. It covers no example before the last update, so the mistakes counted so far
-    may well exceed it. On data that no hyperplane separates, a separator of the last n examples is luck,
-    and the next update undoes it. A small n makes a bold claim of little substance: look at
-    `n_examples`.
+    **Limits.** After an update it starts again: there is no bound, with a reason, until `min_examples` have
+    passed. It does not cover examples before the last update, so the mistakes counted so far may exceed it.
+    On data that no hyperplane separates, a separator of the last n examples is chance, and ends with the next
+    update. A bound of few examples means little: see `n_examples`.
 
     Parameters
     ----------
     min_examples
-        Examples the model must have been right on, without an update, to count as a separator.
+        Number of examples without an update after which the model counts as a separator.
     fit_intercept
         Whether the model has an intercept: a weight of a constant feature 1, in R as in γ.
 
@@ -189,7 +188,7 @@ class OnlineMistakeBound:
         self.min_examples = min_examples
         self.fit_intercept = fit_intercept
         self.n_examples = 0
-        """Examples since the model's last update, all of which it separates."""
+        """Number of examples since the model's last update, all of which it separates."""
         self._n_updates = 0
         self._least_signed_score = math.inf
         self._squared_radius = 0.0
@@ -202,9 +201,9 @@ class OnlineMistakeBound:
         x, y
             Features and label.
         score
-            The model's score a − θ, before it learned from the example.
+            The model's score a − θ before it learned the example.
         n_updates
-            The model's updates after it did.
+            The model's number of updates after it learned the example.
 
         """
         signed_score = sign_of(y) * score
@@ -217,7 +216,7 @@ class OnlineMistakeBound:
         self._squared_radius = max(self._squared_radius, sparse.squared_norm(x) + self.fit_intercept)
 
     def value(self, model: LinearModel) -> MistakeBound:
-        """Return the bound with the model as it is now; `updates` is inf while no separator is known."""
+        """Return the bound with the current model; `updates` is inf while no separator is known."""
         R = math.sqrt(self._squared_radius)
         if self.n_examples < self.min_examples:
             reason = f"the model was right, unchanged, on the last {self.n_examples} of {self.min_examples}"

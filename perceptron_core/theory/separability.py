@@ -1,6 +1,6 @@
 """Find a hyperplane that separates a set, or prove that none exists.
 
-Examples are normalised as Duda, Hart and Stork do it: z = y·(x, 1), so that a separates them if z·a > 0.
+Examples are normalised as in Duda, Hart and Stork: z = y·(x, 1), so that a separates them if z·a > 0.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _solve(samples: NormalisedSamples) -> tuple[list[float], tuple[float, ...], 
 
 
 def _surely_positive(samples: NormalisedSamples, row: dict[int, float], a: Sequence[float]) -> bool:
-    """Return whether z·a > 0 whatever rounding did, in whatever order it is summed."""
+    """Return whether z·a > 0 for any rounding and any order of summation."""
     terms = [value * a[j % samples.n_columns] for j, value in row.items()]
     error = 2 * (len(terms) + 1) * math.ulp(1.0) * math.fsum(map(abs, terms))
     return math.fsum(terms) > error
@@ -216,7 +216,7 @@ def minimum_length_solution(
     Raises
     ------
     ArithmeticError
-        The examples are separable, but by too little for double precision.
+        The examples are separable, but the margin is too small for double precision.
 
     References
     ----------
@@ -269,7 +269,7 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     if found is not None:
         return found
-    # Lawson and Hanson's NNLS, as SciPy has it, now and then misses the optimum. This one is slower.
+    # Lawson and Hanson's NNLS in SciPy sometimes misses the optimum. This solver is slower.
     u = optimize.lsq_linear(system, target, bounds=(0, np.inf), method="bvls", tol=_DUAL_TOLERANCE).x
     return _shortest_on(z, u > _DUAL_TOLERANCE)
 
@@ -286,7 +286,7 @@ def _shortest_on(z: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, np.nda
         return None
     a = np.linalg.lstsq(z[support], np.ones(support.sum()), rcond=None)[0]
     multipliers = np.zeros(len(z))
-    # Active rows may depend on each other: of the many combinations that give a, one has no negative λ.
+    # Active rows may be linearly dependent: of the combinations that give a, one has no negative λ.
     multipliers[support] = optimize.nnls(z[support].T, a)[0]
     is_feasible = (z @ a).min() >= 1 - _MARGIN_TOLERANCE
     is_shortest = np.linalg.norm(z.T @ multipliers - a) <= _MARGIN_TOLERANCE * np.linalg.norm(a)

@@ -24,7 +24,7 @@ class BatchPerceptron(base.Base):
 
     With normalised samples z = y·(x, 1), from an arbitrary a = (w, b), for k = 1, 2, …:
     a ← a + η(k)·Σ z over the samples with z·a ≤ margin, until |η(k)·Σ z| < criterion. It is gradient descent
-    on the perceptron criterion J_p, and comes to an end if the set is separable and η constant.
+    on the perceptron criterion J_p, and ends if the set is separable and η constant.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class BatchPerceptron(base.Base):
     margin
         b ≥ 0: a sample counts as misclassified while z·a ≤ b. After convergence z·a > b for all.
     criterion
-        θ > 0: a shorter step than this ends the descent. Steps over misclassified samples may cancel, so
-        its end proves nothing: see `n_violations`.
+        θ > 0: a shorter step ends the descent. The terms of misclassified samples may cancel, so the end
+        proves nothing: see `n_violations`.
     max_iter
         Largest number of steps.
     fit_intercept
-        Whether samples have the constant 1.
+        Whether samples include the constant 1.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class BatchPerceptron(base.Base):
     bias : float
         The intercept.
     n_iterations : int
-        Steps made.
+        Number of steps.
     n_violations : int
-        Samples with z·a ≤ margin at the end.
+        Number of samples with z·a ≤ margin at the end.
     converged : bool
         Whether there are none.
 
@@ -109,7 +109,7 @@ class BatchPerceptron(base.Base):
         return self.n_iterations > 0 and not self.n_violations
 
     def fit(self, X: Iterable[Features], y: Iterable[Any], start: LinearModel | None = None) -> Self:
-        """Descend from `start`, by default from 0, whatever was fitted before.
+        """Descend from `start`, by default from 0; an earlier fit has no effect.
 
         Parameters
         ----------
@@ -118,14 +118,14 @@ class BatchPerceptron(base.Base):
         y
             Labels: True/False, 1/0 or 1/−1.
         start
-            a(1): weights and bias to begin with; without an intercept its bias is not used.
+            a(1): the initial weights and bias; without an intercept, its bias is not used.
 
         Raises
         ------
         FeatureError, LabelError
-            As the names say; the model stays unchanged.
+            A feature or a label is invalid; the model is unchanged.
         ValueError
-            There are no examples, not as many labels, or η(k) is not a finite number above 0.
+            There are no examples, another number of labels, or η(k) is not a finite number above 0.
 
         """
         samples = [self._normalised(x, label) for x, label in zip(X, y, strict=True)]
@@ -141,7 +141,7 @@ class BatchPerceptron(base.Base):
         return self
 
     def score_one(self, x: Features) -> float:
-        """Compute w·x + b. Raises `FeatureError` for a value that is not a sane number."""
+        """Compute w·x + b. Raises `FeatureError` for an invalid value."""
         return sparse.dot(self.weights, x, self.bias)
 
     def predict_one(self, x: Features) -> bool:
@@ -149,7 +149,7 @@ class BatchPerceptron(base.Base):
         return self.score_one(x) > 0
 
     def predict_proba_one(self, x: Features) -> dict[bool, float]:
-        """Squash the score through the logistic function; not calibrated."""
+        """Return the logistic function of the score; not calibrated."""
         p = logistic(self.score_one(x))
         return {False: 1.0 - p, True: p}
 
@@ -163,7 +163,7 @@ class BatchPerceptron(base.Base):
         return [(z, sign) for z, sign in samples if sparse.dot(self.weights, z, bias * sign) <= self.margin]
 
     def _step(self, k: int, samples: list[tuple[sparse.Vector, float]]) -> float:
-        """Move the weights by step k; return the length of the step."""
+        """Take step k; return its length."""
         rate = self.learning_rate(k) if callable(self.learning_rate) else self.learning_rate
         _check_rate(rate)
         total: sparse.Vector = {}

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What `perceptron_test` found."""
+    """The result of `perceptron_test`."""
 
     predictions: tuple[Any, ...]
     mistakes: int
@@ -47,7 +47,7 @@ def perceptron_test(model: Any, examples: Examples) -> Assessment:
     Parameters
     ----------
     model
-        Whatever has `predict_one`.
+        Any object with `predict_one`.
     examples
         Features and labels.
 
@@ -71,16 +71,16 @@ def perceptron_test(model: Any, examples: Examples) -> Assessment:
 
 
 def hold_out(examples: Iterable[T], ratio: float, seed: int = 0) -> tuple[list[T], list[T]]:
-    """Split examples at random into those to learn from and those held out, both in their own order.
+    """Split examples at random into training and held-out examples, both in their original order.
 
     Parameters
     ----------
     examples
-        Features and labels, or whatever the examples are.
+        The examples, of any type.
     ratio
-        Share to hold out, between 0 and 1; at least one example stays on either side.
+        Share to hold out, between 0 and 1; both parts have at least one example.
     seed
-        Of the draw.
+        Seed of the split.
 
     Raises
     ------
@@ -118,13 +118,13 @@ class Epoch:
     Attributes
     ----------
     number : int
-        From 1.
+        Number of the epoch, from 1.
     draws : int
-        Examples learned from: all of them, unless training stopped within the epoch.
+        Number of learned examples: all, unless training stopped within the epoch.
     mistakes, updates : int
-        Made on the way, each prediction before learning from its example.
+        Mistakes and updates during the epoch; each example is predicted before it is learned.
     training_error, held_out_error : float or None
-        Of the model at the end of the epoch; None where nothing is held out.
+        Errors of the model at the end of the epoch; None without held-out examples.
 
     """
 
@@ -138,16 +138,16 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What `perceptron_train` made.
+    """The result of `perceptron_train`.
 
     Attributes
     ----------
     model : classifier
-        With held-out data, the model at the end of the best epoch; otherwise at the end of the last.
+        With held-out examples, the model at the end of the best epoch; otherwise of the last epoch.
     curve : tuple of Epoch
         The learning curve.
     best_epoch : int
-        The epoch, from 1, that `model` comes from: the sweet spot, where anything is held out.
+        The epoch of `model`, from 1: with held-out examples, the sweet spot.
     stopped : {"max_iter", "converged", "quiet", "patience"}
         Why training ended.
 
@@ -160,17 +160,17 @@ class Training:
 
     @property
     def epochs(self) -> int:
-        """Epochs made, the last one perhaps in part."""
+        """Number of epochs; the last one may be incomplete."""
         return len(self.curve)
 
     @property
     def updates(self) -> int:
-        """Updates made in all epochs."""
+        """Number of updates in all epochs."""
         return sum(epoch.updates for epoch in self.curve)
 
     @property
     def mistakes(self) -> int:
-        """Mistakes made in all epochs."""
+        """Number of mistakes in all epochs."""
         return sum(epoch.mistakes for epoch in self.curve)
 
     @property
@@ -180,7 +180,7 @@ class Training:
 
     @property
     def best(self) -> Epoch:
-        """The point of the curve that `model` stands at."""
+        """The point of the curve of `model`."""
         return self.curve[self.best_epoch - 1]
 
 
@@ -192,7 +192,7 @@ Start = Literal["zero", "random"]
 
 
 class Learner(Protocol):
-    """What training asks of a learner: every classifier of this package has it."""
+    """What training needs from a learner; all classifiers of this package have it."""
 
     n_mistakes: int
     n_updates: int
@@ -231,36 +231,36 @@ def perceptron_train(
     max_iter
         MaxIter, the largest number of epochs: few underfit, many overfit.
     learner
-        Says what to train: an untrained clone of it is, by default of `Perceptron()`.
+        The learner, by default `Perceptron()`; an untrained clone of it is trained.
     order
-        "shuffle": every example once an epoch, in a new order each time (Daumé). "constant": in the
-        order given; slow to learn, more so with all of one class first. "random": as many draws with
-        replacement as there are examples (Nath).
+        "shuffle": each example once per epoch, each time in a new order (Daumé). "constant": in the given
+        order, which learns slowly, in particular with all examples of one class first. "random": as many
+        draws with replacement as there are examples (Nath).
     start
-        "zero", or "random": weights and intercept drawn from the standard normal distribution, for
-        learners that keep them as `weights` and `bias`.
+        "zero", or "random": weights and intercept are drawn from the standard normal distribution, for
+        learners with `weights` and `bias`.
     seed
-        Of all that is drawn; the same seed gives the same result.
+        Seed of all random numbers; the same seed gives the same result.
     weights
-        Weight of each example, which the learner's `learn_one` takes as `w`; None: 1 each. Errors are counted
-        without it.
+        Weight of each example, the `w` of the learner's `learn_one`; None: 1 each. Errors are counted without
+        weights.
     stop_on_convergence
-        Whether to stop after an epoch without an update: a mistake-driven learner would make none in any
-        later epoch (Gormley). Draws with replacement prove no such thing.
+        Whether to stop after an epoch without an update: a mistake-driven learner would make no update in any
+        later epoch (Gormley). This does not hold for draws with replacement.
     quiet_draws
         Stop after this many consecutive draws without an update, even within an epoch (Nath).
     held_out
-        Examples not learned from: the model of the epoch with the smallest error on them is returned,
-        the earliest such epoch if there are several.
+        Examples that are not learned: the result is the model of the first epoch with the smallest error on
+        them.
     patience
         Early stopping: end after this many epochs without a smaller held-out error.
     observe
-        Told each epoch when it ends.
+        Called with each epoch at its end.
 
     Raises
     ------
     ValueError
-        No examples, or parameters that make no sense. `FeatureError` and `LabelError` as learning does.
+        There are no examples, or a parameter is invalid. `FeatureError` and `LabelError` as in learning.
 
     References
     ----------
@@ -294,7 +294,7 @@ def perceptron_train(
 
 
 class _Run:
-    """One training under way."""
+    """A running training."""
 
     quiet_draws: int | None = None
     patience: int | None = None
@@ -313,7 +313,7 @@ class _Run:
         self.best_epoch = 0
         self.curve: list[Epoch] = []
         self.lessons: Sequence[tuple[Any, ...]] = data
-        """What `learn_one` is called with for each example."""
+        """Arguments of `learn_one` for each example."""
         self._data = data
         self._held_out = held_out
         self._order = order
@@ -344,7 +344,7 @@ class _Run:
         )
 
     def _learn(self) -> int:
-        """Learn from each draw of an epoch; return their number."""
+        """Learn each draw of an epoch; return their number."""
         model, limit = self.model, self.quiet_draws or math.inf
         drawn = self._drawn()
         for number, index in enumerate(drawn, start=1):
