@@ -100,7 +100,7 @@ def need(module: str, what: str, extra: str = "schemas") -> None:
 
 
 def instead_of(name: str) -> str:
-    """Return what `removed.toml` says to use in place of a setting, option or command; empty if nothing.
+    """Return what `removed.toml` recommends instead of a setting, option or command; empty if nothing.
 
     >>> instead_of("kafka.group.id")
     'group is the name of the consumer group'
