@@ -178,7 +178,8 @@ class Case:
         if not known.is_exact:
             if not known.is_complete and (event.truth is None or len(self._events) > 1):
                 return
-            truths |= {label.truth for label in self._labels} | {each.truth for each in self._events}
+            labels = *self._labels, *self._ledger.on_timeout(event)
+            truths |= {label.truth for label in labels} | {each.truth for each in self._events}
             if event.truth is not None:
                 truths.discard(None)
         if answer.truth not in truths:

@@ -135,9 +135,8 @@ class Committed:
         # A commit under way when a snapshot is begun stays, as nobody knows where in the log it ends.
         if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
             self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
-        base = max((each for each in self._by_sequence if first is None or each < first), default=0)
         last = None
-        for step in (self._by_sequence[each] for each in sorted(self._by_sequence) if each >= base):
+        for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
             self._check_step(last, step)
             self.steps.append(step)
             last = step

@@ -24,8 +24,8 @@ NOT_VERIFIABLE: Final = (
     ),
     "the wording of dead letters, and reasons that depend on the model, the clock or a schema registry",
     (
-        "`updates` and `processing_time_ms` in progress records; snapshots that are missing entirely; output "
-        "timestamps; signals"
+        "`updates` and `processing_time_ms` in progress records; snapshots that are missing, incomplete or "
+        "partly repeated; output timestamps; signals"
     ),
     "the decision of a prediction (`verify` checks the counts of each batch); an absent probability",
 )

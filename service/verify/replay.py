@@ -74,6 +74,7 @@ class Replay:
         """Return the first offset to read of each place; report why it is not the first of all."""
         committed, settings, starts = self._committed, self._stream.settings, {}
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
+        self._ledger.is_mixed |= len(partitions) > 1
         for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
             (first, end), at = self._stream.transport.bounds(*place), committed.offsets.get(place, 0)
             is_recreated = place[0] in committed.recreated

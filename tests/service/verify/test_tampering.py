@@ -96,6 +96,11 @@ TAMPERINGS = {
     # checkpoints: a snapshot, the progress of three batches, a snapshot
     "a gap in progress": (C, progress(1, without), ("missing", C, 2, None)),
     "the last progress lost": (C, lambda records: records[:-2], ("wrong", C, None, None)),
+    "no progress": (
+        C,
+        lambda all_: [each for each in all_ if ("kind", b"progress") not in each.headers],
+        ("missing", C, 1, None),
+    ),
     "progress twice": (C, progress(1, again), ("duplicate", C, 5, None)),
     "overlapping progress": (C, with_progress(1, offsets={"events": -4}), ("wrong", C, 2, None)),
     "a batch renumbered": (C, with_progress(1, sequence=1), ("duplicate", C, 2, None)),

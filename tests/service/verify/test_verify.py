@@ -308,6 +308,15 @@ def test_an_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
     assert (report.findings.kept, report.predictions) == ([], 3)
 
 
+def test_a_provisional_truth_in_unknown_order_is_not_a_contradiction(open_stream):
+    given = {"label_timeout_seconds": 2, "events": AT_TIMEOUT, "snapshots_kept": 1}
+    stream = open_stream(labels_topic="labels", **given)
+    stream.produce(event("e")).produce(event("k"), at_ms=1_003_000).produce(event("e"), at_ms=1_001_000).run()
+    stream.produce(label("e", True), topic="labels", at_ms=1_000_500).run()
+    report = stream.produce(event("z"), at_ms=1_200_000).run().verify()
+    assert (report.findings.kept, report.predictions) == ([], 4)
+
+
 def test_partitions_that_share_a_model_may_be_read_late(open_stream):
     stream = open_stream(labels_topic="", share_model=True, partitions=2, snapshots_kept=1)
     stream.transport.ensure_topics({"events": 2})
