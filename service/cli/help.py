@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 from click.types import OptionHelpExtra
@@ -20,7 +21,7 @@ PREFIX: Final = "setting_"
 _SHOW_ALL: Final = "help_all"
 
 
-class NumberOption(click.Option):
+class _NumberOption(click.Option):
     """An option of a bounded number, whose help shows the bounds in words: click shows `x>=1`."""
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
@@ -33,6 +34,11 @@ class NumberOption(click.Option):
     def make_metavar(self, ctx: click.Context) -> str:
         """Return the placeholder of the value."""
         return super().make_metavar(ctx).removesuffix(" RANGE")
+
+
+def number_option(*names: str, **described: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - as `click.option` takes them
+    """Return an option of a bounded number; `type` is a range of click."""
+    return click.option(*names, cls=_NumberOption, **described)
 
 
 class SettingsCommand(click.Command):

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from service.cli.help import NumberOption, SettingsCommand
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import REGISTRY, SERVICE, format_option, opened_stream, setting_options, topic_option
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.source_options import Inputs, output_option, source_options
@@ -65,10 +65,9 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
 @click.command(cls=SettingsCommand)
 @source_options(optional=True, labelled=True, timed=True)
 @topic_option("Check the newest records of this topic.")
-@click.option(
+@number_option(
     "-n",
     "count",
-    cls=NumberOption,
     type=click.IntRange(1),
     default=20,
     help="Largest number of records to check.  [default: 20]",
@@ -212,13 +211,8 @@ def _cut(value: object) -> str:
 @click.command(cls=SettingsCommand)
 @source_options(optional=True, labelled=True)
 @topic_option("Read the newest records of this topic.")
-@click.option(
-    "-n",
-    "count",
-    cls=NumberOption,
-    type=click.IntRange(1),
-    default=500,
-    help="Number of records to read.  [default: 500]",
+@number_option(
+    "-n", "count", type=click.IntRange(1), default=500, help="Number of records to read.  [default: 500]"
 )
 @output_option(
     "--output",

@@ -17,7 +17,7 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_valid, read_logs
 from service.cli.commands.training import load_model_file
-from service.cli.help import NumberOption
+from service.cli.help import number_option
 from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.summary import size_text, time_text
@@ -54,10 +54,9 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
     required=True,
     help="Where to continue: at the committed offsets of the group, or at the oldest records.",
 )
-@click.option(
+@number_option(
     "--partition",
     "partitions",
-    cls=NumberOption,
     type=click.IntRange(0),
     multiple=True,
     help="Partition to reset; may be given several times.  [default: all]",
@@ -116,12 +115,8 @@ def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
 _RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: the settings of `serve`."""
 
-_partition_option = click.option(
-    "--partition",
-    "chosen",
-    cls=NumberOption,
-    type=click.IntRange(0),
-    help="The model's partition.  [default: the only one]",
+_partition_option = number_option(
+    "--partition", "chosen", type=click.IntRange(0), help="The model's partition.  [default: the only one]"
 )
 _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 

@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import click
 
-from service.cli.help import NumberOption
+from service.cli.help import number_option
 from service.cli.options import setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
@@ -52,9 +52,8 @@ where to look next
 
 @click.command()
 @setting_options("http")
-@click.option(
+@number_option(
     "--rate",
-    cls=NumberOption,
     type=click.FloatRange(min=1),
     default=400.0,
     show_default=True,

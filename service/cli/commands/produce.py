@@ -18,7 +18,7 @@ from typing import Final
 
 import click
 
-from service.cli.help import NumberOption, SettingsCommand
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, broker_url, gathered_options, setting_options, topic_option
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
@@ -99,18 +99,14 @@ class _Options:
     click.option(
         "--validate/--no-validate", default=True, help="Stop at the first invalid message.  [default: yes]"
     ),
-    click.option(
+    number_option(
         "--skip",
-        cls=NumberOption,
         type=click.IntRange(0),
         default=0,
         help="Number of records at the start of FILE to skip, as an earlier run sent them.  [default: 0]",
     ),
-    click.option(
-        "--rate",
-        cls=NumberOption,
-        type=click.FloatRange(0, min_open=True),
-        help="Largest number of events per second.",
+    number_option(
+        "--rate", type=click.FloatRange(0, min_open=True), help="Largest number of events per second."
     ),
     click.option("--loop", is_flag=True, help="Repeat FILE indefinitely, with new ids in each round."),
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from service.cli.help import NumberOption
+from service.cli.help import number_option
 from service.cli.options import SERVICE, STREAM, format_option, opened_stream, setting_options, topic_name
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
@@ -32,9 +32,7 @@ _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 @click.command()
 @click.argument("topic", callback=topic_name)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the topic's current end.")
-@click.option(
-    "-n", "count", cls=NumberOption, type=click.IntRange(1), help="Largest number of records to print."
-)
+@number_option("-n", "count", type=click.IntRange(1), help="Largest number of records to print.")
 @click.option(
     "--from",
     "begin",

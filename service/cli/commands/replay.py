@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core.elementary import logistic
-from service.cli.help import NumberOption, SettingsCommand
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import (
     LEARNING,
     PARTS,
@@ -201,9 +201,8 @@ class _Wanted:
         "--predictions",
         help="File to write predictions and outcomes to, as NDJSON: the records that `serve` would write.",
     ),
-    click.option(
+    number_option(
         "--errors",
-        cls=NumberOption,
         type=click.IntRange(0),
         default=0,
         metavar="N",

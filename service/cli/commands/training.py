@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
-from service.cli.help import NumberOption, SettingsCommand
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import LEARNING, READING, Decorator, format_option, gathered_options, setting_options
 from service.cli.output import (
     Rejections,
@@ -66,24 +66,17 @@ def training_options(holdout: float) -> Decorator:
     return gathered_options(
         "options",
         TrainingOptions,
-        click.option(
-            "--epochs",
-            cls=NumberOption,
-            type=click.IntRange(1),
-            default=10,
-            help="Largest number of epochs.  [default: 10]",
+        number_option(
+            "--epochs", type=click.IntRange(1), default=10, help="Largest number of epochs.  [default: 10]"
         ),
-        click.option(
+        number_option(
             "--holdout",
-            cls=NumberOption,
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
             help=f"Share of the examples to hold out to choose the best epoch.  [default: {holdout:g}]",
         ),
-        click.option(
-            "--seed", cls=NumberOption, type=click.IntRange(0), default=0, help="Seed of all random numbers."
-        ),
+        number_option("--seed", type=click.IntRange(0), default=0, help="Seed of all random numbers."),
     )
 
 
