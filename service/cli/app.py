@@ -143,11 +143,8 @@ def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""
-    if isinstance(error, click.NoSuchOption):
-        hint = instead_of(error.option_name) or hint
-    elif isinstance(error, click.NoSuchCommand):
-        hint = instead_of(error.command_name) or hint
-    report_error(click_sentence(message), hint=hint)
+    name = getattr(error, "option_name", None) or getattr(error, "command_name", "")
+    report_error(click_sentence(message), hint=instead_of(name) or hint)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so

@@ -56,18 +56,19 @@ def report(label: str, colour: str, *lines: str, hint: str = "") -> None:
 
 def report_error(*lines: str, hint: str = "") -> None:
     """Write ``error: …`` and the hint to stderr, or to a JSON log."""
-    if logs_json():
-        _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
-    else:
-        report("error", "red", *lines, hint=hint)
+    _report_or_log(logging.ERROR, "red", *lines, hint=hint)
 
 
 def report_warning(message: str, hint: str = "") -> None:
     """Write ``warning: …`` and the hint to stderr, or to a JSON log."""
+    _report_or_log(logging.WARNING, "yellow", message, hint=hint)
+
+
+def _report_or_log(level: int, colour: str, *lines: str, hint: str) -> None:
     if logs_json():
-        _log.warning("%s", message, extra={"hint": hint} if hint else {})
+        _log.log(level, "%s", "\n".join(lines), extra={"hint": hint} if hint else {})
     else:
-        report("warning", "yellow", message, hint=hint)
+        report(logging.getLevelName(level).lower(), colour, *lines, hint=hint)
 
 
 def report_data_warnings(data_warnings: str) -> int:

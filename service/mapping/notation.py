@@ -58,13 +58,15 @@ class Notation:
         decimal = isinstance(settings, EventSettings) and settings.decimal
         return cls(settings) if decimal or settings.time_format else None
 
-    def reading(self, read: Reader) -> Reader:
-        """Return a reader whose documents have numbers in place of such texts."""
+    @classmethod
+    def reading(cls, settings: LabelSettings, read: Reader) -> Reader:
+        """Return a reader whose documents have numbers in place of texts, as far as the settings say so."""
+        notation = cls.of(settings)
+        return read if notation is None else lambda value: notation.document(read(value))
 
-        def read_all(value: bytes) -> object:
-            return self._read(read(value), self._skip, "", "")
-
-        return read_all
+    def document(self, found: object) -> object:
+        """Return a document with numbers in place of texts."""
+        return self._read(found, self._skip, "", "")
 
     def value(self, name: str, text: str, path: str = "") -> str | float:
         """Return the number or time of a text in the field of this name or path; else the text."""

@@ -79,9 +79,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield the metrics of the models, by partition."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        found = (*state.counters.metrics(), *state.metrics)
-        found += tuple(_labelled(state))
-        for figure in (*found, *_weights(state)):
+        for figure in (*state.counters.metrics(), *state.metrics, *_labelled(state), *_weights(state)):
             by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily

@@ -52,8 +52,8 @@ class Terms:
     """
 
     def __init__(self) -> None:
-        self._classes: dict[TrueLabel, tuple[dict[str, float], dict[str, float]]] = {}
-        """What each feature added, positive and negative."""
+        self.classes: dict[TrueLabel, tuple[dict[str, float], dict[str, float]]] = {}
+        """What each feature added to the scores of each class, positive and negative."""
         self._n_events: dict[TrueLabel, float] = {}
         self._seen: deque[str] = deque(maxlen=_LOOKED_AT)
 
@@ -67,7 +67,7 @@ class Terms:
     def add(self, predicted: TrueLabel, contributions: Iterable[Contribution]) -> None:
         """Add the contributions to the score of an event."""
         truth = predicted or isinstance(predicted, bool)
-        sums = self._classes.setdefault(truth, ({}, {}))
+        sums = self.classes.setdefault(truth, ({}, {}))
         for each in contributions:
             if each.feature != OTHER_CLASSES:
                 side = sums[each.contribution < 0]
@@ -80,16 +80,11 @@ class Terms:
                 side.clear()
                 side.update({name: added / 2 for name, added in kept})
 
-    @property
-    def classes(self) -> Sequence[TrueLabel]:
-        """The classes with known contributions."""
-        return [*self._classes]
-
     def of(self, truth: TrueLabel) -> dict[str, Any]:
         """Return the number of examined events, and what each field added to a score on average."""
         n_events = self._n_events[truth]
         fields: dict[str, dict[str, Any]] = {}
-        for side, sums in zip(("plus", "minus"), self._classes[truth], strict=True):
+        for side, sums in zip(("plus", "minus"), self.classes[truth], strict=True):
             for name, added in [*sums.items()]:  # in one step, as another request may add meanwhile
                 field = re.split("=|: ", name, maxsplit=1)[0]
                 if field not in fields:

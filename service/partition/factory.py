@@ -64,28 +64,22 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
         Whether events are only predicted on request: their labels and times are not read.
 
     """
-    vocabulary, most = (
-        UnreadLabels() if asks_only else Vocabulary(settings.classes),
-        settings.max_message_bytes,
-    )
+    vocabulary = UnreadLabels() if asks_only else Vocabulary(settings.classes)
     events: Mapper | None = None
     labels: Mapper | None = None
     if settings.events.is_mapped:
         read = reader_of(settings.events, schemas)
         events = _event_mapper(settings, vocabulary, read, asks_only=asks_only)
     if settings.labels.is_mapped:
-        read = reader_of(settings.labels, schemas)
-        if (notation := Notation.of(settings.labels)) is not None:
-            read = notation.reading(read)
+        read = Notation.reading(settings.labels, reader_of(settings.labels, schemas))
         kind = OwnMapper if settings.labels.has_own_fields else LabelMapper
         labels = kind(settings.labels, vocabulary, read)
-    return Decoder(vocabulary, most, events, labels, settings.labels_topic)
+    return Decoder(vocabulary, settings.max_message_bytes, events, labels, settings.labels_topic)
 
 
 def _event_mapper(settings: Settings, vocabulary: Vocabulary, read: Reader, *, asks_only: bool) -> Mapper:
     events = settings.events
-    if (notation := Notation.of(events)) is not None:
-        read = notation.reading(read)
+    read = Notation.reading(events, read)
     if events.has_own_fields:
         return OwnMapper(events, vocabulary, read)
     return EventMapper(events, vocabulary, read, settings.max_message_bytes, asks_only=asks_only)

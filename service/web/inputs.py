@@ -300,12 +300,8 @@ def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Re
     Retryable statuses are the highest: if any line may be accepted later, the client sends the body again and
     loses no line.
     """
-    problems, problem_fields, repeated, unsure = (
-        [],
-        line_problems(request),
-        0,
-        AppendUnsure(_UNSURE, hint=SEND_AGAIN),
-    )
+    problems, problem_fields, repeated = [], line_problems(request), 0
+    unsure = AppendUnsure(_UNSURE, hint=SEND_AGAIN)
     for number, line in enumerate(decided, 1):
         if isinstance(line, Rejection):
             problems.append(problem_fields(number, line))

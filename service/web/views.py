@@ -113,7 +113,7 @@ class Window:
             **model.decisions_taken(),
             "experts": _experts(published),
             "terms": [
-                {"class": model.label_of(each), **model.terms.of(each)} for each in model.terms.classes
+                {"class": model.label_of(each), **model.terms.of(each)} for each in [*model.terms.classes]
             ],
             "shows_events": model.recent is not None,
             "events": [_event(each) for each in answers],
