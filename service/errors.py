@@ -259,8 +259,21 @@ def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
     return f"{expected}, got {found}" if found else expected
 
 
+def bounds_in_words(bounds: str) -> str:
+    """Return bounds of a number, in click's notation, in words.
+
+    >>> bounds_in_words("x>=1"), bounds_in_words("0<=x<1")
+    ('at least 1', '0 to below 1')
+    """
+    for sign, words in _TABLES["bounds"].items():
+        bounds = bounds.replace(sign, words)
+    return bounds
+
+
 def click_sentence(message: str) -> str:
     """Return a message of click in the terms of the project."""
+    start, is_range, bounds = message.partition(" is not in the range ")
+    message = start + is_range + bounds_in_words(bounds)
     for pattern, ours in _TABLES["click"].items():
         if found := re.fullmatch(pattern, message, re.DOTALL):
             message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")

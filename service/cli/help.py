@@ -9,6 +9,7 @@ import click
 from click.types import OptionHelpExtra
 
 from service.cli.output import echo
+from service.errors import bounds_in_words
 from service.settings.declaration import Section
 from service.settings.fields import DECLARED, SECTIONS
 
@@ -27,8 +28,7 @@ class _NumberOption(click.Option):
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """Return the default and the bounds."""
         extra = super().get_help_extra(ctx)
-        for sign, words in (("x>=", "at least "), ("x>", "above "), ("<=x<", " to below ")):
-            extra["range"] = extra["range"].replace(sign, words)
+        extra["range"] = bounds_in_words(extra["range"])
         return extra
 
     def make_metavar(self, ctx: click.Context) -> str:

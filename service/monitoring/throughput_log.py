@@ -39,8 +39,9 @@ class ThroughputLog:
         for partition, state in dict(self._metrics.published).items():
             known[partition] = before = self._known.get(partition) or (state, state.counters.totals())
             if state is not before[0]:
-                known[partition] = (state, state.counters.totals())
-                self._done = Totals.sum_of([self._done, _less(known[partition][1], before[1])])
+                known[partition] = (state, totals := state.counters.totals())
+                more = zip(self._done, totals, before[1], strict=True)
+                self._done = Totals(*(done + new - old for done, new, old in more))
         self._known = known
         seconds = self._clock.monotonic() - self._began
         if seconds >= LOG_INTERVAL_SECONDS:
@@ -71,7 +72,3 @@ class ThroughputLog:
         )
         for found in warnings_of_labels(self._done, dict(self._metrics.published).values()):
             _log.warning("%s", found)
-
-
-def _less(totals: Totals, before: Totals) -> Totals:
-    return Totals(*(new - old for new, old in zip(totals, before, strict=True)))

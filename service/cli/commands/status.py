@@ -22,7 +22,7 @@ from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.load import DEFAULT, Loaded
 from service.settings.topics import input_topics
-from service.verify.findings import NOT_VERIFIABLE, Finding, Report
+from service.verify.findings import NOT_VERIFIABLE, Report
 from service.verify.verify import verify, with_settings_of_the_log
 
 _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
@@ -185,7 +185,8 @@ def _report_as_json(group: str, found: Report) -> dict[str, Any]:
 
 def _print_report(found: Report) -> None:
     for each in found.findings.kept[:_SHOWN]:
-        echo(_finding_line(each))
+        whose = "" if each.event_id is None else f"  id {json.dumps(each.event_id, ensure_ascii=False)}"
+        echo(one_line(f"{each.place}  {each.fault}{whose}: {each.message}"))
     if len(found.findings) > _SHOWN:
         echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
     for note in found.notes:
@@ -200,11 +201,6 @@ def _print_report(found: Report) -> None:
     else:
         faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
         report("not proved", "red", f"{faults}; {_summary(found)}")
-
-
-def _finding_line(each: Finding) -> str:
-    whose = "" if each.event_id is None else f"  id {json.dumps(each.event_id, ensure_ascii=False)}"
-    return one_line(f"{each.place}  {each.fault}{whose}: {each.message}")
 
 
 def _counted(found: Report) -> Sequence[str]:
