@@ -143,7 +143,7 @@ def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""
-    name = getattr(error, "option_name", None) or getattr(error, "command_name", "")
+    name = getattr(error, "option_name", "") or getattr(error, "command_name", "")
     report_error(click_sentence(message), hint=instead_of(name) or hint)
 
 

@@ -11,6 +11,7 @@ import json
 from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from service.settings.parts import DECISION, DRIFT, MISTAKE, WebhookSettings
@@ -85,9 +86,7 @@ def headers_of(alert: Alert, secret: str, seconds: int) -> dict[str, str]:
 
 def _key_of(secret: str) -> bytes:
     """Return the bytes of a secret: after `whsec_` in base64, else its text."""
-    try:
-        if secret.startswith(_STANDARD_SECRET):
+    if secret.startswith(_STANDARD_SECRET):
+        with suppress(Error):
             return b64decode(secret.removeprefix(_STANDARD_SECRET), validate=True)
-    except Error:
-        pass
     return secret.encode()
