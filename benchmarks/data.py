@@ -1,7 +1,7 @@
 """What the benchmarks learn: real streams from a folder, and streams drawn from a seed.
 
 The folder is named by BENCH_DATA, else it is ../shared/data next to the repository (see the README there).
-Where it has no SMS, texts are drawn with the word frequencies of Zipf's law and the lengths of SMS.
+Without the folder, what needs it is skipped.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from measures import Unavailable
+
 DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 _SMS = Path("sms", "SMSSpamCollection.tsv")
-SPAM_RATIO = 0.134
-"""Of the SMS Spam Collection."""
 
 Example = tuple[dict[Any, float], bool]
 Stream = list[Example]
@@ -27,6 +27,8 @@ Stream = list[Example]
 
 def sms(data: Path = DATA) -> list[tuple[str, bool]]:
     """Read the SMS Spam Collection: texts, and whether they are spam."""
+    if not (data / _SMS).exists():
+        raise Unavailable(f"{data / _SMS} is missing; BENCH_DATA names the folder")
     lines = (data / _SMS).read_text(encoding="utf-8").splitlines()
     return [(text, label == "spam") for label, text in (line.split("\t", 1) for line in lines)]
 
@@ -88,29 +90,9 @@ def gaussian(features: int, events: int) -> Sequence[Example]:
     return made
 
 
-def texts() -> Sequence[tuple[str, bool]]:
-    """Return messages and whether each is spam; drawn where there is no folder."""
-    return sms() if (DATA / _SMS).exists() else zipf_texts()
-
-
-def zipf_texts(events: int = 5574) -> Sequence[tuple[str, bool]]:
-    """Draw texts of made-up words: spam is longer, and most of it says `prize`."""
-    rng = random.Random(1)
-    dead_letters = "etaoinshrdlucmfwypvbgkjqxz"
-    frequency = [1 / (rank + 1) for rank in range(len(dead_letters))]
-    vocabulary = ["".join(rng.choices(dead_letters, frequency, k=rng.randint(1, 9))) for _ in range(9000)]
-    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
-    made = []
-    for _ in range(events):
-        label = rng.random() < SPAM_RATIO
-        drawn = rng.choices(vocabulary, weights, k=rng.randint(15, 35) if label else rng.randint(3, 28))
-        made.append((" ".join([*drawn, "prize"] if label and rng.random() < 0.8 else drawn), label))
-    return made
-
-
 def text_events(count: int) -> Iterator[bytes]:
     """Yield texts, repeated as need be, as the JSON events of a stream, labels included."""
-    bodies = [json.dumps({"text": text, "label": label})[1:].encode() for text, label in texts()]
+    bodies = [json.dumps({"text": text, "label": label})[1:].encode() for text, label in sms()]
     for n in range(count):
         yield b'{"id": "event-%d", %b' % (n, bodies[n % len(bodies)])
 

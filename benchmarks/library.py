@@ -47,7 +47,7 @@ def _by_turns(make: Callable[[], Any], examples: Sequence[tuple[Any, bool]]) -> 
 
 def _words(count: int) -> Sequence[data.Example]:
     split: Any = feature_extraction.BagOfWords().transform_one
-    return [(dict.fromkeys(split(text), 1.0), y) for text, y in data.texts()[:count]]
+    return [(dict.fromkeys(split(text), 1.0), y) for text, y in data.sms()[:count]]
 
 
 def _numbers(count: int) -> Sequence[data.Example]:
@@ -65,7 +65,7 @@ def _dictionaries(
 
 
 def _raw_texts(quick: bool) -> Comparison:  # noqa: FBT001
-    texts = data.texts()[: _QUICK_EVENTS if quick else None]
+    texts = data.sms()[: _QUICK_EVENTS if quick else None]
     batches = [tuple(zip(*texts[k : k + _BATCH], strict=True)) for k in range(0, len(texts), _BATCH)]
     hasher = TextHasher(_BITS)
 
