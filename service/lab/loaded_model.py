@@ -25,7 +25,7 @@ from service.models.model_file import ModelFile, read_model_file, refuse_other_c
 from service.models.registry import learner_of
 from service.partition.answers import assessment
 from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
-from service.partition.parts.decisions import DECISIONS, decisions_of
+from service.partition.parts.decisions import DECISIONS, Decisions, decisions_of
 from service.settings.load import Settings, load_settings
 from service.stream.protocol import Record
 
@@ -44,6 +44,16 @@ def model_of(file: ModelFile) -> LoadedModel:
     settings = settings_for(file, load_settings({}), makes_model=False).settings
     refuse_other_classes(file.path, file.model, settings.classes)
     return LoadedModel(file, settings)
+
+
+def decisions_in(file: ModelFile) -> Decisions | None:
+    """Make the decisions in a model file; None without any. Raises `InputFileError`."""
+    if not (kept := (file.settings or {}).get(DECISIONS)):
+        return None
+    try:
+        return decisions_of(kept, has_log_odds=learner_of(file.model).has_log_odds)
+    except ValueError as error:
+        raise InputFileError(f"{file.path}: {error}") from None
 
 
 class LoadedModel:
@@ -85,12 +95,7 @@ class LoadedModel:
         events = settings.events
         self.model = file.model
         self._learner = learner_of(file.model)
-        self._decisions = None
-        if kept := (file.settings or {}).get(DECISIONS):
-            try:
-                self._decisions = decisions_of(kept, has_log_odds=self._learner.has_log_odds)
-            except ValueError as error:
-                raise InputFileError(f"{file.path}: {error}") from None
+        self._decisions = decisions_in(file)
         self._decoder = self._of_objects = make_decoder(settings, asks_only=True)
         if events.format == "text":
             self._of_objects = Decoder(UnreadLabels(), settings.max_message_bytes)

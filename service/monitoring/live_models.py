@@ -34,7 +34,6 @@ from service.partition.limits import leave_for_others
 from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.settings.parts import spell_goal
 from service.stream.partitioner import partition_at_work, partition_for_key
 from service.stream.protocol import Output, Record
 
@@ -247,7 +246,6 @@ class LiveModel:
                 {
                     "name": rule.name,
                     "class": self.label_of(rule.truth),
-                    "goal": spell_goal(rule.goal, rule.level, rule.budget, rule.period_ms),
                     **part.came_of(rule),
                 }
                 for rule in part.rules

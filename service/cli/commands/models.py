@@ -16,16 +16,20 @@ from service.cli.commands.training import load_model_file
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo, echo_result, report
 from service.cli.source_options import check_outputs, output_option
-from service.cli.summary import facts, largest_weights, size_text, table
+from service.cli.summary import ABSENT, facts, largest_weights, size_text, table
+from service.lab.loaded_model import decisions_in
+from service.messages.labels import Vocabulary
 from service.messages.schema import KINDS, json_schema
 from service.models.model_file import ModelFile, ModelKind, read_model_file, write_atomically
 from service.models.registry import learner_of
+from service.partition.parts.decisions import DECISIONS
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import DECLARED, names_that_decide, setting_values
 from service.settings.load import Loaded, option_settings
 
 _PARTS: Final = ("support", "survivors")
+_APART: Final = frozenset({"weights", "bias", "decisions"})
 
 
 @click.command()
@@ -40,7 +44,20 @@ def inspect_command(file: Path, *, output: str) -> None:
     bias. `perceptron checkpoint export` and `perceptron replay --save` write FILE.
     """
     found = read_model_file(file)
-    shown = _described(found.model) | ({} if found.settings is None else {"settings": found.settings})
+    shown = _described(found.model)
+    if found.settings is not None:
+        shown["settings"] = {name: each for name, each in found.settings.items() if name != DECISIONS}
+    if (part := decisions_in(found)) and found.settings:
+        name_of = Vocabulary(found.settings["classes"]).name
+        shown["decisions"] = [
+            {
+                "name": rule.name,
+                "class": name_of(rule.truth),
+                "goal": kept.get("goal_text"),
+                "threshold": rule.shown,
+            }
+            for rule, kept in zip(part.rules, found.settings[DECISIONS], strict=True)
+        ]
     echo_result(output, shown, lambda: _as_text(found, shown))
 
 
@@ -68,12 +85,17 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
 def _as_text(found: ModelFile, shown: Mapping[str, Any]) -> str:
     settings = shown.get("settings", {})
     said = {
-        **{name.removeprefix("n_"): each for name, each in shown.items() if name not in {"weights", "bias"}},
+        **{name.removeprefix("n_"): each for name, each in shown.items() if name not in _APART},
         "parameters": _assigned(shown["parameters"]),
         "settings": one_line(_assigned(settings)) or None,
     }
+    rows = [
+        [ABSENT if cell is None else one_line(str(cell)) for cell in each.values()]
+        for each in shown.get("decisions", ())
+    ]
+    decisions = ["", table([["decision", "class", "goal", "threshold"], *rows], left=3)] if rows else []
     weights = largest_weights(learner_of(found.model), settings.get("classes", ()))
-    return "\n".join([*facts(said, *said), *weights])
+    return "\n".join([*facts(said, *said), *decisions, *weights])
 
 
 def _assigned(values: Mapping[str, Any]) -> str:

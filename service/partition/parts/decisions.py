@@ -24,7 +24,7 @@ from service.partition.parts.thresholds import (
     ClassBins,
     why_undecided,
 )
-from service.settings.parts import DecisionSettings, goal_of
+from service.settings.parts import DecisionSettings, goal_of, spell_goal
 
 if TYPE_CHECKING:
     from service.partition.examples import Example
@@ -141,6 +141,10 @@ class Rule:
     def least(self) -> float:
         """Return the lowest score at which the decision is taken now."""
         return self.threshold if self.spent is None else max(self.threshold, self.spent.threshold)
+
+    def goal_text(self) -> str:
+        """Return the goal as in the settings."""
+        return spell_goal(self.goal, self.level, self.budget, self.period_ms)
 
     def precision(self) -> float | None:
         """Return the share of its labelled events that are of its class."""
@@ -487,6 +491,7 @@ class Decisions(Part):
         """Return the results of a decision since the start."""
         bins, n_wrong = self.bins[rule.truth], rule.n_labelled - rule.n_right
         return {
+            "goal": rule.goal_text(),
             "decided": rule.n_decided,
             "labelled": rule.n_labelled,
             "precision": rule.precision(),
@@ -536,6 +541,7 @@ def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
     for rule, each in zip(rules, kept, strict=True):
         each["threshold"] = None if rule.least() == NEVER else rule.least()
+        each["goal_text"] = rule.goal_text()
     return {DECISIONS: kept} if kept else {}
 
 

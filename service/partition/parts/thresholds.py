@@ -345,10 +345,8 @@ class Budget:
         return self.n_used >= self.most
 
     def would_take(self, score: float, timestamp_ms: int) -> bool:
-        """Return whether a candidate would be decided now, without counting it."""
-        left = self.n_left(timestamp_ms)
-        is_due = self._is_due(left, timestamp_ms)
-        return left > 0 and score >= (self._find(left, timestamp_ms) if is_due else self.threshold)
+        """Return whether a candidate reaches the latest threshold and the budget is not used up."""
+        return self.n_left(timestamp_ms) > 0 and score >= self.threshold
 
     def advance(self, timestamp_ms: int) -> bool:
         """Advance to a candidate's event time; return whether the threshold was searched."""

@@ -55,6 +55,18 @@ def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
     assert "  spam: " in perceptron("inspect", path).stdout
 
 
+def test_decisions_of_a_saved_model_are_shown_as_in_settings(perceptron, tmp_path):
+    file = str(tmp_path / "m")
+    rules = [{"name": "act", "threshold": 0.5}, {"name": "look", "max_rate": "3/day"}]
+    saved = ("--decisions", json.dumps(rules), "--classes", "no,yes", "--save", file)
+    perceptron("replay", "-", *saved, stdin='{"id": "a", "features": {"x": 1}, "label": "yes"}')
+    shown = json.loads(perceptron("inspect", file, "--format", "json").stdout)["decisions"]
+    assert shown[0] == {"name": "act", "class": "yes", "goal": "threshold = 0.5", "threshold": 0.5}
+    lines = [line.split() for line in perceptron("inspect", file).stdout.splitlines()]
+    assert ["act", "yes", "threshold", "=", "0.5", "0.5"] in lines
+    assert ["look", "yes", "max_rate", "=", "3/day", "-"] in lines
+
+
 @pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"junk", "not a perceptron-model")])
 def test_what_is_no_model_file_is_an_error(perceptron, tmp_path, content, why):
     if content is not None:
