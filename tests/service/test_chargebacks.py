@@ -6,6 +6,7 @@ from math import exp
 from random import Random
 
 import pytest
+from sklearn.metrics import average_precision_score
 
 from service.partition.factory import make_processor
 from service.stream.protocol import Record
@@ -58,17 +59,8 @@ def average_precision(outputs):
     """Return that of the payments after the delay has passed, by the scores that were predicted."""
     answers = [json.loads(output.value) for output in outputs]
     scores = {answer["id"]: answer["score"] for answer in answers if "score" in answer}
-    judged = [
-        (scores[f"p{number}"], is_fraud)
-        for number, (at_ms, _, is_fraud) in enumerate(payments())
-        if at_ms >= JUDGED_FROM_DAY * DAY_MS
-    ]
-    judged.sort(reverse=True)
-    found, total = 0, 0.0
-    for rank, (_, is_fraud) in enumerate(judged, start=1):
-        found += is_fraud
-        total += is_fraud * found / rank
-    return total / found
+    judged = {f"p{n}": y for n, (at_ms, _, y) in enumerate(payments()) if at_ms >= JUDGED_FROM_DAY * DAY_MS}
+    return average_precision_score([*judged.values()], [scores[each] for each in judged])
 
 
 @cache

@@ -101,10 +101,6 @@ ROLES = {
         ID | {"x": 1, "label": half, "time": lambda n: f"2026-03-01 10:00:{n:02}"},
         {"time": "timestamp"},
     ),
-    "an id that a few records repeat": (
-        {"transactionId": lambda n: f"t{n - (n == 7)}", "x": 1, "label": half},
-        {"transactionId": "id"},
-    ),
     "a number of an order in German": (
         {"x": 1, "Bestellnummer": lambda n: 100 + 3 * n, "label": half},
         {"Bestellnummer": "id"},

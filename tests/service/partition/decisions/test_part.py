@@ -38,17 +38,6 @@ def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
     assert Prediction.model_validate_json(json.dumps(no)).decision is None
 
 
-def test_what_was_decided_counts_when_the_label_comes():
-    feed = fed(decisions=[ACT], costs=COSTS)
-    before = decisions(feed).came_of(decisions(feed).rules[0])
-    feed(event("late", x=1))
-    feed(label("late", "ham"))
-    after = decisions(feed).came_of(decisions(feed).rules[0])
-    assert [after[name] - before[name] for name in ("decided", "labelled")] == [1, 1]
-    assert after["precision"] < before["precision"]
-    assert decisions(feed).cost >= 2
-
-
 def test_a_corrected_label_reverts_the_cost_and_moves_the_event():
     given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
     feed = fed(decisions=[ACT], costs=COSTS, **given)
