@@ -122,7 +122,9 @@ class Committed:
                 fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
                 self._say(fault, RecordPosition.of(record), str(error).partition(": ")[2])
         log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
-        self._drop_rest_of_deleted()
+        if log.snapshots and self._stream.transport.bounds(*self.place[:2])[0]:
+            first_one = log.snapshots[0]  # its beginning, or the snapshot that it continues, may be deleted
+            del log.snapshots[: 0 not in first_one.chunks or first_one.before is not None]
         self._stream.report.progress_records += len(log.progress)
         self._stream.report.snapshots += len(log.snapshots)
         self.schemas |= {each.key: each.schema for each in log.schemas}
@@ -141,13 +143,6 @@ class Committed:
             self.steps.append(step)
             last = step
         return self
-
-    def _drop_rest_of_deleted(self) -> None:
-        """Drop the last chunks of a snapshot whose beginning, or the snapshot it continues, was deleted."""
-        oldest = self._log.snapshots[0] if self._log.snapshots else None
-        is_rest = oldest is not None and (0 not in oldest.chunks or oldest.before is not None)
-        if is_rest and self._stream.transport.bounds(*self.place[:2])[0]:
-            del self._log.snapshots[0]
 
     def _add_progress(self, each: Progress) -> None:
         place = self.place._replace(offset=self._log.offsets[each.sequence])
@@ -241,8 +236,9 @@ class Committed:
             self._say(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
         elif moved or has_fewer:
             if has_fewer:
-                reason = f"partition {self.place.partition}: processed records were lost before their replay"
-                self.reasons.append(reason)
+                self.reasons.append(
+                    f"partition {self.place[1]}: processed records were lost unreplayed"
+                )
             for place, at in moved.items():
                 lost = f"records {before[place]}-{at - 1} were lost unread"
                 why = lost if at > before[place] else "the topic was recreated"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -279,6 +279,5 @@ def _as_written(found: Sequence[Found], events: Sequence[Event]) -> Sequence[Fou
     ordered: list[Found] = []
     for event in events if len(left) > 1 else ():  # partitions were added in between
         due = (each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms)
-        if (answers := next(due, None)) is not None:
-            ordered.append(answers.popleft())
+        ordered += [each.popleft() for each in islice(due, 1)]
     return [*ordered, *chain.from_iterable(left.values())]

@@ -35,6 +35,7 @@ from service.verify.replay import Replay
 VISIBILITY_SECONDS: Final = 5.0
 """How long a transaction may take to become visible: Kafka ends it in one partition after the other."""
 _PAUSE_SECONDS: Final = 0.3
+_TEMPORARY: Final = "free space on its file system, or set SQLITE_TMPDIR to another folder"
 
 
 def verify(transport: Transport, settings: Settings) -> Report:
@@ -66,8 +67,7 @@ def verify(transport: Transport, settings: Settings) -> Report:
         try:
             report = _verified(Stream(transport, settings))
         except sqlite3.OperationalError as error:
-            what, hint = "the temporary database", "free space on its file system, or set SQLITE_TMPDIR"
-            raise StorageFull(f"cannot write {what}: {error}", hint=hint) from error
+            raise StorageFull(f"temporary database: {error}", hint=_TEMPORARY) from error
         if report.is_proved or is_last:
             return report
         is_last = monotonic() > deadline

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, example, given
+from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -39,15 +39,6 @@ def test_what_the_service_did_is_proved_with_numbers(streams):
 
 
 PROVED = {
-    "labels before their events": ({"labels_topic": ""}, [LABELS[1], TEN[1], label("e1", True), TEN[0]]),
-    "labels corrected and doubled": ({"labels_topic": ""}, [*TEN, *LABELS, *LABELS, label("e1", True)]),
-    "labels too late": ({"labels_topic": "", "label_timeout_seconds": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
-    "labels that time out": (
-        {"labels_topic": "", "label_timeout_seconds": 2, "events": TIMES_OUT},
-        [*TEN, *LABELS, *TEN],
-    ),
-    "events evicted": ({"labels_topic": "", "max_pending": 2}, [*TEN, *LABELS, *TEN, *LABELS]),
-    "events again, labelled": ({"labels_topic": ""}, [*TEN, *[each | {"label": True} for each in TEN]]),
     "records skipped": (FILTERED, [b'{"id": "a", "n": 1}', TEST_EVENT, b"junk", TEST_EVENT]),
     "an id twice in an event": (
         {"labels_topic": ""},
@@ -317,17 +308,6 @@ def test_a_provisional_truth_in_unknown_order_is_not_a_contradiction(open_stream
     assert (report.findings.kept, report.predictions) == ([], 4)
 
 
-def test_partitions_that_share_a_model_may_be_read_late(open_stream):
-    stream = open_stream(labels_topic="", share_model=True, partitions=2, snapshots_kept=1)
-    stream.transport.ensure_topics({"events": 2})
-    for n in range(4):
-        stream.produce(event(f"a{n}"), partition=0, at_ms=1_100_000 + n).run()
-        stream.produce(event(f"b{n}"), event("a0"), partition=1, at_ms=1_000_000 + n).run()
-    report = stream.verify()
-    assert (report.findings.kept, report.predictions) == ([], 7)
-    assert "1 event ids in several partitions" in report.notes
-
-
 @pytest.mark.parametrize("max_pending_bytes", [1500, 1900])
 def test_events_evicted_for_their_size_are_no_contradiction(open_stream, max_pending_bytes):
     stream = open_stream(labels_topic="")
@@ -373,23 +353,6 @@ def run(stream, log, now=1000, keys=()):
         outputs.append(Output(topics[-1] if is_label else "events", key, value, (), None, now * 1000))
     stream.transport.produce(outputs)
     return stream.run()
-
-
-E0, NO = event("e0", "win"), label("e0", False)
-ONCE = {"labels_topic": "", "label_timeout_seconds": 2, "max_pending": 1, "snapshots_kept": 9}
-
-
-@example([(0, E0), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("an id twice, the first let go unlabelled")
-@example([(0, E0), (0, NO), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("let go with a label")
-@LAW
-@given(logs, given_settings)
-def test_what_the_service_does_is_always_proved(impatient, log, given):
-    with closing(VerifiedStream(partitions=2, **given)) as stream:
-        report = run(stream, log).verify()
-    assert report.is_proved, report.findings.kept
-    assert report.records == len(log)
-    if not given["labels_topic"]:
-        assert report.notes == []
 
 
 @pytest.mark.parametrize("n_deleted", [1, 2])
