@@ -1,13 +1,17 @@
-"""Records, files, schemas, settings, models and snapshots: the cost is in proportion to the size."""
+"""Records, files, schemas, settings, models and snapshots: the cost is in proportion to the size.
+
+At night (`PERCEPTRON_TESTS=all`) files and schemas are of a megabyte.
+"""
 
 import contextlib
 import itertools
 import json
+import os
 
 import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from pyarrow import parquet
+from pyarrow import ipc, parquet
 
 from perceptron_core import (
     AutoClassifier,
@@ -27,11 +31,13 @@ from service.partition.factory import make_decoder
 from service.stream.protocol import Record
 from tests.service.building import settings
 from tests.service.files.opened import opened
+from tests.service.mapping.test_texts import MAILS
 from tests.support import growth
 from tests.support.growth import assert_grows_linearly
 
 HALF = 450_000
 """Bytes."""
+FEWER = HALF if os.environ.get("PERCEPTRON_TESTS") == "all" else HALF // 4
 MAPPINGS = {
     "own": {},
     "all": {"features": "*", "unknown_fields": "ignore"},
@@ -120,6 +126,14 @@ def parquet_file(n_columns):
     return file.getvalue().to_pybytes()
 
 
+def arrow_file(columns, n_batches=1):
+    file, table = pa.BufferOutputStream(), pa.table(columns)
+    with ipc.new_file(file, table.schema) as writer:
+        for _ in range(n_batches):
+            writer.write_table(table)
+    return file.getvalue().to_pybytes()
+
+
 FILES = {
     "columns.csv": lambda n: ",".join(f"c{k}" for k in range(n // 7)).encode() + b"\n1\n2\n",
     "quotes.csv": lambda n: b'a,b\n1,"' + b'""' * (n // 2) + b'"\n',
@@ -129,7 +143,10 @@ FILES = {
     "tabs.tsv": lambda n: b"ham" + b"\t" * n,
     "almost-mails.mbox": lambda n: b"From a\nSubject: b\n\n" + b"\nFrom \n" * (n // 7),
     "columns.parquet": lambda n: parquet_file(n // 800),
-}
+    "columns.feather": lambda n: arrow_file({f"c{k}": [1.5] for k in range(n // 300)}),
+    "batches.arrow": lambda n: arrow_file({"a": [1]}, n // 200),
+    "objects.feather": lambda n: arrow_file({"a": [[{"x": 1}] * (n // 8)]}),
+} | {f"{name}.eml": make for name, make in MAILS.items()}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -140,7 +157,7 @@ def test_a_file_costs_as_much_as_it_is_long(tmp_path, name):
             for _ in source:
                 pass
 
-    assert_grows_linearly(read, FILES[name], HALF // 4)
+    assert_grows_linearly(read, FILES[name], FEWER)
 
 
 def avro(n, kind):
@@ -151,7 +168,7 @@ def avro(n, kind):
 def linked_messages(n):
     file = FileDescriptorProto(name="a.proto", syntax="proto3")
     for k in range(n):
-        field = file.message_type.add(name=f"M{k}").field.add(name="f", number=1, type=11, label=1)
+        field = file.message_type.add(name=f"M{k}").field.add(name="f", number=1, type=11, label=3)
         field.type_name = f".M{max(k - 1, 0)}"
     return file.SerializeToString()
 
@@ -167,17 +184,43 @@ SCHEMAS = {
 }
 
 
+def read_with(schema, kind, value=b"{}"):
+    known = Schemas({"events"})
+    known.add({KEY: Schema(KINDS[kind], (schema,))})
+    with contextlib.suppress(Rejection):
+        WireReader(kind, known)(KEY + value)
+
+
 @pytest.mark.parametrize("shape", SCHEMAS)
 def test_a_schema_costs_as_much_as_it_is_long(shape):
-    kind = shape.split(":")[0]
+    kind, _, _ = shape.partition(":")
+    assert_grows_linearly(lambda schema: read_with(schema, kind), SCHEMAS[shape], FEWER)
 
-    def read(schema):
-        known = Schemas({"events"})
-        known.add({KEY: Schema(KINDS[kind], (schema,))})
-        with contextlib.suppress(Rejection):
-            WireReader(kind, known)(KEY + b"{}")
 
-    assert_grows_linearly(read, SCHEMAS[shape], HALF // 4)
+ITEM = {"type": "record", "name": "Item", "fields": [{"name": "x", "type": ["null", "double"]}]}
+OBJECTS, NAMES, NULLS = (
+    avro(1, lambda _, kind=kind: kind)
+    for kind in (
+        {"type": "array", "items": ITEM},
+        {"type": "map", "values": "double"},
+        {"type": "array", "items": "null"},
+    )
+)
+VALUES = {
+    "avro: objects": (OBJECTS, lambda n: b"\x02\x00" * (n // 2) + b"\x00"),
+    "avro: names": (NAMES, lambda n: (b"\x02\x02k" + bytes(8)) * (n // 11) + b"\x00"),
+    "avro: nulls": (NULLS, lambda n: b"\x02" * n + b"\x00"),
+    "protobuf: messages": (linked_messages(1), lambda n: b"\x00" + b"\n\x00" * (n // 2)),
+    "protobuf: unknown fields": (linked_messages(1), lambda n: b"\x00" + b"\x78\x01" * (n // 2)),
+    "json-schema: numbers": (b"{}", lambda n: RECORDS["numbers"](n).encode()),
+}
+
+
+@pytest.mark.parametrize("shape", VALUES)
+def test_a_schemas_value_costs_as_much_as_it_is_long(shape):
+    schema, make = VALUES[shape]
+    kind, _, _ = shape.partition(":")
+    assert_grows_linearly(lambda value: read_with(schema, kind, value), make, FEWER)
 
 
 def test_progress_and_snapshots_cost_as_much_as_they_are_long():
