@@ -236,9 +236,7 @@ class Committed:
             self._say(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
         elif moved or has_fewer:
             if has_fewer:
-                self.reasons.append(
-                    f"partition {self.place[1]}: processed records were lost unreplayed"
-                )
+                self.reasons.append(f"partition {self.place[1]}: processed records were lost unreplayed")
             for place, at in moved.items():
                 lost = f"records {before[place]}-{at - 1} were lost unread"
                 why = lost if at > before[place] else "the topic was recreated"
