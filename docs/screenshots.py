@@ -30,7 +30,7 @@ IMAGES = Path(__file__).with_name("images")
 RATE = "80"
 """Events per second: a stream that fills the curves with points."""
 WATCHED_SECONDS = 22
-WIDTH = 120
+WIDTH = 132
 """Columns of the terminal that is drawn."""
 CLASSES = ("legitimate", "phishing")
 ADDRESS = "127.0.0.1:8793"

@@ -33,7 +33,7 @@ _VECTOR_LENGTH: Final = 2
 
 
 def says_missing(value: object, words: str = "missing") -> bool:
-    """Return whether a value is a text that says that there is none."""
+    """Return whether a value is a text that means a missing value."""
     return isinstance(value, str) and value.strip().lower() in WORDS[words]
 
 
@@ -90,7 +90,7 @@ class Field:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of its own name, in lower case."""
+        """The words of the last name on its path, in lower case."""
         return words_of(self.keys[-1])
 
     @cached_property

@@ -57,7 +57,7 @@ class Published:
 
 
 def warnings_of_labels(done: Totals, published: Iterable[Published]) -> list[str]:
-    """Name labels that found no event among those that were counted, and labels that only wait for theirs."""
+    """Name counted labels that found no event, and labels that still wait for their events."""
     states = [*published]
     ids = [id_ for each in states for id_ in each.counters.unmatched_ids]
     return [each for each in (label_warnings(done, ids), _waiting_labels(states)) if each]
@@ -96,7 +96,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
 
 
 def _labelled(state: Published) -> Iterator[PartMetric]:
-    """Yield the labels by truth and prediction. Corrections have a counter of their own: none may fall."""
+    """Yield the labels by truth and prediction. Corrections are a separate counter: no counter may fall."""
     confusion, name_of = state.counters.confusion, Vocabulary(state.classes).name
     names = {label: name_of(label) for label in first_classes(confusion.cells)}
     labelled = dict.fromkeys(((name, name) for name in names.values()), 0)  # 0 if a class is never right
@@ -114,7 +114,7 @@ def _weights(state: Published) -> Iterator[PartMetric]:
     """Yield the metrics of the current weights."""
     norm = nonzero = None
     if (weights := state.learner.weights()) is not None:
-        # One step for the interpreter: nothing changes meanwhile.
+        # One step for the interpreter, so that nothing changes meanwhile.
         values: list[Any] = list(weights[0].values())
         norm, nonzero = math.hypot(*values), len(values)
     bound = found.updates if (found := state.mistake_bound()) else math.inf
@@ -208,7 +208,7 @@ class Metrics(Collector):
         self.label_delay.observe_all(learned.label_delays())
 
     def watch(self, partition: int, learner: Learner) -> Observer:
-        """Return the observer of one partition: `observe`, and the mistake bound where the model has one."""
+        """Return the observer of one partition: `observe`, and the mistake bound if the model has one."""
         model = learner.model
         if not isinstance(model, Perceptron):
             return self.observe

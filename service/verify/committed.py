@@ -134,7 +134,7 @@ class Committed:
         for place, snapshot in self._snapshots():
             self._note_settings(place, snapshot)
             self._compare(place, snapshot)
-        # A commit under way when a snapshot is begun stays, as nobody knows where in the log it ends.
+        # A commit under way when a snapshot is begun stays, as its end in the log is unknown.
         if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
             self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
         last = None
