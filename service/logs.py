@@ -77,7 +77,10 @@ def log_to_stderr(level: str, form: LogFormat = "auto") -> None:
 
 
 def end_log() -> None:
-    """Log only what Python prints by default: the service's warnings."""
+    """Log only the service's warnings, each in a line that begins with `warning:`."""
+    logging.lastResort = logging.StreamHandler()
+    logging.lastResort.setLevel(logging.WARNING)
+    logging.lastResort.setFormatter(TextFormatter("warning: %(message)s"))
     _hear_clients_from(_NEVER)
     root = logging.getLogger()
     for handler in _handlers():

@@ -161,6 +161,6 @@ def test_mapped_name_without_any_value_is_reported_at_the_end(command):
     )
     told = [line for line in ran.stderr.decode().splitlines() if "spelling" in line]
     assert told == [
-        "events.features: amont: not found in the first 5 records: check the spelling",
-        "events.derive: part: not found in the first 5 records: check the spelling",
+        "warning: events.features: amont: not found in the first 5 records: check the spelling",
+        "warning: events.derive: part: not found in the first 5 records: check the spelling",
     ]
