@@ -10,6 +10,7 @@ from functools import partial
 from itertools import repeat
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
@@ -130,6 +131,12 @@ def client(request):
 def place(kafka_bootstrap, client):
     with contextlib.ExitStack() as stack:
         yield Site(kafka_bootstrap, client, stack)
+
+
+@pytest.fixture
+def admin(kafka_bootstrap):
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as client:
+        yield client
 
 
 @pytest.fixture

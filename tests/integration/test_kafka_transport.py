@@ -12,11 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from typing import TypeVar
 
 import pytest
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from service.errors import (
     ConfigurationError,
@@ -40,6 +38,7 @@ from tests.support.kafka_site import (
     owner,
     raw_transaction,
     said,
+    set_limit,
     values,
 )
 from tests.support.speed import patience
@@ -224,12 +223,10 @@ def test_a_process_that_leaves_a_read_unfinished_ends(place, transport, client):
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])  # librdkafka fails all of such a batch
-def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport):
+def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport, admin):
     transport.ensure_topics({place.events: 1})
     transport.produce(numbered(place.events, [1]))  # opens the producer, with batches as they may be now
-    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
-        smaller = {"max.message.bytes": "5000"}
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, place.events, smaller)])
+    set_limit(admin, place.events, 5000)
     transport.produce(numbered(place.events, range(2, 1000)))
     assert values(transport, place.events) == [b"%d" % number for number in range(1, 1000)]
 
@@ -362,13 +359,12 @@ def again(act):
             time.sleep(0.2)
 
 
-def test_a_permanent_topic_is_protected_from_losing_records(place, caplog):
+def test_a_permanent_topic_is_protected_from_losing_records(place, admin, caplog):
     """Whoever made it: by age, size and compaction."""
     transport = place.open()
-    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
-        options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}
-        admin.create_topics({place.events: {"num_partitions": 1, "configs": options}})
-        admin.wait_for_topics([place.events], timeout_ms=10_000)
+    options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}
+    admin.create_topics({place.events: {"num_partitions": 1, "configs": options}})
+    admin.wait_for_topics([place.events], timeout_ms=10_000)
     with pytest.raises(ConfigurationError, match=r"retention\.ms=3600000") as refused:
         transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
     assert "cleanup.policy=delete" in refused.value.hint

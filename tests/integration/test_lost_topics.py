@@ -6,7 +6,6 @@ import time
 from contextlib import closing
 
 import pytest
-from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 
 from service.errors import CheckpointError, InputLost
@@ -28,12 +27,6 @@ def stream(kafka_bootstrap, client):
     opened = Stream(f"kafka://{kafka_bootstrap}", client)
     yield opened
     opened.transport.close()
-
-
-@pytest.fixture
-def admin(kafka_bootstrap):
-    with closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as opened:
-        yield opened
 
 
 def run(stream, **given):

@@ -9,20 +9,13 @@ from hashlib import sha256
 
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from tests.support.kafka_site import KAFKA_CLIENTS
+from tests.support.kafka_site import KAFKA_CLIENTS, set_limit
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]
 
 YEAR_80000_MS = 2_462_000_000_000_000
 GOOD = b'{"id":"good","text":"x"}'
-
-
-@pytest.fixture
-def admin(kafka_bootstrap):
-    with contextlib.closing(KafkaAdminClient(bootstrap_servers=kafka_bootstrap)) as client:
-        yield client
 
 
 @pytest.fixture
@@ -36,11 +29,6 @@ def make_topic(stream, admin):
         admin.wait_for_topics([topic], timeout_ms=10_000)
 
     return make
-
-
-def set_limit(admin, topic, n_bytes):
-    configs = {"max.message.bytes": str(n_bytes)}
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
 
 
 def send(bootstrap, topic, *values, **options):

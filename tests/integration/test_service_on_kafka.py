@@ -8,7 +8,6 @@ import time
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
-from kafka.admin import KafkaAdminClient
 
 from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.integration.format_claims import FormatClaims
@@ -74,12 +73,10 @@ def test_readers_of_committed_records_see_no_open_transaction(stream, serve, kaf
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 @pytest.mark.parametrize("topic", ["predictions", "checkpoints"])
-def test_a_topic_deleted_while_running_ends_it_with_its_name(stream, serve, kafka_bootstrap, topic):
+def test_a_topic_deleted_while_running_ends_it_with_its_name(stream, serve, admin, topic):
     stream.create()
     process = serve().ready()
-    admin = KafkaAdminClient(bootstrap_servers=[kafka_bootstrap])
     admin.delete_topics([stream.topics[topic]])
-    admin.close()
     assert process.wait(patience(30)) == 1
     assert (
         f"'{stream.topics[topic]}' does not exist: the topic was deleted while the service ran"

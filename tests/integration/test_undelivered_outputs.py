@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from service.errors import (
     MessageTooLarge,
@@ -17,7 +14,7 @@ from service.errors import (
 from service.stream.batches import OutputBatch
 from service.stream.kafka.limits import CLIENT_LIMIT
 from service.stream.protocol import Output
-from tests.support.kafka_site import owner, values
+from tests.support.kafka_site import owner, set_limit, values
 
 pytestmark = [
     pytest.mark.kafka,
@@ -26,19 +23,16 @@ pytestmark = [
 SMALL_BYTES, LARGE_BYTES = 5000, 20_000
 
 
-def shrink(place, topic):
+def shrink(admin, topic):
     """Let a topic take less than the transport knows."""
-    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
-        smaller = {"max.message.bytes": str(SMALL_BYTES)}
-        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, smaller)])
+    set_limit(admin, topic, SMALL_BYTES)
 
 
-def delete(place, topic):
-    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
-        admin.delete_topics([topic])
+def delete(admin, topic):
+    admin.delete_topics([topic])
 
 
-def leave_as_it_is(_place, _topic): ...
+def leave_as_it_is(_admin, _topic): ...
 
 
 @pytest.mark.parametrize("n_after", [2, 20_000], ids=["the last batch", "one of three batches"])
@@ -51,13 +45,15 @@ def leave_as_it_is(_place, _topic): ...
     ],
     ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
 )
-def test_an_undelivered_output_fails_the_commit_and_names_its_reason(place, spoil, n_bytes, error, n_after):
+def test_an_undelivered_output_fails_the_commit_and_names_its_reason(
+    place, admin, spoil, n_bytes, error, n_after
+):
     transport = place.open(commit_timeout_seconds=3)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
     good = [Output(place.predictions, b"key", b"1"), Output(place.predictions, b"key", b"2")]
     member.writers[0].commit(OutputBatch(good), {place.events: 1})
-    spoil(place, place.predictions)
+    spoil(admin, place.predictions)
     bad = OutputBatch([*good, Output(place.predictions, b"key", b"x" * n_bytes), *good[:1] * n_after])
     with pytest.raises(ServiceError) as raised:
         member.writers[0].commit(bad, {place.events: 2})

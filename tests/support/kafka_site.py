@@ -15,6 +15,7 @@ from typing import get_args
 
 import pytest
 from kafka import KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from service.errors import ServiceError
 from service.settings.kafka import KafkaClient
@@ -120,6 +121,12 @@ def values(transport: Transport, topic: str) -> list[bytes | None]:
 
 def numbered(topic: str, numbers: Sequence[int]) -> list[Output]:
     return [Output(topic, b"key-%d" % n, b"%d" % n, partition=0) for n in numbers]
+
+
+def set_limit(admin: KafkaAdminClient, topic: str, n_bytes: int) -> None:
+    """Let a topic take records up to this size."""
+    limit = {"max.message.bytes": str(n_bytes)}
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, limit)])
 
 
 def said(process: subprocess.Popen[str], *words: str) -> str:
