@@ -29,14 +29,6 @@ names |= st.tuples(st.text(max_size=3), st.integers(0, 9))
 floats = st.floats(-MAX_LEARNED, MAX_LEARNED)
 
 
-GOLDEN = (
-    "5cb6a6a86d34344c8289730e8f01a61993aa50657263657074726f6e85a97468726573686f6c64cb3fe0000000000000"
-    "a3746965c2ad7570646174655f6f6e5f746965c3ad6c6561726e696e675f72617465cb3ff0000000000000ad6669745f"
-    "696e74657263657074c384a77765696768747382a161cb400400000000000007cbbff0000000000000a462696173cb3f"
-    "f0000000000000aa6e5f6d697374616b657303a96e5f7570646174657304"
-)
-
-
 @given(st.dictionaries(names, floats.filter(bool), max_size=20), floats, st.integers(0, 2**40), st.booleans())
 def test_a_model_comes_back_bit_for_bit(weights, bias, count, tie):
     model = Perceptron(threshold=0.1, tie=tie, learning_rate=1e-3)
@@ -113,16 +105,6 @@ def test_weight_costs_at_most_sixteen_bytes_besides_its_name():
     model.weights = {f"text=word{number}": number + 0.1 for number in range(10_000)}
     length_of_names = sum(map(len, model.weights))
     assert len(to_bytes(model)) - length_of_names <= 16 * len(model.weights)
-
-
-def test_files_of_the_first_release_are_read():
-    written = bytes.fromhex(
-        "70657263657074726f6e2d6d6f64656c0001"  # kind, version 1
-        + GOLDEN
-    )
-    model = from_bytes(written)
-    assert (model.weights, model.bias, model.n_mistakes, model.n_updates) == ({"a": 2.5, 7: -1.0}, 1.0, 3, 4)
-    assert model.threshold == 0.5
 
 
 @given(st.binary(), st.integers(0, 65535))

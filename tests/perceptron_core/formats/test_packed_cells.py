@@ -8,10 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import (
-    AROW,
-    AveragedPerceptron,
-    HashedClassifier,
-    LogisticRegression,
     Perceptron,
     to_bytes,
 )
@@ -75,28 +71,6 @@ def test_the_size_is_about_what_is_written():
 def test_any_number_of_names(n):
     cells = {f"feature {k}": float(k) for k in range(n)}
     assert packed(cells) == msgpack.packb(cells)
-
-
-def learned(model, names):
-    for k, name in enumerate(names):
-        model.learn_one({name: k + 0.5, names[k - 1]: -1.0}, k % 3 == 0)
-    return model
-
-
-@compiled
-@pytest.mark.parametrize(
-    "model",
-    [
-        learned(AROW(), ["a", "é", "\ud800", ("x", 1)]),
-        learned(AveragedPerceptron(), ["a", "b", "c", "d"]),
-        learned(HashedClassifier(LogisticRegression(), 8), [3, 200, 128]),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_a_model_is_the_same_bytes_whoever_writes_them(model, monkeypatch):
-    written = to_bytes(model)
-    monkeypatch.setattr(model_bytes, "freeze_cells", None)
-    assert to_bytes(model) == written
 
 
 FIELDS = {

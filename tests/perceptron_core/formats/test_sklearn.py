@@ -119,23 +119,16 @@ def test_row_of_weight_0_changes_nothing():
 NOT_LINEAR = ("voted", "kernel", "mixture", "bayesian-logistic")
 
 
-@pytest.mark.parametrize("learner", [name for name in TWO_CLASS if not name.startswith(NOT_LINEAR)])
+LEARNERS = TWO_CLASS | {name: each for name, each in SEVERAL.items() if "(" not in name}
+
+
+@pytest.mark.parametrize("learner", [name for name in LEARNERS if not name.startswith(NOT_LINEAR)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_coefficients_make_the_scores_of_every_learner_with_weights(learner, n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     X, y = np.column_stack([X[:60, 18:24], -X[:60, 30]]), y[:60]
-    model = PerceptronEstimator(TWO_CLASS[learner], max_iter=2).fit(X, y)
+    model = PerceptronEstimator(LEARNERS[learner], max_iter=2).fit(X, y)
     assert model.coef_.shape == ((1 if n_classes == 2 else n_classes), 7)
-    scores = (X @ model.coef_.T + model.intercept_).squeeze()
-    assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("learner", [name for name in SEVERAL if "(" not in name])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_coefficients_make_the_scores_of_every_multiclass_learner(learner, n_classes):
-    X, y = load_digits(n_class=n_classes, return_X_y=True)
-    X, y = X[:80], y[:80]
-    model = PerceptronEstimator(SEVERAL[learner], max_iter=2).fit(X, y)
     scores = (X @ model.coef_.T + model.intercept_).squeeze()
     assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
 

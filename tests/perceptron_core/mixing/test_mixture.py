@@ -128,15 +128,6 @@ def test_the_candidate_with_the_fewest_recent_mistakes_leads():
     assert first.recent_mistakes == pytest.approx(0.5**9, rel=0.01)
 
 
-def test_where_the_first_expert_leads_it_alone_decides():
-    model = Mixture([AROW(), KernelPerceptron()])
-    model._losses[:2] = [1.0, 1.0]
-    assert model.leader == 2
-    assert [status.weight for status in model.expert_statuses] == [1.0, 0.0]
-    learn(model.experts[0], [({"a": 1.0}, True)])
-    assert model.score_one({"a": 1.0}) == 4 * model.experts[0].score_one({"a": 1.0})
-
-
 @pytest.mark.parametrize(
     ("probabilities", "z"),
     [

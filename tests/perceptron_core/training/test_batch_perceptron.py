@@ -47,12 +47,6 @@ def test_never_claims_to_have_separated_what_cannot_be(data):
     assert model.n_violations > 0
 
 
-def test_adds_the_sum_of_the_misclassified_normalised_samples():
-    model = BatchPerceptron(max_iter=1).fit(LINE, LABELS)
-    assert (model.weights, model.bias, model.n_iterations) == ({"x": 3 + 2 + 1}, 1 + 1 - 1, 1)
-    assert model.converged
-
-
 @given(examples, points, st.integers(-3, 3), st.sampled_from([0.25, 1.0]))
 def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
     plane = Hyperplane(weights, bias)

@@ -4,13 +4,12 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from river import base, datasets
 
 import perceptron_core
 from perceptron_core import (
-    BatchPerceptron,
     FeatureError,
     LabelError,
     Perceptron,
@@ -112,11 +111,6 @@ def test_does_not_converge_on_what_cannot_be_separated():
     training = perceptron_train(XOR, 30)
     assert (training.converged, training.stopped, training.epochs) == (False, "max_iter", 30)
     assert training.best_epoch == 30
-
-
-def test_goes_on_after_convergence_if_told_to():
-    training = perceptron_train(AND, 50, stop_on_convergence=False)
-    assert (training.epochs, training.stopped) == (50, "max_iter")
 
 
 def test_draws_with_replacement_prove_no_convergence():
@@ -301,12 +295,3 @@ def test_only_learners_with_weights_start_at_random():
 
     with pytest.raises(ValueError, match="Foreign has no weights"):
         perceptron_train(AND, start="random", learner=Foreign())
-
-
-@given(examples)
-def test_both_kinds_of_perceptron_separate_what_can_be_separated(data):
-    online = perceptron_train(data, 300)
-    assume(online.converged)
-    batch = BatchPerceptron(max_iter=20_000).fit(*zip(*data, strict=True))
-    assert batch.converged
-    assert perceptron_test(batch, data).mistakes == perceptron_test(online.model, data).mistakes == 0

@@ -22,15 +22,6 @@ def test_weights_that_are_set_replace_those_before():
         learner.weights = {16: 1.0}
 
 
-def test_decaying_mean_does_not_touch_unused_cells():
-    model = HashedClassifier(AveragedPerceptron(decay=0.1), bits=4)
-    named = AveragedPerceptron(decay=0.1)
-    for number in range(100):
-        for each in (model, named):
-            each.learn_one({number % 3: 1.0, 15: 0.5}, number % 2 == 0)
-    assert model.weights == dict(sorted(named.weights.items()))
-
-
 def test_the_size_told_is_that_of_the_columns():
     for learner, columns in ((Perceptron(), 1), (AveragedPerceptron(), 2), (AROW(full=True), 1)):
         size = learner.hashed(10).table.__sizeof__()
