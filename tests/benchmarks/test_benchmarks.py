@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from river import datasets
 
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
@@ -173,18 +172,3 @@ def test_a_pass_judges_probabilities_by_the_truth():
 
 def test_a_stopped_contestant_is_compared_over_the_events_it_reached():
     assert module("auto").ratio([[True, True]], [[True, False, True, True]]) == 2
-
-
-def test_what_is_saved_of_others_is_not_measured_again(tmp_path, monkeypatch):
-    anchors, prequential = module("anchors"), module("prequential")
-    monkeypatch.setattr(anchors, "DEVELOPMENT", {"phishing": lambda _: [*datasets.Phishing()][:300]})
-    saved = tmp_path / "anchors.jsonl"
-    anchors.anchors(tmp_path, [], [], prequential.Condition(patience=-1), saved)
-    before = anchors.read(saved)
-    monkeypatch.setattr(anchors, "forests", lambda _: {"River ARF": None, "River AMF": None})
-    anchors.anchors(tmp_path, [], [], prequential.Condition(), saved)
-    assert before.keys() == {("phishing", f"River {x}") for x in ("ARF", "AMF")}
-    assert {(each["events"], each["mistakes"]) for each in before.values()} <= {(1, 0), (1, 1)}
-    measured = ("events", "mistakes", "microseconds", "auto_mistakes")
-    for key, each in anchors.read(saved).items():
-        assert [each[name] for name in measured] == [before[key][name] for name in measured]

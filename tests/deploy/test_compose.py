@@ -1,9 +1,11 @@
-"""The compose file starts things in order, keeps to this machine, and names settings that exist."""
+"""The compose file starts things in order and names settings that exist; the image is pinned."""
 
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -38,7 +40,7 @@ def test_ports_are_open_on_this_machine_only(service):
 
 
 @services
-def test_a_condition_can_come_true(service):
+def test_every_condition_of_a_dependency_can_hold(service):
     for name, dependency in service.get("depends_on", {}).items():
         if dependency["condition"] == "service_healthy":
             assert name == "service" or "test" in SERVICES[name]["healthcheck"]  # the image's own
@@ -48,7 +50,7 @@ def test_a_condition_can_come_true(service):
 
 
 @services
-def test_what_is_started_is_started_again_and_its_log_ends(service):
+def test_services_restart_and_their_logs_are_bounded(service):
     is_one_shot = "entrypoint" in service
     assert (service.get("restart", "no") == "no") is is_one_shot
     assert "max-size" in service["logging"]["options"]
@@ -152,7 +154,7 @@ def test_docker_compose_accepts_the_file():
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
-def test_the_systemd_template_is_valid_and_starts_what_there_is(tmp_path):
+def test_the_systemd_template_is_valid_with_known_options(tmp_path):
     unit = (ROOT / "deploy/systemd/perceptron@.service").read_text(encoding="utf-8")
     (started,) = re.findall(r"(?m)^ExecStart=(\S+) (.+)$", unit)
     command, *options = shlex.split(started[1])
@@ -164,3 +166,33 @@ def test_the_systemd_template_is_valid_and_starts_what_there_is(tmp_path):
         ["systemd-analyze", "verify", installed], capture_output=True, text=True, check=False
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_base_is_pinned_by_its_digest():
+    assert re.search(r"^ARG PYTHON=3\.\d+-slim-\w+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}", "compiler"}
+
+
+@pytest.mark.parametrize("extras", ["", "confluent,schemas", "schemas"])
+def test_the_image_installs_requirements_of_package_and_chosen_extras(extras):
+    (script,) = re.findall(r"> requirements\.txt <<'EOF'\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-", extras], input=script, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    optional = PROJECT["optional-dependencies"]
+    wanted = [
+        *PROJECT["dependencies"],
+        *(each for name in filter(None, extras.split(",")) for each in optional[name]),
+    ]
+    assert done.stdout.splitlines() == wanted
+
+
+def test_packages_from_an_index_have_the_releases_of_the_tests():
+    taken = re.findall(r"pip (?:--\S+ \S+ )?(?:wheel|install)[^&]*?(?=\n[A-Z#\n]|&&|\Z)", DOCKERFILE)
+    assert len(taken) == 5
+    for command in taken:
+        assert "--constraint constraints.txt" in command or "--no-deps" in command or "--no-index" in command

@@ -81,7 +81,7 @@ def test_the_dashboards_data_source_is_the_provisioned_one():
 
 
 @alerts
-def test_every_alert_says_what_why_and_what_to_do(rule):
+def test_every_alert_has_severity_summary_description_and_runbook(rule):
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
     assert re.fullmatch(r"docs/guides/operate/runbook\.md#[a-z-]+", rule["annotations"]["runbook_url"])

@@ -63,7 +63,7 @@ def test_the_pipe_adds_a_header_and_keeps_the_mail(recipes):
     assert rest == MAIL
 
 
-def test_a_post_becomes_an_event_and_a_decision_its_label(recipes):
+def test_a_post_becomes_an_event_and_its_decision_a_label(recipes):
     receiver = runpy.run_path(str(recipes / "receiver.py"))
     account = {"followers_count": 3, "statuses_count": 1, "bot": False}
     post = {"id": "77", "content": "<p>win <a href=x>cash</a></p>", "account": account}

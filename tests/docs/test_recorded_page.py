@@ -20,7 +20,7 @@ def page():
             yield page
 
 
-def test_the_recorded_page_is_the_page_as_it_is_now():
+def test_the_recorded_page_is_current():
     html = live_page.RECORDED.read_text(encoding="utf-8")
     assert html == live_page.composed(live_page.recording(html)), "python -m tools.documentation.live_page"
 

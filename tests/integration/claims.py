@@ -11,7 +11,7 @@ import pytest
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream.protocol import Record
-from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
+from tests.support.reference_streams import phishing_events, run_bare, without_time
 
 
 class ClientClaims:
@@ -58,33 +58,6 @@ class ClientClaims:
         assert serve("--exit-at-end").wait() == 0
         came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
         assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
-
-
-class ServiceClaims(ClientClaims):
-    """All claims."""
-
-    @pytest.mark.parametrize("events", [phishing_events, sms_events])
-    def test_predictions_are_those_of_the_bare_model(self, stream, serve, events):
-        stream.create()
-        stream.produce(events())
-        assert serve("--exit-at-end").wait() == 0
-        assert stream.answers() == run_bare(events()).predictions
-
-    def test_labels_from_a_topic_of_their_own_meet_their_events(self, stream, serve):
-        events = [json.loads(event) for event in phishing_events()[:500]]
-        truths = {event["id"]: event.pop("label") for event in events}
-        labels = [json.dumps({"id": event_id, "label": truth}) for event_id, truth in truths.items()]
-        stream.create()
-        stream.produce([json.dumps(event).encode() for event in events])
-        stream.produce([label.encode() for label in labels], topic="labels")
-        assert serve("--exit-at-end").wait() == 0
-        answers = stream.answers()
-        predictions = [answer for answer in answers if "score" in answer]
-        assert [answer["id"] for answer in predictions] == list(truths)
-        known = {answer["id"]: answer["truth"] for answer in predictions if "truth" in answer}
-        outcomes = {answer["id"]: answer["label"] for answer in answers if "predicted" in answer}
-        assert not known.keys() & outcomes.keys()
-        assert known | outcomes == truths
 
 
 def labels_apart(events):

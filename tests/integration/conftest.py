@@ -17,9 +17,8 @@ from service.stream.protocol import Output
 from tests.support.kafka_site import KAFKA_CLIENTS, Site
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
-from tests.support.schema_registry import SchemaRegistryServer
 
-pytest.register_assert_rewrite("tests.integration.claims", "tests.integration.format_claims")
+pytest.register_assert_rewrite("tests.integration.claims")
 
 TOPICS = ("events", "labels", "predictions", "dead-letters", "checkpoints")
 BATCH_RECORDS = 1000
@@ -113,12 +112,6 @@ def start(stream, tmp_path):
 def serve(start):
     """Start `serve`, as `start` does."""
     return partial(start, "serve")
-
-
-@pytest.fixture
-def registry():
-    with SchemaRegistryServer() as server:
-        yield server
 
 
 @pytest.fixture(params=KAFKA_CLIENTS)

@@ -82,18 +82,6 @@ def test_partitions_added_while_running_are_served_with_their_labels(stream, ser
 
 
 @ON_SQLITE_AND_KAFKA
-def test_partitions_added_while_it_does_not_run_are_served(stream, serve):
-    old, new = numbered(1, "old"), numbered(1, "new")
-    produce(stream, old)
-    assert serve("--exit-at-end").wait() == 0
-    grow(stream)
-    produce(stream, new)
-    assert serve("--exit-at-end").wait() == 0
-    assert set(counts(stream).values()) == {AFTER}
-    assert is_done_once(stream, old + new)
-
-
-@ON_SQLITE_AND_KAFKA
 def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
     assert serve("--exit-at-end").wait() == 0
     grow(stream)

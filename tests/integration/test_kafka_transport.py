@@ -56,7 +56,7 @@ Result = TypeVar("Result")
 # Read committed
 
 
-def test_nobody_sees_an_open_or_aborted_transaction(place, transport):
+def test_no_reader_sees_an_open_or_aborted_transaction(place, transport):
     transport.produce(numbered(place.events, [1]))
     member = owner(transport, place)
     with raw_transaction(place) as foreign:
@@ -121,7 +121,7 @@ def has_committed(member, place):
     return True
 
 
-def test_a_member_whose_instance_id_another_one_has_says_so(place, transport):
+def test_a_member_with_a_taken_instance_id_reports_it(place, transport):
     first = owner(place.open(instance_id="same"), place)
     second = Member(place.open(instance_id="same"), place, place.events)
     eventually(lambda: bool(second.writers), second)
@@ -213,7 +213,7 @@ transport.close()
 """
 
 
-def test_a_process_that_leaves_a_read_unfinished_ends(place, transport, client):
+def test_a_process_with_an_unfinished_read_ends(place, transport, client):
     transport.produce(numbered(place.events, range(10)))
     arguments = f"kafka://{place.address}", client, place.events
     subprocess.run([sys.executable, "-c", _LEAVES_A_READ, *arguments], check=True, timeout=DEADLINE_SECONDS)
@@ -231,7 +231,7 @@ def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport, ad
     assert values(transport, place.events) == [b"%d" % number for number in range(1, 1000)]
 
 
-def test_a_member_that_gives_partitions_up_can_commit_first(place, transport):
+def test_a_member_can_commit_before_it_gives_partitions_up(place, transport):
     topic = f"{place.events}-four"
     transport.ensure_topics({topic: 4})
     first = Member(transport, place, topic)

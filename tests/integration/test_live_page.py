@@ -96,7 +96,7 @@ def labelled(names, n_events=12, **given):
     return stage
 
 
-def test_figures_curves_and_rows_move_while_it_learns(stage, address, open_page):
+def test_counts_curves_and_rows_update_while_it_learns(stage, address, open_page):
     page = open_page(address)
     expect(page.locator("#predictions")).to_have_text("30")
     before = {chart: pixels(page, chart) for chart in ("error-chart", "mistakes-chart")}
@@ -124,7 +124,7 @@ def test_figures_curves_and_rows_move_while_it_learns(stage, address, open_page)
     expect(page.locator("#labels-section")).to_be_hidden()
 
 
-def test_what_one_types_is_predicted_and_explained(stage, address, open_page):
+def test_a_typed_event_is_predicted_and_explained(stage, address, open_page):
     page = open_page(address)
     text, features = page.get_by_label("Text", exact=True), page.get_by_label("Features")
     expect(text).to_have_value("win money")
@@ -199,7 +199,7 @@ def test_records_of_another_schema_can_be_tried_but_not_taught(serve, open_page)
     expect(page.get_by_label("and teach it")).to_be_hidden()
 
 
-def test_what_one_types_is_taught_with_its_class(stage, address, open_page):
+def test_a_typed_event_is_taught_with_its_class(stage, address, open_page):
     page = open_page(address)
     expect(page.locator("#predictions")).to_have_text("30")
     expect(page.get_by_label("Its class")).to_be_hidden()
@@ -468,7 +468,7 @@ def test_the_slider_shows_what_a_threshold_would_decide_and_cost(mistaken, serve
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^above all: precision –, recall 0.0 %"))
 
 
-def test_kinds_of_labels_are_told_apart(serve, open_page):
+def test_kinds_of_labels_are_counted_separately(serve, open_page):
     stage = Stage(
         events={"label_on_timeout": "false", "where": "features.n != `9`"}, label_timeout_seconds=10
     )
@@ -480,7 +480,7 @@ def test_kinds_of_labels_are_told_apart(serve, open_page):
     expect(page.locator("#labels > div")).to_have_text(kinds)
 
 
-def test_before_anything_has_come_it_says_what_to_do(serve, open_page):
+def test_before_the_first_event_it_shows_what_to_do(serve, open_page):
     page = open_page(serve(Stage(broker="kafka://one:9092", group="mine", events_topic="pages").served()))
     expect(page.get_by_role("heading", name="No events yet")).to_be_visible()
     expect(page.locator("#welcome")).to_contain_text("perceptron produce")
@@ -488,7 +488,7 @@ def test_before_anything_has_come_it_says_what_to_do(serve, open_page):
         expect(page.locator(f"#{place}")).to_have_text(told)
 
 
-def test_trouble_is_told(stage, open_page):
+def test_an_unavailable_stream_is_shown(stage, open_page):
     with stage.served() as client:
         page = open_page(str(client.base_url))
         expect(page.get_by_role("status")).to_contain_text("ready")
@@ -501,7 +501,7 @@ def test_trouble_is_told(stage, open_page):
     open_page.complaints.clear()  # the browser notes the refused connections
 
 
-def test_a_process_that_stands_by_says_who_has_the_partitions(serve, open_page):
+def test_a_standby_process_shows_that_others_own_the_partitions(serve, open_page):
     stage = Stage(partitions=())
     stage.health.become(State.READY, "standing by: other members own all partitions")
     page = open_page(serve(stage.served()))
@@ -561,7 +561,7 @@ def test_nothing_jumps_while_events_come(mixture, serve, browser, shape):
         assert page.evaluate("window.shifted") < 0.01
 
 
-def test_it_is_dark_where_that_is_liked_and_curves_follow(address, open_page):
+def test_the_page_and_its_curves_follow_the_dark_color_scheme(address, open_page):
     page = open_page(address, color_scheme="light")
     expect(page.locator("#error-chart canvas")).to_be_visible()
     before = pixels(page, "error-chart")

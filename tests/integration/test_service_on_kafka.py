@@ -9,8 +9,7 @@ import time
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from tests.integration.claims import ServiceClaims, ids, numbered
-from tests.integration.format_claims import FormatClaims
+from tests.integration.claims import ClientClaims, ids, numbered
 from tests.support.kafka_site import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
 from tests.support.speed import patience
@@ -20,12 +19,8 @@ pytestmark = pytest.mark.kafka
 FREEZES = 30
 
 
-class TestServiceOnKafka(ServiceClaims):
+class TestServiceOnKafka(ClientClaims):
     """Everything `serve` promises, on Kafka."""
-
-
-class TestFormatsOnKafka(FormatClaims):
-    """Records with schemas, on Kafka."""
 
 
 def offsets_seen(bootstrap, topic, isolation_level):

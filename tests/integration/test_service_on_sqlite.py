@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.integration.claims import ServiceClaims, ids, numbered
-from tests.integration.format_claims import FormatClaims
+from tests.integration.claims import ClientClaims, ids, numbered
 
 
 @pytest.fixture
@@ -14,7 +13,7 @@ def kafka_client():
     return "sqlite"
 
 
-class TestServiceOnSqlite(ServiceClaims):
+class TestServiceOnSqlite(ClientClaims):
     """Everything `serve` promises, on SQLite."""
 
     def test_second_process_names_the_first_and_succeeds_it_when_killed(self, stream, serve):
@@ -34,7 +33,3 @@ class TestServiceOnSqlite(ServiceClaims):
         one.kill()
         other.eventually(lambda: len(stream.answers()) >= len(events))
         assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(events))
-
-
-class TestFormatsOnSqlite(FormatClaims):
-    """Records with schemas, on SQLite."""

@@ -1,7 +1,9 @@
-"""Importing the core is quick: nothing heavy before it is needed."""
+"""Importing the core is quick, and its public names exist: nothing heavy before it is needed."""
 
 import subprocess
 import sys
+
+import perceptron_core
 
 HEAVY = ("numpy", "scipy", "narwhals", "pandas", "polars", "sklearn", "river.optim", "river.utils")
 
@@ -27,3 +29,11 @@ def test_learning_and_predicting_need_none_of_them():
 
 def test_the_structured_perceptron_brings_numpy_and_no_more():
     assert imported_by("from perceptron_core import StructuredPerceptron") == {"numpy"}
+
+
+def test_all_is_sorted_and_everything_in_it_exists():
+    constants_first = sorted(
+        perceptron_core.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
+    assert perceptron_core.__all__ == constants_first
+    assert all(hasattr(perceptron_core, name) for name in perceptron_core.__all__)

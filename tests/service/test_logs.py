@@ -94,7 +94,7 @@ def test_messages_of_clients_appear_at_debug_only_without_requests(logged, clien
     assert [line["message"] for line in logged()] == ["socket disconnected at debug"]
 
 
-def test_it_leaves_logging_as_it_was(logged):
+def test_logging_is_restored_afterwards(logged):
     log_to_stderr("debug")
     end_log()
     logging.getLogger("service.x").info("hello")

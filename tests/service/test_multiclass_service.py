@@ -1,10 +1,6 @@
 """Events of more than two classes through the service: models by name, corrections, recovery, replay."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
-from river import datasets
 
 from perceptron_core import (
     AveragedMulticlassPerceptron,
@@ -14,7 +10,6 @@ from perceptron_core import (
     MulticlassPerceptron,
 )
 from perceptron_core.formats.packed import pack, unpack
-from service.cli.app import cli
 from service.errors import ConfigurationError
 from service.models.core import MulticlassLearner
 from service.models.registry import make_learner
@@ -111,34 +106,3 @@ def test_a_multiclass_river_pipeline_learns_names():
     assert learner.assess({"a": 1.0})[0] == "ant"
     learner.learn({"a": 1.0}, "cow")
     assert learner.assess({"a": 1.0}) == ("cow", pytest.approx(1.0))
-
-
-@pytest.fixture(scope="module")
-def segments(tmp_path_factory):
-    """Return a file of River's image segments of three kinds, and what the bare model makes of them."""
-    model, lines, mistakes = MulticlassPerceptron(("brickface", "sky", "window")), [], 0
-    for number, (x, y) in enumerate(datasets.ImageSegments()):
-        if y in model.classes:
-            lines.append(json.dumps({"id": f"s{number}", "features": x, "label": y}))
-            mistakes += model.predict_one(x) != y
-            model.learn_one(x, y)
-    path = tmp_path_factory.mktemp("segments") / "segments.ndjson"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path, len(lines), mistakes, model
-
-
-def test_replay_of_three_classes_makes_the_bare_models_mistakes(segments, tmp_path):
-    path, n_lines, mistakes, model = segments
-    saved = tmp_path / "model.bin"
-    arguments = ["replay", str(path), "--classes", "brickface,sky,window", "--format", "json"]
-    result = CliRunner().invoke(cli, [*arguments, "--save", str(saved)])
-    assert result.exit_code == 0, result.output
-    summary = json.loads(result.stdout)
-    assert (summary["events"], summary["labelled"], summary["rejected"]) == (n_lines, n_lines, 0)
-    assert (summary["mistakes"], summary["updates"]) == (mistakes, model.n_updates)
-    assert summary["confusion"].keys() == {"brickface", "sky", "window"}
-    assert sum(sum(row.values()) for row in summary["confusion"].values()) == n_lines
-    assert summary["bias"] == model.bias
-    assert "auc" not in summary
-    shown = CliRunner().invoke(cli, ["inspect", str(saved), "--format", "json"])
-    assert json.loads(shown.stdout)["weights"].keys() == {"brickface", "sky", "window"}

@@ -23,17 +23,19 @@ from perceptron_core import (
 )
 from service.checkpoints.log import read_log
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
-from service.errors import ServiceError
+from service.errors import ConfigurationError, ServiceError
 from service.formats.schema import Schema, Schemas
 from service.formats.topics import KINDS, WireReader
 from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
+from service.settings.load import load_settings
 from service.stream.protocol import Record
 from tests.service.building import settings
 from tests.service.files.opened import opened
 from tests.service.mapping.test_texts import MAILS
 from tests.support import growth
 from tests.support.growth import assert_grows_linearly
+from tests.support.speed import patience
 
 HALF = 450_000
 """Bytes."""
@@ -74,10 +76,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("shape", RECORDS)
-@pytest.mark.parametrize(
-    "mapping",
-    [each if each in {"own", "derived"} else pytest.param(each, marks=pytest.mark.slow) for each in MAPPINGS],
-)
+@pytest.mark.parametrize("mapping", MAPPINGS)
 def test_a_record_costs_as_much_as_it_is_long(mapping, shape):
     given = settings(events=MAPPINGS[mapping], max_message_bytes=1 << 20)
 
@@ -115,11 +114,30 @@ def test_a_model_file_costs_as_much_as_it_is_long(made):
     assert_grows_linearly(read, made, HALF)
 
 
-def test_settings_cost_as_much_as_they_are_long():
-    def derive(size):
-        return [(f"d{k}", " + ".join([f"f{k}"] * 50)) for k in range(size)]
+def names(count):
+    return [f"f{k}" for k in range(count)]
 
-    assert_grows_linearly(lambda given: make_decoder(settings(events={"derive": given})), derive, 128)
+
+SETTINGS = {
+    "derive": (
+        128,
+        lambda n: {"events": {"derive": {f"d{k}": " + ".join([f"f{k}"] * 50) for k in range(n)}}},
+    ),
+    "features": (5000, lambda n: {"events": {"features": names(n)}}),
+    "classes": (10_000, lambda n: {"model": "auto", "classes": names(n)}),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_cost_as_much_as_they_are_long(name):
+    size, given = SETTINGS[name]
+    assert_grows_linearly(lambda made: make_decoder(settings(**made)), given, size)
+
+
+def test_more_than_256_derived_features_are_refused():
+    assert len(settings(events={"derive": dict.fromkeys(names(256), "a + 1")}).events.derive) == 256
+    with pytest.raises(ConfigurationError, match=r"events\.derive .* at most 256"):
+        load_settings({"events.derive": dict.fromkeys(names(257), "a + 1")})
 
 
 def parquet_file(n_columns):
@@ -252,3 +270,20 @@ def test_a_cost_above_proportion_is_refused_despite_noise(monkeypatch, exponent,
 
     with pytest.raises(AssertionError, match="4 times as much") if is_refused else contextlib.nullcontext():
         growth.assert_grows_linearly(run, lambda size: size, 100)
+
+
+MOST_SECONDS, MOST_BYTES = 2.0, 400 << 20
+
+
+def test_more_values_than_a_records_length_allows_are_refused_early():
+    command = [sys.executable, "-m", "tests.service.amplified"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=patience(60))
+    result = json.loads(run.stdout)
+    assert result["peak_bytes"] < MOST_BYTES
+    assert all(seconds < MOST_SECONDS for seconds, _ in result["found"].values()), result
+    limit = "more than 1048576 values in {} bytes"
+    assert {name: said for name, (_, said) in result["found"].items()} == {
+        "avro": limit.format(900_007),
+        "protobuf 40": limit.format(1_000_000),
+        "protobuf 1000": limit.format(1_000_000),
+    }

@@ -50,7 +50,7 @@ def test_verify_proves_a_run_it_refuted_once(seed):
     assert first_failure([seed]) is None
 
 
-def test_the_seeds_do_what_they_are_for(runs):
+def test_the_seeds_cover_every_fault(runs):
     counts, _ = runs
     often = ("crashes", "rebalances", "freezes", "fences", "stops", "outages", "kicks", "shuffles")
     assert min(counts[name] for name in often) > SEEDS / 20, counts

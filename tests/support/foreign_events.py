@@ -32,11 +32,6 @@ def foreign_label(number, spam, at_seconds):
     return json.dumps({"ticket": ticket}).encode()
 
 
-def native(number, text, spam):
-    """Write the same event in the native schema."""
-    return json.dumps({"id": str(number), "text": text, "label": CLASSES[spam]}).encode()
-
-
 def corpus(count=400):
     """Make texts of which half the words say the class."""
     rng, made = random.Random(3), []

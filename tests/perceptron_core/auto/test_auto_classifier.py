@@ -69,7 +69,7 @@ def test_shuffled_labels_leave_nothing_to_learn():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e101, [1], {"a": 1}, "a\ud800bcd"])
-def test_it_refuses_what_is_no_value(value):
+def test_an_invalid_value_is_refused_by_feature(value):
     model = AutoClassifier()
     with pytest.raises(FeatureError, match="feature 'odd'"):
         model.learn_one({"odd": value}, True)
@@ -77,19 +77,19 @@ def test_it_refuses_what_is_no_value(value):
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), [1]])
-def test_it_refuses_what_denotes_no_class(label):
+def test_a_label_of_an_invalid_type_is_refused(label):
     with pytest.raises(LabelError):
         AutoClassifier().learn_one({"a": 1.0}, label)
 
 
-def test_it_refuses_a_label_that_is_none_of_its_classes():
+def test_a_label_outside_the_given_classes_is_refused():
     with pytest.raises(LabelError, match="expected one of"):
         AutoClassifier(classes=SEVERAL).learn_one({"a": 1.0}, "toast")
 
 
 @settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), cut=st.integers(0, 40))
-def test_it_goes_on_from_bytes_as_if_never_written(stream, cut):
+def test_a_model_from_bytes_continues_identically(stream, cut):
     model = AutoClassifier()
     for x, y in stream[:cut]:
         model.learn_one(x, y)
@@ -131,13 +131,13 @@ def test_candidates_for_columns_are_bounded():
 
 
 @pytest.mark.parametrize("x", [None, [1, 2], 3.0])
-def test_it_refuses_what_is_no_event(x):
+def test_an_event_that_is_not_a_dictionary_is_refused(x):
     with pytest.raises(FeatureError, match="expected a dictionary or text"):
         AutoClassifier().predict_one(x)
 
 
 @pytest.mark.parametrize("name", [None, 2**70, "a\ud800", ("t", 1)])
-def test_features_of_any_name_can_be_written_down(name):
+def test_features_of_any_name_can_be_saved(name):
     model = AutoClassifier()
     for number in range(20):
         model.learn_one({name: number * 0.5, "b": 1.5}, number % 2 == 0)
@@ -172,7 +172,7 @@ def test_the_time_to_name_words_is_bounded(monkeypatch):
 
 @pytest.mark.parametrize("made", KINDS)
 @pytest.mark.parametrize("number", ["no", 2, -1, None, [0]])
-def test_an_explanation_is_of_a_class_that_there_is(made, number):
+def test_an_explanation_of_an_unknown_class_is_refused(made, number):
     model = made(classes=["ham", "spam"])
     model.learn_one({"a": 1.5, "text": "see you"}, "ham")
     with pytest.raises(ValueError, match="is not the number of a class"):
@@ -210,7 +210,7 @@ def test_repeated_prediction_is_the_same(stream):
 
 @settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), delay=st.integers(1, 10))
-def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, delay):
+def test_mistakes_are_the_predictions_mistakes_at_any_label_delay(stream, delay):
     model, waiting = AutoClassifier(classes=sorted({y for _, y in stream} | {"x", "y"}, key=str)), []
     for x, y in stream:
         waiting.append((x, y, model.predict_one(x), model.prediction_context()))
@@ -296,7 +296,7 @@ def test_multiclass_score_belongs_to_the_predicted_class(stream):
         model.learn_one(x, label)
 
 
-def test_a_model_that_knows_no_class_has_no_score():
+def test_a_model_without_classes_has_score_0():
     assert AutoClassifier().score_one({"a": 1.0}) == 0.0
 
 

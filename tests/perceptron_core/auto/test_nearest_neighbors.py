@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from perceptron_core import NearestNeighbors, to_bytes
+from perceptron_core import NearestNeighbors, from_bytes, to_bytes
 from tests.perceptron_core.auto.laws import KINDS, patches, taught
 
 
@@ -69,3 +69,23 @@ def test_its_state_is_bounded():
     size = len(to_bytes(model))
     taught(model, patches(900, seed=5))
     assert len(to_bytes(model)) < 1.05 * size < 20_000
+
+
+def test_the_order_of_features_changes_no_bit_of_an_answer():
+    rng = random.Random(5)
+    plain, shuffled = NearestNeighbors(), NearestNeighbors()
+    names = [f"n{number}" for number in range(7)]
+    for count in range(400):
+        event = {name: rng.gauss(0, 1) for name in names} | {
+            "kind": rng.choice("abc"),
+            "place": rng.choice("xy"),
+        }
+        if count > 50:
+            event["late"] = rng.gauss(0, 1)
+        label = event["n0"] + event["n1"] * event["n2"] > 0.3
+        other = dict(rng.sample([*event.items()], len(event)))
+        assert plain.predict_proba_one(event) == shuffled.predict_proba_one(other)
+        plain.learn_one(event, label)
+        shuffled.learn_one(other, label)
+        if count % 100 == 60:
+            shuffled = from_bytes(to_bytes(shuffled))

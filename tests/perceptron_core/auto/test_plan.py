@@ -45,7 +45,7 @@ def led_by(model):
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_labels_that_come_at_once_tell_of_the_next(n_classes):
+def test_immediate_labels_inform_the_next_prediction(n_classes):
     model, low = AutoClassifier(), AutoClassifier(effort="low")
     events = [*runs(1500, n_classes)]
     assert mistakes(model, events) < 0.8 * mistakes(low, events)
@@ -112,7 +112,7 @@ def test_learners_are_evaluated_on_their_original_predictions():
     assert {name: counted[name] - n for name, n in wrong.items() if abs(counted[name] - n) > 1} == {}
 
 
-def test_a_short_memo_says_when():
+def test_a_shortened_context_keeps_the_prediction_time():
     model = taught(AutoClassifier(), runs(50))
     ((x, y),) = runs(1, seed=2)
     model.predict_one(x)
@@ -128,7 +128,7 @@ def test_a_short_memo_says_when():
 
 @pytest.mark.parametrize("delay", [0, 70])
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_the_answer_is_what_candidates_say_by_their_weights(n_classes, delay):
+def test_the_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
     model = AutoClassifier(classes=KINDS[n_classes])
     delayed(model, runs(200, n_classes), delay)
     for x, _ in runs(5, n_classes, seed=2):
@@ -148,7 +148,7 @@ def test_the_answer_is_what_candidates_say_by_their_weights(n_classes, delay):
     delays=st.lists(st.sampled_from([0, 1, 7, 69]), min_size=1, max_size=6),
     n_classes=st.sampled_from([2, 3]),
 )
-def test_it_goes_on_from_bytes_however_late_labels_come(delays, n_classes):
+def test_a_model_from_bytes_continues_at_any_label_delay(delays, n_classes):
     model = again = AutoClassifier()
     for number, delay in enumerate(delays):
         events = [*runs(70, n_classes, seed=number)]
@@ -158,7 +158,7 @@ def test_it_goes_on_from_bytes_however_late_labels_come(delays, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_an_explanation_tells_what_the_last_labels_add(n_classes):
+def test_an_explanation_contains_the_last_labels(n_classes):
     model = taught(AutoClassifier(), runs(600, n_classes))
     assert led_by(model) == LAST_LABELS
     check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY in names)

@@ -113,39 +113,10 @@ def body(name):
     return unpack(to_bytes(model)[_SEAL_BYTES:])
 
 
+NOT_FINITE = (math.inf, -math.inf, math.nan)
 NUMBERS = (0, 1, -1, -2, 2, 63, 64, 255, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63), (1 << 64) - 1)
-DOUBLES = (
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    5e-324,
-    1e-200,
-    1e100,
-    -1e100,
-    1e308,
-    -1e308,
-    math.inf,
-    -math.inf,
-    math.nan,
-)
-OTHERS = (
-    None,
-    True,
-    False,
-    "",
-    "a",
-    "ant",
-    b"",
-    b"\0" * 8,
-    (),
-    (0,),
-    {},
-    {"a": 1.0},
-    ((),),
-    {"a": {"a": 0.5}},
-)
+DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.5, 5e-324, 1e-200, 1e100, -1e100, 1e308, -1e308, *NOT_FINITE)
+ODD = (None, True, False, "", "a", "ant", b"", bytes(8), (), (0,), {}, {"a": 1.0}, ((),), {"a": {"a": 0.5}})
 
 
 def changed(value, chance):
@@ -173,7 +144,7 @@ def _double(value, chance):
 
 
 def _other(value, chance):
-    return chance.choice(({"a": value}, (value,), (value, value), *OTHERS, *NUMBERS, *DOUBLES))
+    return chance.choice(({"a": value}, (value,), (value, value), *ODD, *NUMBERS, *DOUBLES))
 
 
 def _bytes(value, chance):
@@ -189,7 +160,7 @@ def _bytes(value, chance):
 
 def _length(value, chance):
     at = chance.randrange(len(value) + 1)
-    inner = value[min(at, len(value) - 1)] if value else chance.choice(OTHERS)
+    inner = value[min(at, len(value) - 1)] if value else chance.choice(ODD)
     return chance.choice((
         value[:at], value[at:], value[::-1], value + value, (*value, inner), value * 40,
         value[:at] + value[at + 1 :], tuple(chance.sample(value, len(value))),

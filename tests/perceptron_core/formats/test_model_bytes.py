@@ -90,12 +90,12 @@ def test_a_model_is_read_from_any_buffer(kind):
 
 
 @pytest.mark.parametrize("data", [None, "perceptron-model"])
-def test_what_holds_no_bytes_is_no_model(data):
+def test_a_model_is_read_from_bytes_only(data):
     with pytest.raises(TypeError, match="a bytes-like object is required"):
         from_bytes(data)
 
 
-def test_a_model_of_somebody_else_is_refused():
+def test_an_object_of_another_library_is_refused():
     with pytest.raises(TypeError, match="is not a model of perceptron_core"):
         to_bytes(object())
 
@@ -108,7 +108,7 @@ def test_weight_costs_at_most_sixteen_bytes_besides_its_name():
 
 
 @given(st.binary(), st.integers(0, 65535))
-def test_what_was_sealed_is_unsealed(body, version):
+def test_sealed_bytes_are_unsealed(body, version):
     assert unseal(b"kind", range(65536), seal(b"kind", version, body)) == (version, body)
 
 
@@ -157,7 +157,7 @@ def test_structured_perceptron_tables_cannot_claim_too_much_memory():
 @pytest.mark.parametrize(
     ("learner", "columns"), [(Perceptron, 2), (AROW, 2), (NormalizedAdaGrad, 3), (CoinBetting, 5)]
 )
-def test_what_memory_a_file_may_ask_for_can_be_said(learner, columns):
+def test_the_memory_that_a_file_may_claim_is_limited(learner, columns):
     written, n_bytes = to_bytes(HashedClassifier(learner(), bits=16)), columns * 8 * 2**16
     assert from_bytes(written, max_bytes=n_bytes).bits == 16
     with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
@@ -192,7 +192,7 @@ def _of_model(name, stream):
     return [(x, KINDS[y]) if name.endswith("(classes)") else (x, y) for x, y in stream]
 
 
-def test_settings_go_beside_a_model_and_do_not_change_it():
+def test_settings_are_saved_next_to_an_unchanged_model():
     model = Perceptron()
     model.learn_one({"a": 1.0}, True)
     written = to_bytes(model, {"text": "chars", "ngrams": (4, 4)})

@@ -82,7 +82,7 @@ def take(model, step, names):
 
 @settings(max_examples=n_examples(900))
 @given(st.sampled_from([*LINEAR]), steps)
-def test_of_a_learner_with_named_features_after_any_steps(name, taken):
+def test_changes_restore_a_learner_with_named_features(name, taken):
     model = LINEAR[name].clone()
     chain = Chain(model)
     for step in [*taken, ("copy", {}, None)]:
@@ -94,7 +94,7 @@ def test_of_a_learner_with_named_features_after_any_steps(name, taken):
 
 @settings(max_examples=n_examples(900))
 @given(st.sampled_from([*LINEAR]), steps)
-def test_of_a_learner_with_hashed_features_after_any_steps(name, taken):
+def test_changes_restore_a_learner_with_hashed_features(name, taken):
     model = HashedClassifier(LINEAR[name].clone(), 4)
     chain = Chain(model)
     for step in [*taken, ("copy", {}, None)]:
@@ -106,7 +106,7 @@ def test_of_a_learner_with_hashed_features_after_any_steps(name, taken):
 
 @pytest.mark.parametrize("hash_bits", [0, 4])
 @given(name=st.sampled_from([each for each in LINEAR if "schedule" not in each]), taken=steps)
-def test_interpreted_and_compiled_they_are_the_same(interpreted, hash_bits, name, taken):
+def test_changes_are_the_same_interpreted_and_compiled(interpreted, hash_bits, name, taken):
     compiled = LINEAR[name].clone()
     assert isinstance(compiled, BinaryClassifier)
     params = compiled._get_params()
@@ -127,7 +127,7 @@ def test_interpreted_and_compiled_they_are_the_same(interpreted, hash_bits, name
             two.check()
 
 
-def test_a_copy_is_of_its_moment():
+def test_changes_copied_earlier_ignore_later_learning():
     model = Perceptron()
     model.learn_one(dict.fromkeys("abc", 1.0), True)
     base = to_bytes(model)
@@ -149,7 +149,7 @@ def test_bytes_make_any_number_of_models():
     assert to_bytes(two) == to_bytes(model) != to_bytes(one)
 
 
-def test_only_what_changed_is_written():
+def test_changes_hold_changed_features_only():
     model = AROW()
     model.learn_one({f"feature {n}": 1.0 for n in range(10_000)}, True)
     track_changes(model)
@@ -184,7 +184,7 @@ def test_untracked_model_has_no_changes():
 
 
 @pytest.mark.parametrize("changes", [b"", b"\x01", b"\x93\x01\x02\x03"])
-def test_what_is_no_change_of_a_model_is_refused(changes):
+def test_invalid_changes_of_a_model_are_refused(changes):
     with pytest.raises(DamagedError, match="changes"):
         with_changes(to_bytes(Perceptron()), [changes])
 

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import (
-    Perceptron,
-    to_bytes,
-)
+from perceptron_core import Perceptron, to_bytes
 from perceptron_core.formats import model_bytes
 from perceptron_core.formats.packed import Packed, pack, pack_around, packed_of, unpack
 

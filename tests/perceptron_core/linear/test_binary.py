@@ -63,7 +63,7 @@ def test_an_integer_beyond_every_double_is_not_called_infinite(models):
 
 
 @pytest.mark.parametrize("x", [None, [1.0], "win"])
-def test_what_is_no_dictionary_is_refused_with_what_it_is(models, x):
+def test_an_event_of_another_type_is_refused_by_type(models, x):
     for model in models:
         for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):  # noqa: B023
             with pytest.raises(TypeError, match=f"x must be a dictionary .*, not {type(x).__name__}"):

@@ -142,7 +142,7 @@ def test_typed_columns_equal_their_single_values(column):
     assert to_bytes(model) == to_bytes(expected)
 
 
-def test_one_weight_may_stand_for_all(backend):
+def test_a_scalar_weight_applies_to_all_rows(backend):
     frame, series = backend
     model = Perceptron()
     model.learn_many(frame({"a": [1.0]}), series([True]), w=3.0)

@@ -131,7 +131,7 @@ class AdaGrad(Logistic):
     ],
 )
 @given(stream=streams)
-def test_it_is_the_formula(learner, formula, parameters, stream):
+def test_each_learner_computes_its_documented_formula(learner, formula, parameters, stream):
     margin = {"margin": math.inf} if learner is NormalizedAdaGrad else {}
     model, expected = learner(*parameters, **margin), formula(*parameters)
     for x, y, w in stream:

@@ -170,7 +170,7 @@ def test_what_is_refused_leaves_no_trace(learner):
 
 
 @every_learner
-def test_a_weight_that_is_none_is_refused(learner):
+def test_an_invalid_weight_is_refused(learner):
     for weight in (-1.0, math.nan, math.inf, "1", None):
         with pytest.raises(ValueError, match="weight of an example"):
             learner(KINDS).learn_one({"a": 1.0}, "cow", w=weight)

@@ -128,7 +128,7 @@ def test_a_margin_that_is_no_positive_number_is_refused(margin):
 
 
 @pytest.mark.parametrize("solve", [linear_separability, minimum_length_solution])
-def test_what_no_learner_takes_is_refused(solve):
+def test_examples_that_no_learner_accepts_are_refused(solve):
     with pytest.raises(FeatureError):
         solve([({"x": math.inf}, True)])
     with pytest.raises(LabelError):

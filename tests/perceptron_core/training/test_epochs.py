@@ -197,7 +197,7 @@ def test_returned_model_has_the_smallest_held_out_error(data, held_out, patience
     assert training.best_epoch == errors.index(min(errors)) + 1
 
 
-def test_the_curve_is_told_as_it_grows():
+def test_the_observer_sees_each_epoch_of_the_curve():
     told = []
     training = perceptron_train(XOR, 5, observe=told.append)
     assert tuple(told) == training.curve

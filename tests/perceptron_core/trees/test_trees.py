@@ -65,7 +65,7 @@ def test_trees_are_grown_again_when_classes_change_their_meaning():
     assert model.predict_one({"a": 0.9, "b": 0.5}) is False
 
 
-def test_trees_tell_apart_what_is_in_one_bin():
+def test_trees_separate_classes_within_one_bin():
     model = HoeffdingForest()
     for x, y in halves(1500):
         model.learn_one({**x, "a": x["a"] - 0.5}, y)

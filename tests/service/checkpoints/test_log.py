@@ -40,7 +40,7 @@ def progress(sequence):
     )
 
 
-def test_what_was_written_is_read():
+def test_records_written_to_the_log_are_read():
     log = read_log(stored(*snapshot_records(SNAPSHOT, ADDRESS), progress(5), progress(6)), "g")
     assert log.snapshots[0].read() == SNAPSHOT
     assert log.progress == [

@@ -99,7 +99,7 @@ def test_replay_worse_than_a_baseline_gives_a_hint(run, name):
     assert hint in result.stderr
 
 
-def test_a_model_that_is_better_is_not_doubted(run):
+def test_a_model_better_than_the_baselines_gives_no_warning(run):
     assert "but always predicting" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
 
 
@@ -131,7 +131,7 @@ LEAKS = {
 @pytest.mark.parametrize("command", ["replay", "compare"])
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_feature_that_is_the_label_is_named_once(perceptron, command, model, name):
+def test_a_feature_that_determines_the_label_is_named_once(perceptron, command, model, name):
     fields, said = LEAKS[name]
     rows = "".join(f"{json.dumps(leaking(n, **fields))}\n" for n in range(300))
     told = perceptron(command, "-", "--model", model, stdin=rows).stderr
@@ -140,7 +140,7 @@ def test_a_feature_that_is_the_label_is_named_once(perceptron, command, model, n
 
 
 @pytest.mark.parametrize("command", ["replay", "compare"])
-def test_what_only_helps_is_no_leak(perceptron, command):
+def test_a_helpful_feature_is_not_a_leak(perceptron, command):
     wide = {f"pixel {k}": lambda n: n % 7 == 0 for k in range(500)} if command == "replay" else {}
     rows = "".join(f"{json.dumps(leaking(n, part=lambda n: n % 14 == 0, **wide))}\n" for n in range(300))
     assert "tells the label" not in perceptron(command, "-", "--model", "perceptron", stdin=rows).stderr
@@ -156,11 +156,3 @@ def test_decision_about_the_majority_class_gives_a_warning(run, monkeypatch, nam
     told = run("replay", rows, "--classes", "fraud,ok").stderr
     assert ("'block': about 'ok', the class of 90 of 120 labels" in told) == warns
     assert "'block'" not in run("replay", rows, "--classes", "ok,fraud").stderr.partition("hint")[0]
-
-
-def test_serve_names_a_decision_about_the_commoner_class(perceptron, broker, monkeypatch):
-    monkeypatch.setenv("PERCEPTRON_DECISIONS", json.dumps([{"name": "block", "min_precision": 0.9}]))
-    at = ("--broker", broker, "--classes", "fraud,ok")
-    perceptron("produce", "-", *at, stdin=ndjson(["fraud", "ok", "ok", "ok"] * 30))
-    told = perceptron("serve", "--exit-at-end", "--http", "", *at).stderr
-    assert "'block': about 'ok', the class of 90 of 120 labels" in told

@@ -53,15 +53,6 @@ def test_check_input_shows_what_schemas_make_of_any_topic(perceptron, broker, re
     assert second["reason"] == "no_schema"
 
 
-def test_check_input_names_an_unreachable_registry(perceptron, broker, registry):
-    produce(broker, [value(1, 1)])
-    registry.stop()
-    result = perceptron("check-input", "--topic", "events", "--broker", broker)
-    assert result.exit_code == 1
-    assert f"{registry.url}/schemas/ids/1" in result.stderr
-    assert "schema_registry.url" in result.stderr
-
-
 def test_dead_letters_are_replayed_once_their_schema_is_registered(perceptron, broker, registry, monkeypatch):
     monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
     produce(broker, [value(1, 1)])

@@ -55,7 +55,7 @@ def model(perceptron, events):
         *((("config", "show", "--classes", HOSTILE + ",ham", "--format", form), 0) for form in FORMS),
     ],
 )
-def test_what_is_told_of_names_has_no_control_characters(perceptron, events, model, command, code):
+def test_output_of_hostile_names_has_no_control_characters(perceptron, events, model, command, code):
     file, *classes = events
     words = [each for word in command for each in ([file, *classes] if word == "EVENTS" else [word])]
     result = perceptron(*words)
@@ -87,28 +87,15 @@ def test_dead_letters_show_no_control_characters(perceptron, broker, command):
 
 
 WRONG = {
-    "replay": ["replay", HOSTILE],
-    "replay-csv": ["replay", f"{HOSTILE}.csv"],
-    "compare": ["compare", f"{HOSTILE}.csv"],
-    "train": ["train", f"{HOSTILE}.csv"],
-    "test": ["test", HOSTILE, HOSTILE],
-    "plot": ["plot", "boundary", f"{HOSTILE}.csv", "--output", f"{HOSTILE}.svg"],
-    "produce": ["produce", f"{HOSTILE}.csv", "--broker", "memory://"],
-    "inspect": ["inspect", HOSTILE],
-    "consume": ["consume", HOSTILE, "--broker", "memory://"],
-    "status": ["status", "--broker", f"sqlite:///{HOSTILE}"],
-    "dead-letters": ["dead-letters", "replay", "--broker", f"sqlite:///{HOSTILE}"],
-    "checkpoint-show": ["checkpoint", "show", "--broker", HOSTILE],
-    "checkpoint-import": [
-        *("checkpoint", "import", "--partition", "0", HOSTILE),
-        *("--broker", "memory://", "--events-topic", HOSTILE),
-    ],
-    "serve": ["serve", "--broker", HOSTILE],
-    "serve-config": ["serve", "--config", HOSTILE],
-    "config": ["config", "show", f"--{HOSTILE}"],
-    "schema": ["schema", HOSTILE],
-    "none": [HOSTILE],
-    "demo": ["demo", HOSTILE],
+    "file": ["replay", f"{HOSTILE}.csv"],
+    "model": ["inspect", HOSTILE],
+    "broker": ["serve", "--broker", HOSTILE],
+    "topic": ["consume", HOSTILE, "--broker", "memory://"],
+    "stream": ["dead-letters", "replay", "--broker", f"sqlite:///{HOSTILE}"],
+    "settings": ["serve", "--config", HOSTILE],
+    "option": ["config", "show", f"--{HOSTILE}"],
+    "choice": ["schema", HOSTILE],
+    "command": [HOSTILE],
 }
 
 

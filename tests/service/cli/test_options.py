@@ -41,7 +41,7 @@ def test_help_shows_each_settings_description_and_default(run):
     assert "--lowercase / --no-lowercase" in text
 
 
-def test_what_is_not_given_stays_with_the_other_sources(run, monkeypatch):
+def test_an_omitted_option_leaves_the_other_sources(run, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_GROUP", "mine")
     monkeypatch.setenv("PERCEPTRON_LOWERCASE", "false")
     _, [loaded] = run(["group", "lowercase", "model_params", "text"], "--text", "chars")

@@ -45,14 +45,6 @@ def test_a_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path
     assert model(path) == model(native)
 
 
-def test_mapped_parquet_file_gives_the_same_model(native, model, tmp_path):
-    rows = [{"n": n, "mail": {"body": text}, "kind": label} for n, (label, text) in enumerate(TEXTS)]
-    path = tmp_path / "texts.parquet"
-    parquet.write_table(pa.Table.from_pylist(rows), path)
-    mapping = ("--events-id", "n", "--events-text", "mail.body", "--events-label", "kind")
-    assert model(path, *mapping) == model(native)
-
-
 def test_mapped_csv_file_gives_the_same_model(native, model, tmp_path):
     path = tmp_path / "texts.csv"
     rows = "".join(
@@ -87,5 +79,5 @@ def test_a_column_is_named_in_one_way(perceptron):
 
 
 @pytest.mark.parametrize("delimiter", ["ab", "", '"'])
-def test_what_no_file_is_written_with_is_a_wrong_use(perceptron, native, delimiter):
+def test_an_invalid_delimiter_is_a_usage_error(perceptron, native, delimiter):
     assert perceptron("replay", native, "--delimiter", delimiter).exit_code == 2

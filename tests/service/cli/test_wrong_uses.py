@@ -88,7 +88,7 @@ def said_by(stderr):
 @pytest.mark.parametrize(
     ("arguments", "code", "said", "hinted"), WRONG_USES, ids=[each[0] for each in WRONG_USES]
 )
-def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, arguments, code, said, hinted):
+def test_wrong_use_is_explained_with_a_hint(perceptron, tmp_path, monkeypatch, arguments, code, said, hinted):
     monkeypatch.setenv("PERCEPTRON_BROKER", f"sqlite:///{tmp_path}/stream.db")
     monkeypatch.setenv("PERCEPTRON_HTTP", "")  # the usual port may be taken here
     perceptron("produce", "events.ndjson")
@@ -117,7 +117,7 @@ def test_client_variable_gives_a_warning_with_the_used_setting(perceptron, monke
 @pytest.mark.parametrize(
     ("redirection", "said"), [("<&-", "error: stdin is closed\n"), (">&-", "error: stdout is closed\n")]
 )
-def test_a_closed_stream_is_said(tmp_path, redirection, said):
+def test_a_closed_stdin_or_stdout_is_named(tmp_path, redirection, said):
     source = "-" if "<" in redirection else "events.ndjson"
     line = f"{sys.executable} -m service replay {source} {redirection}"
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -145,7 +145,7 @@ def test_a_closed_stderr_is_no_failure(perceptron, broker, options):
         ["--version"],
     ],
 )
-def test_a_full_disk_behind_stdout_is_said_with_a_hint(perceptron, broker, tmp_path, arguments):
+def test_a_full_disk_is_named_with_a_hint(perceptron, broker, tmp_path, arguments):
     perceptron("produce", "events.ndjson", "--broker", broker)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

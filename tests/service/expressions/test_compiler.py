@@ -50,7 +50,7 @@ def test_a_name_is_a_feature_or_else_a_path():
 @pytest.mark.parametrize(
     "text", ["a / 0", "a % 0", "missing + 1", "none > 1", "log(0)", "log1p(-1)", "number('x')"]
 )
-def test_null_and_a_division_by_zero_are_nothing(text):
+def test_null_and_division_by_zero_give_null(text):
     with pytest.raises(NOTHING):
         value(text, {"a": 1, "none": None})
     assert value(f"default({text}, 5)", {"a": 1, "none": None}) == 5
@@ -80,7 +80,7 @@ def test_conditions_are_joined(text, expected):
         *("'a' * 9", "'%9d' % a", "lower(a) + 1", "log('x')", "lower(1)", "a\x00", "1" * 1001, "(" * 300),
     ],
 )
-def test_what_is_no_expression_is_refused(text):
+def test_an_invalid_expression_is_refused(text):
     with pytest.raises(ExpressionError):
         compile_expression(text)
 
@@ -95,7 +95,7 @@ def test_what_is_no_expression_is_refused(text):
         ("1 + hour('soon')", "at character 5: 1 + »hour('soon')«"),
     ],
 )
-def test_the_place_of_what_is_wrong_is_marked(text, marked):
+def test_the_position_of_an_error_is_marked(text, marked):
     with pytest.raises(ExpressionError) as refused:
         compile_expression(text)
     assert str(refused.value).endswith(marked)

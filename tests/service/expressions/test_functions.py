@@ -54,7 +54,7 @@ def value(text, record=RECORD):
         ("cross('a', n, n > 1)", "a×2×1"),
     ],
 )
-def test_a_function_gives(text, expected):
+def test_a_function_returns_its_documented_value(text, expected):
     assert value(text) == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
@@ -69,12 +69,12 @@ def test_a_function_gives(text, expected):
         "lower(n)",
     ],
 )
-def test_what_a_function_does_not_take_is_an_error(text):
+def test_an_invalid_argument_is_an_error(text):
     with pytest.raises((TypeError, ValueError)):
         value(text)
 
 
-def test_what_is_crossed_is_bounded():
+def test_an_overlong_crossed_category_is_refused():
     with pytest.raises(ValueError, match="longer than"):
         value("cross(a, a)", {"a": "x" * 501})
 

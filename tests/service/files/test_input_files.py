@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.errors import InputFileError
-from service.files.input_files import InputFiles, TopicFile
+from service.files.input_files import InputFiles, TopicFile, named_anew
 from service.files.rows import rejection_of_row
 from service.files.sources import open_source
 from service.messages.rejection import Reason, Rejection
@@ -97,3 +97,17 @@ def test_labels_need_ids_and_labels(tmp_path, header, missing):
     path.write_text(f"{header}\na,b\n")
     with opened(path, are_labels=True) as source, pytest.raises(InputFileError, match=missing):
         list(source)
+
+
+FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("message", FOREIGN)
+def test_what_is_no_message_passes_untouched(message):
+    assert named_anew(message, ["id"], "@1") == message
+    assert named_anew(message, ["order", "id"], "@1") == message
+
+
+def test_the_suffix_goes_behind_the_id_and_nowhere_else():
+    message = b'{"id":"a","features":{"id":2,"x":0.1},"label":1}'
+    assert named_anew(message, ["id"], "@7") == b'{"id":"a@7","features":{"id":2,"x":0.1},"label":1}'

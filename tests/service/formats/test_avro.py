@@ -15,7 +15,7 @@ from tests.service.formats.avro_values import reader, record, schemas, written
 
 
 @given(st.data())
-def test_what_fastavro_writes_is_read_as_it_was(data):
+def test_values_written_by_fastavro_are_read_unchanged(data):
     schema, values = data.draw(schemas())
     value = data.draw(values)
     assert reader(schema)(b"before" + written(schema, value), 6) == value
@@ -121,7 +121,7 @@ def test_without_fastavro_the_error_says_what_to_install(monkeypatch):
         (b"[" * 100_000, "not an Avro schema: nested too deeply"),
     ],
 )
-def test_what_is_no_schema_is_refused_in_words(text, reason):
+def test_an_invalid_schema_is_refused_with_reason(text, reason):
     with pytest.raises(UnusableSchema, match=f"^{reason}") as refused:
         avro_reader([text])
     assert not re.search(r"[A-Z]\w+(Error|Exception)|UnknownType", str(refused.value))

@@ -33,7 +33,7 @@ def test_a_schema_is_found_by_its_id(registry):
     assert client(registry).schema(key(schema_id)) == Schema("AVRO", (json.dumps(OLD).encode(),))
 
 
-def test_what_a_schema_refers_to_comes_before_it_and_once(registry):
+def test_referenced_schemas_come_first_and_once(registry):
     def refer(subject, version=1):
         return {"name": subject, "subject": subject, "version": version}
 
@@ -130,7 +130,7 @@ DEEP = b"[" * 100_000
     ],
     ids=lambda body: body[-40:].decode(errors="replace"),
 )
-def test_nonsense_is_no_answer_of_a_registry(body, monkeypatch):
+def test_a_malformed_answer_is_not_a_registrys(body, monkeypatch):
     monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 60.0)  # where machines are slow, too
     monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 60.0)
     with (

@@ -4,12 +4,15 @@ import json
 import warnings
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.formats.registry import SchemaRegistry
 from service.formats.schema import Schema, SchemaKind, Schemas
-from service.formats.topics import WireReader
+from service.formats.topics import KINDS, READERS, WireReader, read_json, read_text
 from service.messages.rejection import Reason, Rejection
 from service.settings.kafka import RegistrySettings
+from service.settings.mapping import EventSettings, LabelSettings
 from service.stream.protocol import Record
 from tests.service.formats.avro_values import record
 from tests.service.formats.protobuf.test_messages import Order
@@ -96,7 +99,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ("json-schema", Schema("JSON", (b"{}",)), SEVEN + b"{", Reason.INVALID_JSON, "EOF"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_reason(value_format, schema, value, reason, message):
+def test_an_unreadable_value_is_refused_with_its_reason(value_format, schema, value, reason, message):
     schemas = Schemas({})
     schemas.add({SEVEN: schema} if schema else {})
     read = WireReader(value_format, schemas)
@@ -113,3 +116,46 @@ def test_schema_found_later_is_used_afterwards():
         read(SEVEN + b"\x02a")
     schemas.add({SEVEN: AVRO})
     assert read(SEVEN + b"\x02a") == {"id": "a"}
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_json_is_read_as_python_reads_it(document):
+    assert read_json(json.dumps(document).encode()) == document
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"[1]", Reason.NOT_AN_OBJECT),
+        (b"{", Reason.INVALID_JSON),
+        (b'{"a": \xff}', Reason.INVALID_UTF8),
+        (b'{"a":' * 300 + b"1" + b"}" * 300, Reason.TOO_DEEP),
+        (b'{"a": 1' + b"0" * 5000 + b"}", Reason.OUT_OF_RANGE),
+    ],
+)
+def test_a_value_that_is_not_an_object_is_refused(value, reason):
+    with pytest.raises(Rejection) as refused:
+        read_json(value)
+    assert refused.value.reason is reason
+
+
+@given(st.text())
+def test_text_is_the_whole_value(text):
+    assert read_text(text.encode()) == text
+
+
+def test_text_that_is_not_utf_8_is_refused():
+    with pytest.raises(Rejection, match="byte 1 is not UTF-8"):
+        read_text(b"a\xff")
+
+
+@pytest.mark.parametrize("settings", [EventSettings, LabelSettings])
+def test_every_format_that_can_be_set_has_a_reader(settings):
+    assert set(settings.model_json_schema()["properties"]["format"]["enum"]) == {*READERS, *KINDS}

@@ -73,7 +73,7 @@ def test_a_snapshot_holds_no_more_than_those_last_used():
     assert found[key(1)] is found[key(2)] is None
 
 
-def test_what_was_made_of_a_schema_is_forgotten_with_it():
+def test_readers_are_forgotten_with_their_schema():
     found = schemas(1, 2)
     readers = found.readers("avro")
     readers[key(1)], readers[key(2)] = "one", "two"
@@ -112,7 +112,7 @@ def test_the_id_of_a_value_is_found(schema_id, data):
         (b"", "wire format, got nothing"),
     ],
 )
-def test_what_does_not_begin_as_the_format_says_is_refused(value, message):
+def test_a_value_without_the_wire_format_is_refused(value, message):
     with pytest.raises(Rejection, match=message) as caught:
         key_of(value)
     assert caught.value.reason is Reason.NO_SCHEMA

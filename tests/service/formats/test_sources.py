@@ -73,7 +73,7 @@ def test_a_reference_that_the_registry_lacks_is_named_once(asking, caplog):
     assert f"schema {schema_id}: it refers to version 1 of the subject 'b': " in said
 
 
-def test_unknown_ids_hold_nobody_up_twice_in_a_minute(asking):
+def test_unknown_ids_delay_a_batch_once_a_minute(asking):
     asking(7)
     assert asking(8) == (set(), 1)
     assert asking.clock.seconds == pytest.approx(2)

@@ -285,7 +285,7 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
 
 
 @pytest.mark.parametrize("place", ["service.formats.topics.avro_reader", "service.formats.avro._tried"])
-def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback(stream, registry, monkeypatch, caplog, place):
+def test_an_unexpected_error_makes_a_dead_letter_with_traceback(stream, registry, monkeypatch, caplog, place):
     def fail(*_):
         raise SystemError("no one foresaw this")
 

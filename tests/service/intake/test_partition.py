@@ -166,7 +166,7 @@ def test_waiting_requests_of_a_revoked_partition_must_be_sent_again(scene):
             appended(ticket)
 
 
-def test_an_appended_event_whose_partition_goes_has_no_prediction_here(scene):
+def test_an_appended_event_of_a_revoked_partition_has_no_prediction(scene):
     scene.open()
     ticket = scene.event(event("a"))
     appended(ticket)

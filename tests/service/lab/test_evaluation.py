@@ -99,10 +99,3 @@ def test_the_log_loss_is_that_of_scikit_learn():
     odds = [step.example.score for step in feed.steps]
     expected = log_loss([step.truth for step in feed.steps], [1 / (1 + math.exp(-each)) for each in odds])
     assert summary["log_loss"] == pytest.approx(expected)
-
-
-def test_calibration_is_absent_from_summaries_of_models_without_log_odds():
-    feed = Feed()
-    feed(event("a", "win", label=True))
-    summary = summarise(feed.processor, Evaluation(), 1.0)
-    assert not {"log_loss", "expected_calibration_error"} & summary.keys()

@@ -199,7 +199,7 @@ def test_a_value_that_is_a_whole_text_needs_no_json(saved):
     assert model.predict(pd.DataFrame({"text": ["win", "see you"]})).to_list() == [True, False]
 
 
-def test_what_a_filter_leaves_out_has_no_answer(saved):
+def test_a_filtered_record_has_no_answer(saved):
     model = service.load(saved(events={"where": "kept", "text": ("text",), "id": "id"}))
     rows = [{"id": "a", "kept": True, "text": "win"}, {"id": "b", "kept": False, "text": "win"}]
     assert model.predict(rows) == [True, None]
@@ -221,13 +221,13 @@ def test_scalars_of_numpy_are_numbers(saved):
 
 
 @pytest.mark.parametrize("value", [object(), {1}, "\ud800"])
-def test_what_json_cannot_hold_is_refused(saved, value):
+def test_a_value_that_json_cannot_hold_is_refused(saved, value):
     with pytest.raises(Rejection):
         service.load(saved()).predict({"features": {"a": value}})
 
 
 @pytest.mark.parametrize("content", [b"", b"perceptron", b"\x80\x04N."])
-def test_what_is_no_model_file_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_model_is_refused(tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
     with pytest.raises(InputFileError):
         service.load(tmp_path / "model.bin")
@@ -260,7 +260,7 @@ def test_a_file_without_decisions_says_so(saved):
 
 
 @pytest.mark.parametrize("kept", [7, [{"name": "block"}], [{**dict.fromkeys(KEPT, 1), "goal": 2**40}]])
-def test_what_are_no_decisions_is_refused(tmp_path, kept):
+def test_invalid_decisions_in_a_file_are_refused(tmp_path, kept):
     file = tmp_path / "model.bin"
     file.write_bytes(to_bytes(Perceptron(), made_with(settings()) | {"decisions": kept}))
     with pytest.raises(InputFileError, match="decisions"):

@@ -64,21 +64,14 @@ def test_a_field_that_determines_the_label_is_warned_of():
     assert not [warning for warning in found.warnings if "size" in warning]
 
 
-def test_a_field_that_is_0_unless_true_determines_the_label():
-    found = proposed(streams.documents("lending"))
-    assert any(
-        warning.startswith("recoveries is left out: it determines the label") for warning in found.warnings
-    )
-
-
-def test_a_label_that_only_its_place_names_is_warned_of():
+def test_a_label_chosen_by_position_is_warned_of():
     found = proposed(streams.documents("clinic"))
     assert any(warning.startswith("befund is assumed to be the label") for warning in found.warnings)
     on_topic = proposed(streams.documents("clinic"), topic="befunde")
     assert role_of(on_topic, "befund")[0] == "feature"
 
 
-def test_what_may_be_the_label_too_is_warned_of():
+def test_a_second_candidate_for_the_label_is_warned_of():
     found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, attack_type=lambda n: "abc"[n % 3], label=half))
     assert role_of(found, "label")[0] == "label"
     assert any(warning.startswith("attack_type may be the label, or") for warning in found.warnings)
@@ -194,7 +187,7 @@ def test_numbers_of_several_classes_need_an_expression_in_native_schema():
     }
 
 
-def test_a_class_that_is_no_label_yet_is_null():
+def test_a_placeholder_label_becomes_null():
     documents = rows(id=lambda n: n, x=1, label=lambda n: ("a", "b", "?")[n % 3])
     assert written(proposed(documents))["events"]["label"] == "(label != '?' && label) || null"
 
@@ -278,7 +271,7 @@ def test_times_are_known_by_name_and_values(value, form):
         (rows(id=lambda n: n, label=half), "no field to learn from"),
     ],
 )
-def test_what_cannot_be_learned_is_an_error(documents, what):
+def test_a_stream_without_labels_or_features_is_an_error(documents, what):
     with pytest.raises(InputFileError, match=what) as caught:
         proposed(documents)
     assert caught.value.hint

@@ -134,7 +134,7 @@ def is_increment(record, sequence):
 
 @pytest.mark.parametrize("given", [{}, WINDOWED], ids=["plain", "with windows"])
 @pytest.mark.parametrize("change", [lambda _: None, damaged], ids=["lacking", "damaged"])
-def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, given, caplog):
+def test_after_a_gap_the_newest_snapshot_before_it_is_used(stream, killed, change, given, caplog):
     produce(stream, EVENTS)
     run(stream, 14, **given)
     whole = restore(stream, settings(**GIVEN, **given), 0)
@@ -146,7 +146,7 @@ def test_behind_a_hole_the_newest_before_it_serves(stream, killed, change, given
     assert "snapshot rejected" in caplog.text
 
 
-def test_one_that_goes_on_from_another_is_refused(stream, killed):
+def test_an_increment_with_another_parent_is_refused(stream, killed):
     produce(stream, EVENTS)
     run(stream, 8)
     first, second, third = log_of(stream).snapshots

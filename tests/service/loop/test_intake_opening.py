@@ -63,7 +63,7 @@ def service():
     opened.transport.close()
 
 
-def test_what_is_submitted_is_appended_processed_and_answered(service):
+def test_a_submitted_record_is_appended_processed_and_answered(service):
     ticket = service.submit(event("a", "win"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]

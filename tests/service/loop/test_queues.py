@@ -75,7 +75,7 @@ def test_a_record_waits_however_many_wait_and_however_long():
     assert taken(made, Rest(labels=1), now=3600.0) == []
 
 
-def test_a_record_waits_for_a_topic_whose_end_nobody_tells():
+def test_a_record_waits_for_a_topic_of_unknown_end():
     made = queues_of(records(EVENTS, 1))
     assert taken(made, away, now=0.0) == []
     assert taken(made, Rest(), now=0.9) == [], "it is asked again after a second"
@@ -148,14 +148,14 @@ def test_a_topic_of_large_records_is_held_sooner():
 
 
 @given(times, times, st.integers(1, 5))
-def test_when_nothing_more_is_wanted_there_is_a_batch(one, other, limit):
+def test_full_queues_always_yield_a_batch(one, other, limit):
     """Or else a topic that is held and one that is waited for would wait for each other."""
     made = queues_of(records(EVENTS, *one), records(LABELS, *other))
     if one and other:
         assert taken(made, Rest(events=1, labels=1), limit=limit)
 
 
-def test_who_is_waited_for_is_known_after_a_while():
+def test_a_blocking_topic_is_named_after_a_while():
     made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     assert made.blocked(since=9.9) == []
@@ -183,7 +183,7 @@ def test_a_partition_that_waits_holds_no_other_up():
     ) == [1]
 
 
-def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
+def test_a_forgotten_partition_gives_and_takes_no_records():
     made = queues_of(records(EVENTS, 1))
     made.forget(0)
     made.add(0, records(EVENTS, 1))
@@ -228,7 +228,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     assert made.blocked(MANY) == []
 
 
-def test_as_much_is_polled_as_fits_beside_what_waits():
+def test_polls_ask_for_what_fits_next_to_waiting_records():
     made = queues_of(topics=(EVENTS,))
     assert (made.room(5), made.room(MANY)) == (5, 1024)  # if records are as large as most are not
     made.add(0, records(EVENTS, *range(10)))

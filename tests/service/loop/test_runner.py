@@ -12,7 +12,6 @@ from service.errors import (
     MessageTooLarge,
     RegistryUnavailable,
     StorageFull,
-    TopicMissing,
     TransactionFailed,
     TransportUnavailable,
 )
@@ -182,11 +181,6 @@ def test_answer_that_no_topic_accepts_ends_the_loop_with_message(stream, monkeyp
     take_less_than_it_says(monkeypatch, stream, 1400)
     with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):
         run(stream)
-
-
-def test_missing_topics_are_an_error_if_creation_is_forbidden(stream):
-    with pytest.raises(TopicMissing, match="events"):
-        run(stream, create_topics="none")
 
 
 def fail_first_commit(stream, monkeypatch, error, *, of_batch):

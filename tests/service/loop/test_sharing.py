@@ -104,7 +104,7 @@ def test_a_label_finds_its_event_whatever_partition_it_is_in(stream):
     assert metrics.last_published[0].counters.labels == {"matched": 1}
 
 
-def test_what_is_replayed_after_a_crash_is_what_was_processed(stream, monkeypatch):
+def test_replay_after_a_crash_repeats_the_processed_order(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     found = messages(80)
     given = shared(snapshot_interval_records=10**6)
@@ -136,7 +136,7 @@ def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monk
     assert restore(stream, given, 0).processor.counters.predictions == 60
 
 
-def test_any_event_is_asked_of_the_one_model(stream):
+def test_one_model_answers_for_all_partitions(stream):
     given = shared()
     live = LiveModels(given)
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), live=live))
@@ -149,7 +149,7 @@ def test_any_event_is_asked_of_the_one_model(stream):
     assert not live.intakes
 
 
-def test_its_status_is_one_with_the_lag_of_all_partitions(stream):
+def test_status_shows_one_model_with_lag_of_all_partitions(stream):
     produce(stream, messages(20))
     given = shared()
     run(stream, given)

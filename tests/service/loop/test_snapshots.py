@@ -109,7 +109,7 @@ def test_without_further_batches_the_rest_is_committed_alone(stream):
     end(runner)
 
 
-def test_one_that_was_given_up_is_passed_over(stream, monkeypatch):
+def test_an_abandoned_snapshot_is_ignored(stream, monkeypatch):
     monkeypatch.setattr(Task, "hand_over", lambda task, *_: task.close())
     produce(stream, EVENTS)
     for n in (1, 2, 3):
@@ -147,7 +147,7 @@ def test_snapshot_of_any_size_is_made_at_the_inputs_end(stream, monkeypatch):
     assert found.snapshot_sequence == found.sequence > 0
 
 
-def test_the_loop_goes_on_while_one_is_packed(stream, monkeypatch):
+def test_the_loop_continues_while_a_snapshot_is_packed(stream, monkeypatch):
     may_end = threading.Event()
 
     class Waiting(AtOncePacking):
@@ -207,7 +207,7 @@ def _in_classes(given, classes):
     ]
 
 
-def test_what_was_packed_is_there_once_it_is_done():
+def test_packed_records_are_available_when_packing_is_done():
     may_end = threading.Event()
 
     def pack():
@@ -234,7 +234,7 @@ def test_an_error_in_packing_is_raised_when_records_are_requested():
     assert Packing.is_free()
 
 
-def test_what_was_packed_is_let_go_once_it_is_done():
+def test_the_packed_state_is_released_when_done():
     class State:
         def pack(self):
             return ["record"]

@@ -105,7 +105,7 @@ def learned(monkeypatch):
 
 
 @pytest.mark.usefixtures("killed")
-def test_only_what_was_committed_since_is_learned_again(group, learned):
+def test_only_batches_committed_since_are_replayed(group, learned):
     group.work(20)
     group.advance()
     group.work(7)
@@ -120,7 +120,7 @@ def test_only_what_was_committed_since_is_learned_again(group, learned):
 @drawn(
     steps=st.lists(st.tuples(st.sampled_from(["work", "advance", "take"]), st.integers(1, 12)), max_size=12)
 )
-def test_whatever_comes_between_the_state_is_that_of_the_log(tmp_path_factory, steps):
+def test_a_kept_state_equals_the_logs_after_any_changes(tmp_path_factory, steps):
     with pytest.MonkeyPatch.context() as patch:
         spread_snapshots(patch)
         group = Group(tmp_path_factory.mktemp("law"))
@@ -207,7 +207,7 @@ def test_chunks_of_snapshots_are_not_kept(group):
     assert len(kept.log.progress) == 1
 
 
-def test_who_takes_a_state_waits_for_who_works_on_it(group, monkeypatch):
+def test_taking_a_state_waits_for_its_update(group, monkeypatch):
     group.work(10)
     working, go = threading.Event(), threading.Event()
     of = read_ahead.KeptState.of

@@ -57,14 +57,6 @@ def test_records_before_the_start_position_are_skipped_also_after_crashes(stream
     assert report.skipped == counters.skipped.total()
 
 
-def test_a_group_that_has_begun_goes_on_where_it_was(stream):
-    produce(stream, range(3))
-    run(stream, events={})
-    produce(stream, range(3, 10))
-    metrics = run(stream, **HERE)
-    assert metrics.last_published[0].counters.predictions == 10
-
-
 def test_a_prediction_of_an_earlier_record_is_found(stream):
     produce(stream, range(10))
     run(stream, **HERE)

@@ -68,7 +68,7 @@ def test_a_loop_that_was_not_stopped_is_not_ended(exits):
     assert exits.codes == []
 
 
-def test_what_the_loop_returns_and_raises_comes_back():
+def test_the_result_and_error_of_the_loop_are_passed_on():
     with stopping() as request:
         assert request.run(lambda: 5, lambda: None) == 5
         with pytest.raises(ZeroDivisionError):

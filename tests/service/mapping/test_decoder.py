@@ -189,7 +189,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_mapped_is_refused_by_its_path(case):
+def test_an_unmappable_record_is_refused_by_path(case):
     value, events, message = REFUSED[case]
     with pytest.raises(Rejection) as refused:
         decode(value, events)
@@ -257,7 +257,7 @@ def test_a_label_is_read_as_the_settings_say(case):
     ],
     ids=str,
 )
-def test_a_label_that_is_none_is_refused(value, labels, classes, message):
+def test_an_invalid_label_is_refused(value, labels, classes, message):
     with pytest.raises(Rejection) as refused:
         decode(value, labels, "labels", classes=classes)
     assert str(refused.value).startswith(message)

@@ -6,7 +6,7 @@ from service.errors import ConfigurationError
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder
 from service.settings.load import load_settings
-from tests.service.building import Feed, settings
+from tests.service.building import settings
 
 
 def decoded(value, derive, **events):
@@ -27,12 +27,12 @@ def test_features_are_derived_in_order():
     }
 
 
-def test_one_takes_the_place_of_a_feature_of_its_name():
+def test_a_derived_feature_replaces_one_of_its_name():
     assert decoded(RECORD, {"a": "a + 1", "b": "missing"}) == {"a": 7.0}
 
 
 @pytest.mark.parametrize("expression", ["a / 0", "missing", "no + 1", "a * 1e100 * 1e100", "log(-a)"])
-def test_what_has_no_value_is_no_feature(expression):
+def test_an_expression_without_value_makes_no_feature(expression):
     assert decoded(RECORD, {"r": expression}, missing=[-1]) == {"a": 6.0, "b": 4.0}
 
 
@@ -56,9 +56,3 @@ def test_pairs_tables_and_json_say_the_same():
     pairs = [["r", "a / b"]]
     for given in (pairs, {"r": "a / b"}, '{"r": "a / b"}'):
         assert load_settings({"events.derive": given}).settings.events.derive == (("r", "a / b"),)
-
-
-def test_the_service_and_a_question_derive_the_same():
-    feed = Feed(events={"features": "a", "derive": {"r": "a * 2"}})
-    feed({"id": "x", "a": 1, "label": True})
-    assert feed.model.weights == {"a": 1.0, "r": 2.0}

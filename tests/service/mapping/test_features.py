@@ -52,7 +52,7 @@ def test_all_below_a_path_is_what_the_object_makes_alone(document):
 
 
 @given(OBJECTS, st.sets(NAMES))
-def test_what_is_left_out_changes_nothing_else(document, names):
+def test_an_excluded_field_changes_nothing_else(document, names):
     kept = {key: value for key, value in document.items() if key not in names}
     assert made(document, "*", left_out={(name,) for name in names}) == made(kept, "*")
 
@@ -106,7 +106,7 @@ def test_names_cannot_take_the_square_of_the_message():
 
 
 @pytest.mark.parametrize("value", [5, "x", [1]])
-def test_all_below_what_is_no_object_is_refused(value):
+def test_a_wildcard_below_a_scalar_is_refused(value):
     with pytest.raises(Rejection, match=r"after\.\* \(events.features\): expected an object"):
         made({"after": value}, "after.*")
 
@@ -120,13 +120,13 @@ def test_nothing_is_found_where_no_path_leads():
 @pytest.mark.parametrize(
     "entry", ["{amount: to_number(x)}", "{deep: {amount: x, n: y}}", "a.*", "a", "*", "b.*"]
 )
-def test_an_object_of_nulls_is_nothing_found(entry):
+def test_an_object_of_nulls_is_not_found(entry):
     features = FeatureMap([entry], [("id",), ("b", "id")], LARGE)
     assert not features.finds_anything({"id": 1, "x": None, "a": {"n": None}, "b": {"id": 5, "n": None}})
 
 
 @pytest.mark.parametrize("value", [-9999, "", float("nan"), {"b": -9999.0}])
-def test_a_value_that_means_none_is_nothing_found(value):
+def test_a_missing_value_is_not_found(value):
     features = FeatureMap(["a"], (), LARGE, frozenset({-9999, "", "NaN"}))
     assert not features.finds_anything({"a": value})
     assert FeatureMap(["a"], (), LARGE).finds_anything({"a": value})

@@ -56,7 +56,7 @@ def read(given, x=3.0):
     return make_decoder(given).decode(json.dumps({"id": "a", "x": x, "text": "own"}).encode())
 
 
-def test_its_features_are_beside_those_of_the_mapping(given):
+def test_its_features_join_those_of_the_mapping(given):
     assert read(given("of")).features == {
         "x": 3.0,
         "square": 9.0,
@@ -75,7 +75,7 @@ def test_features_are_derived_of_its_features(given):
     assert read(given("of", derive={"half": "square / 2"})).features["half"] == 4.5
 
 
-def test_an_event_of_which_it_makes_nothing_is_an_event(given):
+def test_an_event_without_features_of_the_hook_is_accepted(given):
     assert read(given("nothing", features="y", text="z")).features == {}
 
 
@@ -94,7 +94,7 @@ def test_an_event_of_which_it_makes_nothing_is_an_event(given):
         ("leaves", 1, "hook_error: .*SystemExit"),
     ],
 )
-def test_what_goes_wrong_with_one_record_is_its_refusal(given, name, x, complaint):
+def test_a_failing_hook_refuses_the_record(given, name, x, complaint):
     with pytest.raises(Rejection, match=complaint):
         read(given(name), x)
 
@@ -111,7 +111,7 @@ def test_a_version_that_is_named_has_to_be_its_own(given):
 
 
 @pytest.mark.parametrize("place", ["nowhere.module:of", "nowhere.py:of", "json:nothing", "json:__name__"])
-def test_one_that_is_not_there_is_refused_at_the_start(place):
+def test_a_missing_hook_is_refused_at_the_start(place):
     with pytest.raises(ConfigurationError, match=r"events\.hook: "):
         make_decoder(settings(events={"hook": place}))
 

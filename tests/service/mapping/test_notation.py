@@ -38,7 +38,7 @@ def features(given, value):
     ],
 )
 @pytest.mark.parametrize("mapped", [False, True])
-def test_texts_become_the_numbers_that_they_are(given, value, expected, mapped):
+def test_texts_become_numbers_by_their_notation(given, value, expected, mapped):
     if mapped:
         assert features(given | {"features": "*"}, {"id": "e"} | value) == expected
     else:

@@ -53,7 +53,7 @@ def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
     assert mapper.watched is None
 
 
-def test_what_one_record_has_is_not_told(mapper, caplog):
+def test_a_name_found_in_one_record_is_not_reported(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
     mapper.watched.warn()
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}

@@ -109,7 +109,7 @@ def test_a_message_of_another_shape_is_left_to_pydantic(value):
     assert reader.read(value) is None
 
 
-def test_what_is_no_bytes_is_left_to_pydantic():
+def test_a_bytearray_is_left_to_pydantic():
     assert EventReader().read(bytearray(COMMON[0])) is None
 
 

@@ -46,7 +46,7 @@ def test_a_path_of_quoted_names_finds_what_jmespath_finds(keys, document):
         pytest.param(".".join("a" * 300), "nested too deeply", id="names"),
     ],
 )
-def test_what_is_no_jmespath_is_refused_with_its_place(expression, complaint):
+def test_an_invalid_path_is_refused_with_its_position(expression, complaint):
     with pytest.raises(PathError) as refused:
         parse_path(expression)
     assert complaint in str(refused.value)
@@ -138,6 +138,6 @@ def test_z_is_the_zone_of_greenwich():
         (float("inf"), "inf is not a time"),
     ],
 )
-def test_what_is_no_time_is_refused(value, complaint):
+def test_an_invalid_time_is_refused(value, complaint):
     with pytest.raises(ValueError, match=complaint):
         event_time_ms(value)

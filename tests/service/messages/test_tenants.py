@@ -132,7 +132,7 @@ def test_a_tenant_may_be_a_text_or_a_number(company, name):
     ("company", "reason"),
     [(["a"], Reason.INVALID_TYPE), ({"a": 1}, Reason.INVALID_TYPE), ("a" * 257, Reason.TOO_LARGE)],
 )
-def test_what_is_no_tenant_is_refused_by_its_path(company, reason):
+def test_an_invalid_tenant_is_refused_by_its_path(company, reason):
     (letter,) = Feed(**MAPPED)(mail("a", "win", company))
     told = dict(letter.headers)
     assert told["error.reason"] == reason.encode()

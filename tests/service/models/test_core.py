@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river import compose, ensemble, linear_model, naive_bayes, preprocessing, tree
 
 from perceptron_core import (
     AROW,
@@ -11,14 +12,18 @@ from perceptron_core import (
     CoinBetting,
     DamagedError,
     HashedClassifier,
+    Mixture,
     MulticlassPerceptron,
     Perceptron,
     StructuredPerceptron,
     VotedPerceptron,
     to_bytes,
 )
+from perceptron_core.formats.model_bytes import learners
+from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
 from service.models.core import BinaryLearner
+from service.models.learner import takes_weights
 from service.models.registry import BUILT_IN, make_learner
 from service.partition.examples import probability_of
 
@@ -68,7 +73,7 @@ def test_hash_bits_are_those_of_its_text_maps():
     assert make_learner("auto", {"hash_bits": 13}, hash_bits=12).model.hash_bits == 13
 
 
-def test_it_does_not_unlearn():
+def test_auto_cannot_undo_an_update():
     assert make_learner("auto", {}).undo({"n": 1.0}, True) is False
 
 
@@ -96,7 +101,7 @@ def test_a_model_of_another_kind_is_damaged(model, other):
 
 @pytest.mark.parametrize("other", [Perceptron(), HashedClassifier(Perceptron(), bits=4)])
 @pytest.mark.parametrize("hash_bits", [0, 4])
-def test_where_weights_are_kept_makes_a_model_no_other(hash_bits, other):
+def test_hashing_weights_keeps_the_kind_of_model(hash_bits, other):
     make_learner("perceptron", {}, hash_bits=hash_bits).load(to_bytes(other))
 
 
@@ -122,3 +127,38 @@ def test_normalized_adagrad_of_the_hinge_loss_has_no_log_odds():
 
 def test_river_models_have_no_log_odds():
     assert not make_learner("river.linear_model:LogisticRegression", {}).has_log_odds
+
+
+def test_every_built_in_model_takes_weights():
+    assert [name for name in learners() if not make_learner(name, {}).takes_weights] == []
+    assert takes_weights(HashedClassifier(AROW(), 8))
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [
+        (linear_model.LogisticRegression(), True),
+        (tree.HoeffdingTreeClassifier(), True),
+        (naive_bayes.GaussianNB(), False),
+        (linear_model.ALMAClassifier(), False),
+        (ensemble.ADWINBaggingClassifier(naive_bayes.GaussianNB()), False),
+        (compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()), True),
+        (compose.Pipeline(preprocessing.StandardScaler(), naive_bayes.GaussianNB()), False),
+        (Mixture([Perceptron(), linear_model.LogisticRegression()]), True),
+        (Mixture([Perceptron(), naive_bayes.GaussianNB()]), False),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_the_last_step_decides_whether_weights_are_supported(model, takes):
+    assert takes_weights(model) is takes
+
+
+def test_a_learner_that_declares_nothing_takes_none():
+    class Silent(BinaryClassifier):
+        def score_one(self, x):
+            return 0.0
+
+        def update_one(self, x, y, w=1.0):
+            return 0.0
+
+    assert not takes_weights(Silent())

@@ -66,7 +66,7 @@ def test_unseen_word_is_unknown_to_a_mixture():
 
 
 @given(examples=st.lists(X, max_size=8), x=X)
-def test_of_any_other_model_each_feature_is_left_out(examples, x):
+def test_other_models_are_explained_by_leaving_features_out(examples, x):
     learner = learned("kernel-perceptron", (), examples)
     predicted, score = learner.assess(x)
     told = decide(learner, x, predicted, score)
@@ -120,7 +120,7 @@ def test_what_features_add_to_a_mixture_is_its_log_odds(classes):
     assert ("the other classes" in named) is bool(classes)
 
 
-def test_a_mixture_names_its_learners_and_who_leads():
+def test_a_mixture_names_its_learners_and_leader():
     decision = decide(learner := learned_mixture(), x := {"length": 4.0}, *learner.assess(x))
     assert decision.leader in learner.model.candidates
     assert {"numbers: BayesianLogistic", "words: CoinBetting"} <= {each.name for each in decision.experts}

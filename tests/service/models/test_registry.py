@@ -1,15 +1,18 @@
 """A parameter of a built-in model that has another type is refused by its name."""
 
 import inspect
+import os
+import stat
 import sys
 
 import pytest
 
-from perceptron_core import DamagedError, KernelPerceptron, Perceptron
+from perceptron_core import AROW, SCW, DamagedError, KernelPerceptron, Mixture, Perceptron
 from perceptron_core.linear.binary import BinaryClassifier
 from service.errors import ConfigurationError
 from service.models.core import BinaryLearner
 from service.models.learner import ModelError
+from service.models.model_file import ModelKind, write_atomically
 from service.models.registry import BUILT_IN, make_learner
 from service.models.river import RiverLearner
 
@@ -229,3 +232,46 @@ def test_no_parameter_takes_any_text(subtests):
             pytest.raises(ConfigurationError, match=rf"{name}\b(?!.*not supported between)"),
         ):
             make_learner(model, {name: "abc"})
+
+
+@pytest.mark.parametrize(("name", "bits"), [("voted-perceptron", 9), ("kernel-perceptron", 9), ("arow", 30)])
+def test_what_does_not_fit_in_arrays_keeps_its_names(name, bits):
+    learner = make_learner(name, {}, hash_bits=bits)
+    learner.learn({2**bits - 1: 1.0}, truth=True)
+    assert type(learner.model) is type(make_learner(name, {}).model)
+
+
+@pytest.fixture
+def path(tmp_path):
+    before = os.umask(0o022)
+    yield tmp_path / "model.bin"
+    os.umask(before)
+
+
+def test_mixtures_of_equal_experts_are_of_one_kind():
+    one, same, other = (ModelKind.of(Mixture([AROW(r), SCW()])) for r in (1.0, 1.0, 2.0))
+    assert one.difference(same) == ""
+    assert one.difference(other) == "experts=('AROW', 'SCW'), not experts=('AROW(r=2.0)', 'SCW')"
+
+
+def test_a_new_file_is_for_its_owner_alone(path):
+    write_atomically(path, b"a")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_exists_keeps_its_rights(path, mode):
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_bytes() == b"new"
+    assert [entry.name for entry in path.parent.iterdir()] == ["model.bin"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may give files away")
+def test_a_file_that_exists_keeps_its_owner(path):
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 1234)
+    write_atomically(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1234)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+import time
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,9 +14,10 @@ from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels, Turns
 from service.monitoring.metrics import Metrics
 from service.partition.limits import yield_to_threads
+from service.stream.batches import RecordBatch
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from tests.service.building import change_writers, event, observing, settings
+from tests.service.building import Feed, change_writers, event, observing, settings
 from tests.service.web.stage import Stage
 
 
@@ -153,3 +155,27 @@ def test_waiting_thread_gets_the_lock_within_a_batch():
         got.append("learned")
     asking.join()
     assert got == ["asked", "learned"]
+
+
+def test_a_waiting_thread_runs_in_the_middle_of_a_batch():
+    feed, turns, is_over = Feed(), [], threading.Event()
+
+    def take_turns():
+        while not is_over.wait(0.0001):
+            turns.append(time.perf_counter())
+
+    other = threading.Thread(target=take_turns)
+    other.start()
+    try:
+        for _ in range(50):
+            events = [event(str(number), "win", label=True) for number in range(5000)]
+            batch = RecordBatch([feed.record(each) for each in events])
+            began = time.perf_counter()
+            feed.processor.process_batch(batch)
+            third = (time.perf_counter() - began) / 3
+            if any(began + third < turn < began + 2 * third for turn in turns):
+                return
+        raise AssertionError("no turn in the middle of any batch")
+    finally:
+        is_over.set()
+        other.join()

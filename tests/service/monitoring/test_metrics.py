@@ -59,11 +59,11 @@ def metrics(feed):
         ("perceptron_rebalances_total", {}, 0),
     ],
 )
-def test_shows_what_happened(metrics, sample, labels, value):
+def test_each_metric_has_the_value_of_the_counts(metrics, sample, labels, value):
     assert metrics.registry.get_sample_value(sample, labels) == pytest.approx(value)
 
 
-def test_shows_what_was_committed_not_what_is_under_way(metrics, feed):
+def test_metrics_show_committed_counts_only(metrics, feed):
     feed(event("d", "win"))
     assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) == 3
 
@@ -129,7 +129,7 @@ def test_promtool_finds_nothing_to_complain_about(metrics):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the client library reads /proc")
-def test_tells_what_the_process_takes(metrics):
+def test_process_memory_and_cpu_are_exported(metrics):
     assert metrics.registry.get_sample_value("process_resident_memory_bytes") > 1_000_000
     assert metrics.registry.get_sample_value("process_cpu_seconds_total") > 0
 

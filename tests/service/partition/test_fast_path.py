@@ -233,11 +233,11 @@ def test_decisions_equal_the_references_while_thresholds_are_found_repeatedly(mo
     ],
     ids=["auto", "several classes", "classes that are label values", "no rule", "mapped"],
 )
-def test_what_is_not_common_is_the_references(given):
+def test_uncommon_settings_use_the_reference(given):
     assert make_processor(building.settings(**given)).engine == "reference"
 
 
-def test_without_machine_code_all_is_the_references(monkeypatch):
+def test_without_machine_code_the_reference_is_used(monkeypatch):
     monkeypatch.setattr(processor, "FastPath", None)
     assert make_processor(building.settings()).engine == "reference"
 

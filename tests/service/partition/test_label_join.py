@@ -58,14 +58,14 @@ def test_early_labels_without_event_are_counted_when_they_expire(join):
     assert join.advance(10_001) == ["b", "c", "d"]
 
 
-def test_a_label_held_again_pushes_nobody_out(join):
+def test_a_label_held_again_evicts_no_other(join):
     for name in "abc":
         join.hold(name, EarlyLabel(True, 0))
     assert join.hold("a", EarlyLabel(False, 0)) == ("corrected", "a")
     assert [*join.early] == ["a", "b", "c"]
 
 
-def test_memory_is_bounded_whatever_comes(join):
+def test_memory_is_bounded_for_any_events_and_labels(join):
     for number in range(1000):
         join.keep(example(f"e{number}", number))
         join.hold(f"l{number}", EarlyLabel(True, number))

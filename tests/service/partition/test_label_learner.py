@@ -73,7 +73,7 @@ def test_mistakes_and_labels_are_counted_whatever_they_weigh():
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_what_waits_keeps_its_weight_in_a_snapshot(early):
+def test_a_pending_event_keeps_its_weight_in_a_snapshot(early):
     first, then = [label("a", True) | {"weight": 3}, event("a")][:: 1 if early else -1]
     if not early:
         first, then = event("a") | {"weight": 3}, label("a", True)

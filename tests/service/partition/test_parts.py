@@ -5,7 +5,6 @@ from typing import ClassVar
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.checkpoints.log import read_log
 from service.checkpoints.status import partition_statuses
 from service.cli.commands import status
 from service.errors import CheckpointError, NewerRelease
@@ -61,7 +60,7 @@ def test_a_part_that_replays_to_other_counts_is_refused(learned, monkeypatch):
         restore(learned, settings(), 0)
 
 
-def test_what_a_release_without_it_has_left_is_restored(stream, monkeypatch):
+def test_a_snapshot_of_a_release_without_it_is_restored(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     produce(stream, *MESSAGES)
     crash(stream, monkeypatch)
@@ -100,14 +99,6 @@ def test_status_shows_it(learned):
     row = status._as_row(found)
     assert row["blank_texts"] == 2
     assert "blank texts" in status._as_text([row])
-
-
-def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):
-    serve(learned)
-    newest = read_log(learned.read("checkpoints", 0), settings().group).snapshots[-1]
-    learned.delete_before("checkpoints", 0, newest.first_offset)
-    (found,) = statuses(learned)
-    assert found.counts["blank_texts"] == 2
 
 
 def test_verify_holds_the_snapshot_to_the_counts_of_its_batch(learned, monkeypatch):

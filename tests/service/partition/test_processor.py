@@ -4,9 +4,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import datasets
 
-from perceptron_core import Perceptron, to_bytes
+from perceptron_core import to_bytes
 from perceptron_core.formats.packed import pack, unpack
 from service.models.registry import make_learner
 from tests.service.building import Feed, event, label, values_of
@@ -64,18 +63,6 @@ def test_an_answer_has_its_events_time_and_is_written_now():
         assert json.loads(output.value)["event_time_ms"] == 12_500
 
 
-def test_a_stream_gives_mistakes_and_weights_of_the_bare_model():
-    feed, model, mistakes = Feed(), Perceptron(), 0
-    for number, (x, y) in enumerate(datasets.Phishing()):
-        predicted = model.predict_one(x)
-        mistakes += predicted != y
-        answer = feed.answer({"id": str(number), "features": x, "label": y})
-        assert (answer["label"], answer["mistake"]) == (predicted, predicted != y)
-        model.learn_one(x, y)
-    assert feed.model.weights == model.weights
-    assert (feed.counters.mistakes, feed.processor.learner.updates) == (mistakes, model.n_updates)
-
-
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
 def test_poison_becomes_a_dead_letter_with_reason_origin_and_bytes(value, reason):
     feed = Feed(max_message_bytes=MAX_MESSAGE_BYTES)
@@ -84,7 +71,7 @@ def test_poison_becomes_a_dead_letter_with_reason_origin_and_bytes(value, reason
     (letter,) = feed(value, key=b"\xff", headers=(("trace", b"1"),))
     assert (letter.topic, letter.key, letter.value) == ("dead-letters", b"\xff", value)
     headers = dict(letter.headers)
-    assert headers.pop("error.message")
+    assert 0 < len(headers.pop("error.message")) <= 500
     assert headers == {
         "trace": b"1",
         "error.reason": reason.encode(),
@@ -197,7 +184,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("case", AGAIN)
-def test_what_comes_again_is_learned_once(case):
+def test_a_repeated_event_or_label_is_learned_once(case):
     messages, counted = AGAIN[case]
     feed = Feed()
     for message in messages:
@@ -257,7 +244,7 @@ def test_event_time_within_the_bound_or_without_clock_is_accepted(at_seconds, pr
     )
 
 
-def test_every_labelled_prediction_is_told_to_the_observer_in_order():
+def test_the_observer_sees_every_labelled_prediction_in_order():
     feed = Feed()
     feed(event("a", "win"), at_seconds=0)
     feed(event("b", "win", label=True), at_seconds=1)
@@ -298,19 +285,6 @@ def test_a_batch_does_what_its_records_do_one_by_one(log, size, model):
             assert dict(letter.headers)["source.offset"] == str(batch[position].offset).encode()
 
 
-@given(logs)
-def test_every_event_gets_one_prediction_and_counts_match_outputs(log):
-    feed = Feed(label_timeout_seconds=10)
-    outputs = [output for value, at in log for output in feed(value, at_seconds=at)]
-    answers = [json.loads(output.value) for output in outputs if output.topic == "predictions"]
-    events = sum(isinstance(value, dict) and "text" in value for value, _ in log)
-    assert sum("score" in answer for answer in answers) == feed.counters.predictions == events
-    assert sum(output.topic == "dead-letters" for output in outputs) == feed.counters.rejected.total()
-    outcomes = [answer for answer in answers if "predicted" in answer]
-    assert feed.counters.labelled >= len(outcomes)
-    assert feed.counters.mistakes == sum(step.mistake for step in feed.steps)
-
-
 HUGE = " ".join(f"w{n}" for n in range(5000))
 
 
@@ -325,17 +299,6 @@ def test_a_packed_example_is_learned_as_if_labelled_at_once(given):
         feed(label("a", False))
     assert late.processor.learner.dump() == along.processor.learner.dump()
     assert late.counters.labels == {"matched": 1, "corrected": 1}
-
-
-def test_events_beyond_the_byte_limit_expire_oldest_first():
-    feed = Feed(max_pending_bytes=1 << 20)
-    for n in range(40):
-        feed(event(f"e{n}", HUGE))
-    assert feed.processor.join.n_pending < 40
-    assert feed.processor.join.size_bytes <= 1 << 20
-    feed(label("e0", True))
-    feed(label("e39", True))
-    assert feed.counters.labels == {"late": 1, "matched": 1}
 
 
 def late_stream(feed, events):

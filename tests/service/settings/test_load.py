@@ -295,6 +295,13 @@ def test_kafka_settings_become_client_options():
         "sasl_plain_username": "me",
         "sasl_plain_password": "pw",
     }
+    assert kafka.client_options("confluent") == {
+        "client.id": "c",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "pw",
+    }
 
 
 @pytest.mark.parametrize("client", get_args(KafkaClient))

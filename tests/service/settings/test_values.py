@@ -66,7 +66,7 @@ def test_only_what_differs_from_the_own_schema_is_a_mapping(table):
 
 
 @pytest.mark.parametrize("given", [{}, {"format": "text", "id": "@key"}])
-def test_the_class_on_timeout_says_nothing_of_records(given):
+def test_the_class_on_timeout_is_not_a_mapping(given):
     plain, changed = EventSettings(**given), EventSettings(label_on_timeout="false", **given)
     assert changed.is_mapped is plain.is_mapped
 

@@ -34,7 +34,7 @@ def load(tmp_path, text):
         (f'url = "{URL}"\non = "mistake"\n[[webhooks]]\nurl = "{URL}"\non = "mistake"', "its own name"),
     ],
 )
-def test_a_wrong_one_is_named_without_its_url(tmp_path, table, wanted):
+def test_an_invalid_webhook_is_refused_without_its_url(tmp_path, table, wanted):
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, f"[[webhooks]]\n{table}\n")
     assert wanted in str(refused.value)
@@ -48,7 +48,7 @@ def test_one_that_was_removed_is_refused_by_name(tmp_path):
     assert "one form" in refused.value.hint
 
 
-def test_they_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
+def test_webhooks_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
     value = json.dumps([{"url": URL, "on": "decision:block, mistake"}])
     monkeypatch.setenv("PERCEPTRON_WEBHOOKS", value)
     expected = (WebhookSettings(url=URL, on=("decision:block", "mistake")),)

@@ -55,7 +55,7 @@ _two_batches = st.one_of([st.tuples(st.just(kind), messages, messages) for kind,
 
 
 @given(_batches)
-def test_a_batch_is_the_sequence_that_it_was_made_of(made):
+def test_a_batch_equals_the_sequence_of_its_records(made):
     kind, messages = made
     batch = kind(messages)
     assert list(batch) == messages
@@ -67,7 +67,7 @@ def test_a_batch_is_the_sequence_that_it_was_made_of(made):
 
 
 @given(_two_batches)
-def test_more_are_added_at_the_end(made):
+def test_added_records_come_last(made):
     kind, messages, more = made
     batch = kind(messages)
     batch += more
@@ -125,7 +125,7 @@ def test_runs_are_the_parts_of_one_topic_each(records):
 
 
 @given(RECORDS, st.integers(0, 40), st.integers(0, 10_000))
-def test_what_fits_is_the_most_that_takes_no_more_bytes(records, most, most_bytes):
+def test_fitting_returns_the_longest_prefix_within_bytes(records, most, most_bytes):
     batch = RecordBatch(records)
     count = batch.n_within(most, most_bytes)
     assert count <= min(most, len(records))

@@ -4,32 +4,13 @@ import json
 
 import pytest
 
-from service.partition.factory import make_processor
-from service.stream.protocol import Output, Record
+from service.stream.protocol import Output
 from service.verify.verify import verify
 from tests.service.building import settings
 from tests.service.cli.standing_stream import serve
-from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label, native
+from tests.support.foreign_events import CLASSES, LABELS, MAPPING, corpus, foreign, foreign_label
 
 GIVEN = {"classes": CLASSES, "events": MAPPING, "labels": LABELS}
-UNTIMED = {**GIVEN, "events": {name: place for name, place in MAPPING.items() if name != "timestamp"}}
-
-
-def learned(values, **given):
-    """Process values as one partition; return the model, and the answers without their ids."""
-    processor = make_processor(settings(**given))
-    records = [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
-    outputs = processor.process_batch(records).outputs
-    return processor.learner.model, [json.loads(output.value) for output in outputs]
-
-
-def test_nested_records_make_the_model_of_the_own_schema():
-    examples = [(n, *example) for n, example in enumerate(corpus(), start=1)]
-    model, answers = learned([foreign(*each) for each in examples], **UNTIMED)
-    reference, expected = learned([native(*each) for each in examples], classes=CLASSES)
-    assert answers == expected
-    assert (model.weights, model.bias) == (reference.weights, reference.bias)
-    assert model.n_mistakes == reference.n_mistakes > 0
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_any_other_address_is_refused_with_the_forms_there_are(url):
     assert all(form in refused.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
 
 
-def test_who_only_comes_to_look_makes_no_file(tmp_path):
+def test_opening_to_read_creates_no_file(tmp_path):
     with pytest.raises(TransportError, match="no stream found"):
         open_transport(f"sqlite:///{tmp_path}/stream.db", create=False)
     assert not list(tmp_path.iterdir())

@@ -117,7 +117,7 @@ TAMPERINGS = {
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_what_was_tampered_with_is_named(streams, name):
+def test_a_tampered_record_is_named(streams, name):
     topic, change, (fault, where, offset, event_id) = TAMPERINGS[name]
     place = f"{where}[0]" + (f"@{offset}" if offset is not None else "")
     assert (fault, place, event_id) in streams["plain"].changed(topic, change).findings()
@@ -154,7 +154,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_was_tampered_with_in_other_streams_is_named(streams, name):
+def test_a_tampered_record_in_other_streams_is_named(streams, name):
     which, change, (fault, event_id) = OTHERS[name]
     found = streams[which].changed(P, change).findings()
     assert (fault, event_id) in {(each, its) for each, _, its in found}
@@ -207,7 +207,7 @@ def test_groups_that_share_their_output_topics_are_named(streams):
     assert stream.verify().findings.counts["duplicate"] >= 5 + 2
 
 
-def test_a_committed_offset_that_is_not_there_is_named(streams, monkeypatch):
+def test_a_missing_committed_offset_is_named(streams, monkeypatch):
     stream = streams["apart"]
     committed = stream.transport.committed
     without_labels = lambda *where: {t: at for t, at in committed(*where).items() if t != "labels"}  # noqa: E731

@@ -31,7 +31,7 @@ FILTERED = {
 TEST_EVENT = b'{"id": "b", "n": 1, "kind": "test"}'
 
 
-def test_what_the_service_did_is_proved_with_numbers(streams):
+def test_a_plain_stream_is_proved_with_counts(streams):
     report = streams["plain"].verify()
     assert (report.is_proved, report.notes, report.unread) == (True, [], {})
     assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
@@ -48,7 +48,7 @@ PROVED = {
 
 
 @pytest.mark.parametrize("name", PROVED)
-def test_is_proved(open_stream, name):
+def test_each_outcome_of_labels_is_proved(open_stream, name):
     given, log = PROVED[name]
     stream = open_stream(**given).produce(*log).run()
     report = stream.verify()
@@ -152,13 +152,13 @@ def test_a_full_disk_of_the_temporary_database_is_named(streams, monkeypatch):
         streams["plain"].verify()
 
 
-def test_input_after_the_last_commit_is_mentioned_and_not_judged(streams):
+def test_input_after_the_last_commit_is_reported_as_unread(streams):
     stream = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True))
     report = stream.verify()
     assert (report.findings.kept, report.records, report.unread) == ([], len(LOG), {"events[0]": 3})
 
 
-def test_what_is_committed_meanwhile_is_not_yet_judged(streams, monkeypatch):
+def test_outputs_committed_meanwhile_are_not_yet_evaluated(streams, monkeypatch):
     stream = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True))
     read_logs = module.read_logs
 
@@ -212,7 +212,7 @@ def change(stream, **given):
 
 
 @pytest.mark.parametrize("name", NOT_VERIFIABLE)
-def test_what_cannot_be_known_is_named_and_no_contradiction(open_stream, name):
+def test_an_unverifiable_part_is_named_and_not_a_contradiction(open_stream, name):
     make, note = NOT_VERIFIABLE[name]
     stream = make(open_stream(labels_topic="").produce(*LOG).run())
     report = stream.verify()
@@ -228,7 +228,7 @@ def test_what_cannot_be_known_is_named_and_no_contradiction(open_stream, name):
 
 @pytest.mark.parametrize("n_new", [0, 2, 20])
 @pytest.mark.parametrize("topic", ["events", "labels"])
-def test_a_topic_that_was_recreated_is_named_and_no_contradiction(open_stream, topic, n_new):
+def test_a_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, n_new):
     stream = open_stream(labels_topic="labels")
     stream.produce(*TEN).produce(*LABELS, topic="labels").run()
     recreate(stream.transport, topic)
@@ -268,7 +268,7 @@ def test_compaction_after_a_deleted_beginning_is_not_a_contradiction(open_stream
 
 @pytest.mark.parametrize("offsets", [(1,), (3, 4, 5), (0, 2, 8, 9), (12,), tuple(range(20))], ids=str)
 @pytest.mark.parametrize("snapshots_kept", [1, 9])
-def test_compaction_is_no_contradiction(open_stream, monkeypatch, offsets, snapshots_kept):
+def test_compaction_is_not_a_contradiction(open_stream, monkeypatch, offsets, snapshots_kept):
     stream = open_stream(labels_topic="", snapshots_kept=snapshots_kept)
     for _ in range(2):
         stream.produce(*TEN[:6], *LABELS[:6], b"junk").run()

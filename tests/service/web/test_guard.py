@@ -56,7 +56,7 @@ def test_without_the_token_nothing_is_shown(locked, path, wrong):
 
 
 @pytest.mark.parametrize("right", [BEARER, BASIC])
-def test_with_the_token_everything_is(locked, right):
+def test_the_token_opens_everything(locked, right):
     assert locked.get("/model", headers=right).status_code == 200
     assert locked.post("/predict", json=event("q"), headers=right).status_code == 200
 
@@ -174,7 +174,7 @@ def test_an_address_of_other_bytes_is_refused(client, address):
 
 
 @pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
-def test_who_connects_and_says_nothing_is_hung_up_on(monkeypatch, head):
+def test_a_silent_connection_is_closed(monkeypatch, head):
     monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.2)
     with Stage().served() as client:
         began = time.monotonic()
@@ -210,7 +210,7 @@ def said(client: httpx.Client, request: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/model", "/state", "/static/page.js", "/nowhere", "/livez"])
-def test_a_browser_is_told_to_be_careful(client, path):
+def test_every_answer_has_security_headers(client, path):
     headers = client.get(path).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy

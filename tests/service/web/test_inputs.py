@@ -44,7 +44,7 @@ def test_a_label_is_appended_and_learned(stage, client):
     assert stage.feeds[0].counters.labels["matched"] == 1
 
 
-def test_what_is_repeated_is_there_once_and_answered_alike(stage, client):
+def test_a_repeated_request_is_appended_once_and_answered_alike(stage, client):
     first = [
         client.post("/events", json=event("a", "win")),
         client.post("/labels", json=label("a", value=True)),
@@ -143,14 +143,14 @@ def test_request_beyond_the_largest_lag_gets_429(behind):
         assert "http_max_lag" in answer.json()["hint"]
 
 
-def test_the_lag_of_another_partition_is_not_in_the_way():
+def test_the_lag_of_another_partition_is_ignored():
     stage = Stage(http_max_lag=3)
     stage.metrics.lag = {("events", 1): 100}
     with stage.served() as client:
         assert client.post("/labels", json=label("a", value=True)).status_code == 200
 
 
-def test_a_partition_that_another_process_has_is_named():
+def test_a_partition_owned_elsewhere_is_named():
     stage = Stage(partitions=(1,))
     name = next(name for name in IDS if partition_for_key(name.encode(), 2) == 0)
     with stage.served() as client:
@@ -162,7 +162,7 @@ def test_a_partition_that_another_process_has_is_named():
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
-def test_a_process_that_stands_by_says_so(stage, client):
+def test_a_standby_process_answers_503(stage, client):
     stage.live.n_partitions = 0
     answer = client.post("/labels", json=label("a", value=True))
     assert (answer.status_code, answer.json()["what"]) == (
@@ -189,7 +189,7 @@ def test_failed_append_is_retryable(stage, client):
     assert answers[0].json()["repeated"] is False
 
 
-def test_an_append_that_does_not_end_is_told_in_time(stage, client, monkeypatch):
+def test_an_append_that_hangs_is_answered_in_time(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
     stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
     answer = client.post("/labels", json=label("a", value=True))

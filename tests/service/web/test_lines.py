@@ -145,7 +145,7 @@ def test_stream_failure_within_a_body_reports_appended_lines(stage, client, monk
     assert [json.loads(output.value) for output in stage.appended] == EVENTS
 
 
-def test_lines_after_the_largest_lag_are_retryable(monkeypatch):
+def test_lines_after_the_largest_lag_are_retryable():
     stage = Stage(http_max_lag=4)
     stage.holds_back = True
     with stage.served() as client:
@@ -178,7 +178,7 @@ def test_one_key_is_that_of_all_lines(client, stage):
     assert {output.key for output in stage.appended} == {b"k"}
 
 
-def test_a_prediction_of_lines_is_not_waited_for(client):
+def test_lines_cannot_wait_for_predictions(client):
     answer = post(client, "/events", body_of(*EVENTS), wait_seconds=1)
     assert (answer.status_code, answer.json()["where"]) == (422, "query wait_seconds")
 

@@ -22,7 +22,7 @@ def test_page_files_have_no_other_host_or_inline_script(path):
         assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", text)
 
 
-def test_whatever_pages_and_modules_refer_to_is_there(client):
+def test_every_file_that_pages_refer_to_exists(client):
     for path in OURS:
         text = path.read_text(encoding="utf-8")
         addresses = re.findall(r'(?:src|href)="(/[^"]*)"', text) if path.suffix == ".html" else []
@@ -74,7 +74,7 @@ def test_metrics_have_one_of_two_formats_for_any_accept(client, accept, is_openm
         (State.STOPPED, 503, 503),
     ],
 )
-def test_the_probes_tell_the_truth(stage, client, state, live, ready):
+def test_the_probes_follow_the_state_of_health(stage, client, state, live, ready):
     stage.health.become(state, "why")
     assert client.get("/livez").status_code == live
     answer = client.get("/readyz")
@@ -108,7 +108,7 @@ def test_wrong_request_gets_what_where_and_hint(client, method, path, status, wh
     assert problem["hint"]
 
 
-def test_an_accident_is_an_answer_too(monkeypatch, caplog):
+def test_an_unexpected_error_is_answered_with_500(monkeypatch, caplog):
     stage = Stage()
     monkeypatch.setattr(stage.live, "get", lambda *_: 1 / 0)
     with stage.served() as client:

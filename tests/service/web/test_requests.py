@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -125,3 +126,26 @@ def test_an_event_is_answered_as_its_prediction_is_declared(stage, client):
     answer = client.post("/events", json=event("n", "win", label=True))
     assert answer.status_code == 200
     assert CommittedPrediction.model_validate_json(answer.content).model_dump_json() == answer.text
+
+
+MAIL = Path(__file__).with_name("mail.eml").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def taught():
+    stage = Stage()
+    stage(event("a", "win money", label=True))
+    stage(event("b", "friend", label=False))
+    with stage.served() as client:
+        yield client
+
+
+def test_a_mail_is_answered_as_its_subject_and_text(taught):
+    answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
+    assert answer.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
+
+
+@given(mail=st.binary(max_size=300))
+def test_any_bytes_sent_as_a_mail_are_answered(taught, mail):
+    answer = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
+    assert answer.status_code == 200

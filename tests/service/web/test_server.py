@@ -112,7 +112,7 @@ def test_requests_get_503_when_all_connections_are_held(client, dial):
     assert answer.headers["Retry-After"]
 
 
-def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
+def test_a_client_that_does_not_read_is_disconnected(monkeypatch, dial):
     monkeypatch.setattr(server, "_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
     closed = []

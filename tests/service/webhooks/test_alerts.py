@@ -46,7 +46,7 @@ def test_the_body_is_the_record_and_its_place():
         ("mistake", [{**FIELDS, "mistake": False}, {"id": "m-1"}, [], 7, None, b"", b"no JSON", b"\xff"]),
     ],
 )
-def test_a_webhook_is_about_nothing_else(on, others):
+def test_a_webhook_ignores_other_records(on, others):
     values = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in others]
     assert [alert(None, value, on=on) for value in values] == [None] * len(values)
 

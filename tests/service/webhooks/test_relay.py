@@ -144,7 +144,7 @@ def test_a_slow_receiver_gets_few_requests_and_ends_no_membership(sqlite_place):
         assert len(server.asked) == 8
 
 
-def test_one_that_answers_too_late_is_asked_again(sqlite_place):
+def test_a_late_answer_is_a_failed_delivery(sqlite_place):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: "slow" if n == 1 else 200, slow_seconds=1.0) as server:
         relay = sqlite_place.relay(server.url, timeout_seconds=0.2)
@@ -153,7 +153,7 @@ def test_one_that_answers_too_late_is_asked_again(sqlite_place):
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
 
 
-def test_a_redirect_is_no_delivery(sqlite_place):
+def test_a_redirect_is_not_a_delivery(sqlite_place):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: [200, 302, 301, 307][n % 4]) as server:
         to_the_end(sqlite_place.relay(server.url))
@@ -161,7 +161,7 @@ def test_a_redirect_is_no_delivery(sqlite_place):
         assert not [each for each in server.asked if each[0] == "GET"]
 
 
-def test_a_receiver_that_fails_holds_up_no_other(sqlite_place):
+def test_a_failing_receiver_delays_no_other(sqlite_place):
     for name in ("broken", "sound"):
         to_the_end(sqlite_place.relay(name=name))
     sqlite_place.produce()

@@ -104,7 +104,7 @@ def test_records_of_the_labels_topic_are_read_as_labels(perceptron, broker, stre
 
 
 @pytest.mark.parametrize("arguments", [(), ("-", "--topic", "events")])
-def test_a_file_or_a_topic_is_checked_not_both(perceptron, arguments):
+def test_a_file_and_a_topic_exclude_each_other(perceptron, arguments):
     assert perceptron("check-input", *arguments, stdin=FOREIGN).exit_code == 2
 
 
@@ -131,11 +131,11 @@ class WithMarkers:
         ([], []),
     ],
 )
-def test_offsets_without_records_count_as_none(offsets, found):
+def test_the_newest_records_are_found_despite_gaps_in_offsets(offsets, found):
     newest = _last(WithMarkers(offsets, 7, 100), "events", 0, 5)
     assert [record.offset for record in newest] == list(found)
 
 
-def test_an_id_of_the_record_is_that_of_the_line(perceptron):
+def test_an_id_from_the_record_is_the_line_number(perceptron):
     result = perceptron("check-input", "-", "--format", "json", "--events-id", "@key", stdin=b'{"text":"x"}')
     assert lines(result)[0]["id"] == "events-0-1"

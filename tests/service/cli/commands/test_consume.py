@@ -66,7 +66,7 @@ def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker,
         (("t", "--from", "middle"), 2, "expected start, end or an offset, got 'middle'"),
     ],
 )
-def test_a_place_that_is_not_there_is_an_error(perceptron, broker, transport, arguments, code, said):
+def test_a_missing_topic_or_position_is_an_error(perceptron, broker, transport, arguments, code, said):
     result = perceptron("consume", *arguments, "--broker", broker)
     assert (result.exit_code, result.stdout, said in result.stderr) == (code, "", True)
 

@@ -55,7 +55,7 @@ def refuse(stream, *messages, **where):
     serve(stream)
 
 
-def test_list_tells_where_why_and_what(dead_letters, stream):
+def test_list_shows_source_reason_and_value(dead_letters, stream):
     refuse(stream, b"junk", b"\xff")
     first, second = listed(dead_letters)
     assert first == {
@@ -85,7 +85,7 @@ def test_list_for_people_shows_no_values_and_counts_by_reason(dead_letters, stre
 
 @pytest.mark.parametrize("digits", [19, 5000])
 @pytest.mark.parametrize("name", ["source.partition", "source.offset", "source.timestamp", "source.size"])
-def test_numbers_that_no_record_has_stop_no_command(dead_letters, stream, name, digits):
+def test_impossible_numbers_in_headers_stop_no_command(dead_letters, stream, name, digits):
     refuse(stream, UNKNOWN)
     (letter,) = stream.read("dead-letters", 0)
     cut = (("error.truncated", b"true"), ("source.size", b"9")) if name == "source.size" else ()
@@ -98,14 +98,14 @@ def test_numbers_that_no_record_has_stop_no_command(dead_letters, stream, name, 
 
 
 @pytest.mark.parametrize("command", ["list", "replay"])
-def test_without_the_topic_it_says_so(dead_letters, stream, command):
+def test_a_missing_dead_letters_topic_is_named(dead_letters, stream, command):
     result = dead_letters(command)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "'dead-letters' does not exist" in result.stderr
     assert "--dead-letters-topic" in result.stderr
 
 
-def test_what_is_accepted_now_goes_back_as_it_was(dead_letters, replay, stream):
+def test_an_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, stream):
     own = (("trace", b"7"), ("error.reason", b"the producer's"), ("source.system", b"crm"))
     own += (("error.truncated", b"true"), ("source.size", b"9"))
     refuse(stream, UNKNOWN, headers=own)
@@ -158,7 +158,7 @@ def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monk
     assert (left["truncated"], left["size"]) == (True, 2056)
 
 
-def test_what_is_still_refused_stays_outstanding_unchanged(dead_letters, replay, stream):
+def test_a_dead_letter_still_refused_stays_outstanding(dead_letters, replay, stream):
     refuse(stream, b"junk", UNKNOWN, b"more")
     before = listed(dead_letters)
     assert replay(*FIXED) == ["rejected", "replayed", "rejected"]

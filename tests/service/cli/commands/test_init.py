@@ -18,7 +18,7 @@ NAMES = [*streams.NDJSON, *streams.CSV]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_written_is_learned_from(perceptron, tmp_path, name):
+def test_a_proposed_configuration_learns_from_its_records(perceptron, tmp_path, name):
     path = streams.write(tmp_path, name)
     result = perceptron("init", path)
     assert result.exit_code == 0
@@ -46,7 +46,7 @@ def put(broker, topic, rows, key=lambda n: None):
     transport.close()
 
 
-def test_a_topic_is_looked_at_and_served(perceptron, broker):
+def test_a_topic_is_described_and_then_served(perceptron, broker):
     put(broker, "payments", streams.documents("payment"))
     result = perceptron("init", "--topic", "payments", "--broker", broker, "--output", "p.toml")
     assert f"{streams.COUNT} of {streams.COUNT} records can be read" in result.stderr
@@ -57,7 +57,7 @@ def test_a_topic_is_looked_at_and_served(perceptron, broker):
     assert json.loads(status.stdout)["partitions"][0]["predictions"] == streams.COUNT
 
 
-def test_records_with_schemas_are_looked_at(perceptron, broker, monkeypatch):
+def test_records_with_schemas_are_described(perceptron, broker, monkeypatch):
     schema = record(no="long", body="string", label=["null", "boolean"])
     rows = [{"no": n, "body": f"win a prize {n}", "label": n % 2 == 0} for n in range(30)]
     with SchemaRegistryServer() as server:
@@ -80,7 +80,7 @@ def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):
 
 
 @pytest.mark.parametrize("given", [(), ("--output", "perceptron.toml")])
-def test_a_file_that_is_there_stays_as_it_is(perceptron, tmp_path, given):
+def test_an_existing_file_is_not_overwritten(perceptron, tmp_path, given):
     path = streams.write(tmp_path, "iris")
     Path("perceptron.toml").write_text("mine")
     result = perceptron("init", path, *given)
@@ -88,7 +88,7 @@ def test_a_file_that_is_there_stays_as_it_is(perceptron, tmp_path, given):
     assert Path("perceptron.toml").read_text() == "mine"
 
 
-def test_a_file_that_comes_meanwhile_stays_as_it_is(perceptron, tmp_path, monkeypatch):
+def test_a_file_created_meanwhile_is_not_overwritten(perceptron, tmp_path, monkeypatch):
     def propose_late(*given, **further):
         Path("perceptron.toml").write_text("mine")
         return propose(*given, **further)

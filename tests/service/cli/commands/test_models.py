@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from perceptron_core import MulticlassPerceptron, Perceptron, from_bytes, to_bytes
+from perceptron_core import MulticlassPerceptron, Perceptron, to_bytes
 from service.messages.schema import KINDS, json_schema
 from service.models.registry import BUILT_IN
-from tests.support.reference_streams import run_bare, sms_events
 
 
 @pytest.fixture
@@ -68,22 +67,13 @@ def test_decisions_of_a_saved_model_are_shown_as_in_settings(perceptron, tmp_pat
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"junk", "not a perceptron-model")])
-def test_what_is_no_model_file_is_an_error(perceptron, tmp_path, content, why):
+def test_a_file_that_is_not_a_model_is_an_error(perceptron, tmp_path, content, why):
     if content is not None:
         (tmp_path / "m").write_bytes(content)
     result = perceptron("inspect", "m")
     assert (result.exit_code, result.stdout) == (1, "")
     assert why in result.stderr
     assert "hint: choose a file written by `perceptron checkpoint export`" in result.stderr
-
-
-def test_replay_saves_the_model_it_ends_with(perceptron, tmp_path):
-    events = sms_events()[:500]
-    result = perceptron("replay", "-", "--save", "m.bin", stdin=b"\n".join(events))
-    assert result.exit_code == 0, result.stderr
-    assert "saved: the model to m.bin" in result.stderr
-    saved = from_bytes((tmp_path / "m.bin").read_bytes())
-    assert to_bytes(saved) == to_bytes(run_bare(events).model)
 
 
 def test_replay_refuses_to_save_a_pickle_before_it_begins(perceptron, tmp_path):
@@ -148,7 +138,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
         ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_written(perceptron, train, tmp_path, options, arguments, said):
+def test_an_impossible_export_is_named_without_output(perceptron, train, tmp_path, options, arguments, said):
     result = perceptron("export", train(*options), "--output", "x", *arguments)
     assert result.exit_code in {1, 2}
     assert said in result.stderr

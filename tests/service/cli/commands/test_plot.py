@@ -55,7 +55,7 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
         (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "expected labels of two classes"),
     ],
 )
-def test_what_is_no_picture_is_refused(perceptron, arguments, code, said):
+def test_an_unknown_plot_or_format_is_refused(perceptron, arguments, code, said):
     lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
     result = perceptron("plot", *arguments, stdin=lines)
     assert (result.exit_code, said in result.stderr) == (code, True)
@@ -90,7 +90,7 @@ def test_calibration_without_log_odds_suggests_another_model(perceptron, pages):
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr"])
-def test_what_scores_tell_is_drawn(perceptron, kind):
+def test_roc_and_precision_recall_are_drawn(perceptron, kind):
     lines = b"".join(event + b"\n" for event in phishing_events())
     result = perceptron("plot", kind, "-", "--model", "arow,r=0.1", "-o", "scores.svg", stdin=lines)
     assert result.exit_code == 0, result.stderr

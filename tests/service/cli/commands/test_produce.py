@@ -137,7 +137,7 @@ def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records
         ),
     ],
 )
-def test_what_cannot_be_played_is_refused(perceptron, broker, tmp_path, arguments, code, complaint):
+def test_an_unusable_input_is_refused_with_reason(perceptron, broker, tmp_path, arguments, code, complaint):
     (tmp_path / "x.ndjson").touch()
     result = perceptron("produce", *arguments, "--broker", broker, stdin=b"")
     assert (result.exit_code, complaint in result.stderr) == (code, True)

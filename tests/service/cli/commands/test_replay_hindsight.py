@@ -62,7 +62,7 @@ def test_explaining_mistakes_changes_none(replay, model):
     assert {name: plain.get(name) for name in FIGURES} == {name: explained.get(name) for name in FIGURES}
 
 
-def test_the_surest_mistakes_are_those_with_the_largest_scores(replay):
+def test_the_most_confident_mistakes_have_the_largest_scores(replay):
     errors = replay("--errors", "7", "--predictions", "out.ndjson")["errors"]
     wrong = [row for row in as_ndjson(Path("out.ndjson")) if row["mistake"]]
     largest = sorted((abs(row["score"]) for row in wrong), reverse=True)[:7]
@@ -109,7 +109,7 @@ def test_a_goal_that_nothing_reaches_is_said_to_be_unreached(perceptron):
 
 
 @pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
-def test_what_is_no_goal_is_refused(perceptron, goal):
+def test_an_invalid_goal_is_refused(perceptron, goal):
     result = perceptron("replay", "none.csv", "--threshold", goal)
     assert (result.exit_code, "expected precision|recall|false_positive_rate=RATIO" in result.stderr) == (
         2,

@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from service.cli.app import cli
 from service.cli.commands.serve import _http_server
-from service.dead_letters.temporary_member import TemporaryMember
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
@@ -133,25 +132,6 @@ def test_service_is_live_but_not_ready_without_the_stream(serve):
         assert "does not answer" in process.stderr
 
 
-def test_exit_at_end_fails_if_others_own_all_partitions(stream, serve):
-    stream.ensure_topics({"events": 1, "labels": 1})
-    with TemporaryMember(stream, "online-perceptron", ["events", "labels"], 10) as other:
-        other.wait_for([0], "")
-        process = serve("--exit-at-end", "--model", "arow")
-        assert process.wait() == 1
-    assert "other owners of all partitions of 'events'" in process.stderr
-
-
-def test_file_that_is_not_a_stream_is_rejected_unchanged(serve, tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("my notes, not a database\n" * 100)
-    process = serve(broker=f"sqlite:///{path}")
-    assert process.wait() == 1
-    assert "notes.txt" in process.stderr
-    assert "Traceback" not in process.stderr
-    assert path.read_text().startswith("my notes")
-
-
 def test_default_stream_is_the_users_file_and_is_reported(serve, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -165,7 +145,7 @@ def test_default_stream_is_the_users_file_and_is_reported(serve, tmp_path, monke
     ("given", "is_warned"),
     [({"http": "0.0.0.0:80"}, True), ({"http": "0.0.0.0:80", "http_token": "x"}, False), ({}, False)],
 )
-def test_an_open_door_is_pointed_out(monkeypatch, caplog, given, is_warned):
+def test_an_unprotected_http_address_is_warned_of(monkeypatch, caplog, given, is_warned):
     monkeypatch.setattr("service.web.server.http_server", lambda *_: contextlib.nullcontext("here"))
     settings = Settings(**({"http": "127.0.0.1:0"} | given))
     with _http_server(settings, Health(), Metrics(CollectorRegistry()), LiveModels(settings)) as address:

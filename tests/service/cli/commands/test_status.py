@@ -89,7 +89,7 @@ def test_given_topic_that_was_never_read_is_named(perceptron, broker, stream, se
     assert f"{setting}_topic: the group has no offset of evnets; it has offsets of events" in result.stderr
 
 
-def test_of_a_former_topic_no_lag_is_shown(perceptron, broker, stream):
+def test_a_former_topic_has_no_lag(perceptron, broker, stream):
     stream.ensure_topics({"former": 2, "labels": 2})
     produce(stream, event("a"), topic="former")
     serve(stream, events_topic="former")
@@ -109,7 +109,7 @@ def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, 
     assert status(perceptron, broker)[0]["lag"] == {"events": 1, "labels": 0}
 
 
-def test_people_get_a_table(perceptron, broker, stream):
+def test_the_text_form_is_an_aligned_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
     head, first, second = perceptron("status", "--broker", broker).stdout.splitlines()[:3]

@@ -46,7 +46,7 @@ def rows(stderr):
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
 
 
-def test_trains_as_the_library_does(summary, pages):
+def test_train_gives_the_model_of_the_library(summary, pages):
     made = summary("train", pages, "--epochs", 4, "--seed", 3)
     training = perceptron_train(EXAMPLES, 4, seed=3)
     assert (made["epochs"], made["mistakes"], made["updates"]) == (4, training.mistakes, training.updates)
@@ -55,7 +55,7 @@ def test_trains_as_the_library_does(summary, pages):
     assert (made["bias"], made["weights_nonzero"]) == (training.model.bias, len(training.model.weights))
 
 
-def test_keeps_the_model_of_the_sweet_spot(summary, pages, tmp_path):
+def test_train_keeps_the_model_of_the_best_epoch(summary, pages, tmp_path):
     made = summary("train", pages, "--holdout", 0.3, "--epochs", 8, "--save", tmp_path / "model")
     training, held_out = hold_out(EXAMPLES, 0.3)
     expected = perceptron_train(training, 8, held_out=held_out)
@@ -81,7 +81,7 @@ def test_train_shows_each_epoch_and_the_sweet_spot(perceptron, pages):
         (["--epochs", 1], "max_iter"),
     ],
 )
-def test_says_why_it_ended(summary, options, stopped):
+def test_train_reports_why_it_ended(summary, options, stopped):
     text = "\n".join(f"{i % 2}\t{'odd' if i % 2 else 'even'} {i}" for i in range(20))
     made = summary("train", "-", "--input-format", "tsv", *options, stdin=text.encode())
     assert made["stopped"] == stopped
@@ -166,7 +166,7 @@ def ndjson(*events):
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
-def test_prints_id_label_and_score_of_each_row(trained, predict):
+def test_predict_prints_id_label_and_score_of_each_row(trained, predict):
     found = predict(trained, stdin=ndjson({"id": "a", "text": "win now"}, {"id": "b", "text": "see you"}))
     model = from_bytes(trained.read_bytes())
     assert found == [
@@ -175,7 +175,7 @@ def test_prints_id_label_and_score_of_each_row(trained, predict):
     ]
 
 
-def test_answers_in_one_of_several_classes(perceptron, predict, tmp_path):
+def test_predict_answers_with_one_of_several_classes(perceptron, predict, tmp_path):
     names = ["a", "b", "c"]
     events = [{"id": str(n), "text": f"word{n % 3}", "label": names[n % 3]} for n in range(90)]
     given = ("--classes", "a,b,c", "--save", tmp_path / "model.bin")
@@ -186,7 +186,7 @@ def test_answers_in_one_of_several_classes(perceptron, predict, tmp_path):
     assert [answer["label"] for answer in found] == names
 
 
-def test_does_not_read_labels(trained, predict):
+def test_predict_ignores_labels(trained, predict):
     stdin = ndjson({"id": "a", "text": "win", "label": "unheard of"}, {"id": "b", "text": "win"})
     labelled, unlabelled = predict(trained, stdin=stdin)
     assert labelled | {"id": "b"} == unlabelled

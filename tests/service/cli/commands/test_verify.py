@@ -34,7 +34,7 @@ FOREIGN = Output(
 )
 
 
-def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stream):
+def test_a_consistent_stream_is_proved_with_counts(perceptron, broker, stream):
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 0
     assert result.stdout == (
@@ -49,7 +49,7 @@ def test_the_guarantees_list_what_is_not_verifiable():
     assert [each for each in NOT_VERIFIABLE if f"- {each}\n" not in guarantees] == []
 
 
-def test_offenders_are_listed_and_the_exit_code_is_1(perceptron, broker, stream):
+def test_contradictions_are_listed_with_exit_code_1(perceptron, broker, stream):
     stream.produce([FOREIGN])
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 1
@@ -74,7 +74,7 @@ def test_json_is_one_object_for_machines(perceptron, broker, stream):
     ]
 
 
-def test_what_cannot_be_verified_is_named_and_is_no_failure(perceptron, broker, stream):
+def test_an_unverifiable_part_is_named_without_failure(perceptron, broker, stream):
     stream.delete_before("events", 0, 1)
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 0
@@ -120,14 +120,14 @@ def mapped(broker):
     transport.close()
 
 
-def test_what_is_not_given_is_as_the_checkpoints_name_it(perceptron, broker, mapped):
+def test_omitted_settings_come_from_the_checkpoints(perceptron, broker, mapped):
     result = perceptron("verify", "--broker", broker)
     assert result.stdout.startswith("proved: 3 records, 2 predictions, 0 outcomes, 1 dead letters"), (
         result.stderr
     )
 
 
-def test_what_is_given_must_be_as_the_checkpoints_name_it(perceptron, broker, mapped):
+def test_a_setting_that_contradicts_the_checkpoints_is_refused(perceptron, broker, mapped):
     result = perceptron("verify", "--broker", broker, "--classes", "no,yes")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,

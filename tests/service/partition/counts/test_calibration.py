@@ -48,7 +48,7 @@ def test_each_prediction_is_in_the_bin_of_its_probability(pairs):
 
 @pytest.mark.parametrize("log_odds", [1e100, -1e100, 800.0, 0.0])
 @pytest.mark.parametrize("correct", [True, False])
-def test_the_surest_mistake_has_a_finite_loss(log_odds, correct):
+def test_the_most_confident_mistake_has_a_finite_loss(log_odds, correct):
     calibration = calibration_of([(log_odds, correct)])
     assert math.isfinite(calibration.log_loss())
     assert 0 <= calibration.expected_calibration_error() <= 1
@@ -89,7 +89,7 @@ def area(examples):
 
 
 @given(FINITE, FINITE)
-def test_a_higher_score_is_never_in_a_lowerplace(one, other):
+def test_a_higher_score_is_never_in_a_lower_bin(one, other):
     low, high = sorted([one, other])
     assert place(low) <= place(high)
 

@@ -46,7 +46,7 @@ def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
     assert {type(each) for pair in batches.cells for each in pair} <= {bool}  # 1 == True
 
 
-def test_what_corrections_took_away_comes_back_from_a_state():
+def test_revoked_labels_are_restored_from_a_state():
     confusion = counted([("sea", "sky")])
     confusion.correct(Correction(0, "sky", 1.0, None, "sea", "sky", example=None))
     assert confusion.revoked == {("sea", "sky"): 1}
@@ -75,12 +75,12 @@ def test_the_specificity_of_one_class_is_the_recall_of_other(pairs):
         assert found[True].specificity == found[False].recall
 
 
-def test_what_divides_by_nothing_is_unknown():
+def test_a_ratio_with_denominator_zero_is_unknown():
     metrics = class_metrics({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
     assert (metrics.precision, metrics.recall, metrics.f1) == (None, 0.0, 0.0)
     assert metrics.matthews_correlation is None
 
 
-def test_the_first_classes_are_told_apart():
+def test_only_the_first_classes_are_shown():
     pairs = [(str(number), str(number + 1)) for number in range(100)]
     assert first_classes(pairs) == [str(number) for number in range(MOST_CLASSES)]

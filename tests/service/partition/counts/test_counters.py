@@ -69,7 +69,7 @@ def test_more_than_a_twentieth_of_unmatched_labels_is_warned_of(late, orphaned, 
     assert bool(label_warnings(totals, ["a"])) is is_doubtful
 
 
-def test_three_ids_are_named_the_newest_ones_each_once():
+def test_the_three_newest_distinct_ids_are_named():
     totals = NONE._replace(orphaned=4, received=10)
     found = label_warnings(totals, ["a", "b", "b", "c\n", "d", "d"])
     assert found == ("4 of 10 labels match no event: they may be late, or have other ids: 'b', 'c\\n', 'd'")
@@ -81,5 +81,5 @@ def test_the_label_warning_mentions_skipped_events_where_there_are_any(skipped):
     assert ("refer to events that events.where or start_from skips" in found) == bool(skipped)
 
 
-def test_events_that_gave_way_name_the_limits():
+def test_the_warning_of_evicted_events_names_the_limit():
     assert label_warnings(NONE._replace(evicted=2), []).endswith("raise max_pending")

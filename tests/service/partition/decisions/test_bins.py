@@ -45,7 +45,7 @@ def test_width_of_a_bin_is_an_eighth_of_its_score(score):
 
 
 @given(examples)
-def test_rows_are_what_thresholds_decide(rows):
+def test_rows_describe_each_thresholds_decisions(rows):
     found = filled(rows).rows()
     assert all(low.threshold < high.threshold for low, high in pairwise(found))
     for row in found:
@@ -176,5 +176,5 @@ def test_the_gamma_function_is_within_rounding(x):
     assert abs(log_gamma(x) - gammaln(x)) <= 1e-11 * max(1, abs(gammaln(x)))
 
 
-def test_none_of_none_is_not_sure():
+def test_a_precision_without_labels_is_not_sure():
     assert not is_surely(0.0, 0.0, 0.5, 0.8)

@@ -87,7 +87,7 @@ def test_thresholds_forget_with_the_half_life():
     assert decided(made, 2.0) is None
 
 
-def test_to_look_a_decision_up_uses_up_no_budget():
+def test_looking_a_decision_up_uses_no_budget():
     made = decider(look(1))
     assert [made.find(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
     assert [decided(made, 1.0) for _ in range(2)] == ["look", None]
@@ -129,7 +129,7 @@ def test_budget_is_renewed_by_the_period_not_by_late_events():
     assert made.rules[0].spent.is_exhausted()
 
 
-def test_a_restored_budget_decides_as_the_other_one():
+def test_a_restored_budget_decides_as_the_original():
     made, restored = (decider(look(3)) for _ in range(2))
     draw = random.Random(1)
     for n in range(150):
@@ -176,7 +176,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
         lambda state: state["counts"].__setitem__(2, -1),
     ],
 )
-def test_a_state_that_cannot_be_is_refused(damage):
+def test_an_impossible_state_is_refused(damage):
     made, other = (decider(("block", PRECISION, 0.9, True), look(3)) for _ in range(2))
     for n in range(150):
         rule = decided(made, float(n % 7), n)

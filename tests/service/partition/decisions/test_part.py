@@ -80,7 +80,7 @@ def test_a_decision_without_a_threshold_says_why():
     assert part.undecided_of({}) == {}
 
 
-def test_a_state_restored_decides_and_counts_on():
+def test_a_restored_state_continues_to_decide_and_count():
     given = {"classes": ("ham", "spam"), "decisions": [ACT], "costs": COSTS}
     feed = fed(decisions=[ACT], costs=COSTS)
     feed(event("waits", x=1))
@@ -123,7 +123,7 @@ def test_metrics_of_decisions_equal_what_came_of_them():
     assert found["cost"] == part.cost_added
 
 
-def test_decisions_set_later_are_told_from_those_of_the_beginning():
+def test_decisions_added_later_are_younger_than_the_state():
     feed = fed()
     later = Feed(classes=("ham", "spam"), decisions=[ACT])
     later.processor.restore(unpack(pack(feed.processor.state())))

@@ -47,7 +47,7 @@ def test_a_drift_is_a_signal_with_rates_before_and_after():
     assert 700 <= data["offsets"]["events"]["0"] <= 900
 
 
-def test_a_restart_repeats_none_and_loses_none():
+def test_a_restart_repeats_and_loses_no_drift():
     quiet, wanted = fed()
     given, found = building.settings(**ON), []
     feed = Feed(**ON)

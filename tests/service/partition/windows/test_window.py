@@ -142,7 +142,7 @@ def test_changes_hold_the_keys_touched_and_their_neighbours():
         ("heads", b""),
     ],
 )
-def test_changes_that_cannot_be_are_refused(name, value):
+def test_invalid_changes_are_refused(name, value):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     state = window.state()
@@ -190,7 +190,7 @@ def test_numbers_whose_sum_no_feature_may_be_make_none():
 
 
 @pytest.mark.parametrize("at_ms", [-1, 0, -(2**63), 2**63 - 1])
-def test_times_may_be_any(at_ms):
+def test_any_times_are_accepted(at_ms):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     features(window, 1, at_ms)

@@ -1,4 +1,4 @@
-"""What can be said of the adapter on confluent-kafka without a broker: errors, records, options, silence."""
+"""What can be said of the adapter on confluent-kafka without a broker: errors, records, silence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.settings.kafka import KafkaSettings
 from service.stream.kafka.confluent import producer, questions
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.errors import MEANING_OF, meaning_of, translated
@@ -150,37 +149,6 @@ def test_only_the_first_message_is_waited_for(coming, most):
     queue = Queue([], coming)
     assert consume(queue, most, 5.0) == coming[:most]
     assert sum(queue.waits) == 5.0
-
-
-# Options
-
-
-def test_the_settings_are_called_what_librdkafka_calls_them():
-    settings = KafkaSettings(
-        client_id="me",
-        security_protocol="SASL_SSL",
-        sasl_mechanism="SCRAM-SHA-512",
-        sasl_username="user",
-        sasl_password="secret",
-        ssl_cafile="ca.pem",
-        ssl_certfile="cert.pem",
-        ssl_keyfile="key.pem",
-        ssl_password="pass",
-    )
-    assert settings.client_options("confluent") == {
-        "client.id": "me",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "user",
-        "sasl.password": "secret",
-        "ssl.ca.location": "ca.pem",
-        "ssl.certificate.location": "cert.pem",
-        "ssl.key.location": "key.pem",
-        "ssl.key.password": "pass",
-    }
-
-
-# Silence
 
 
 # Questions

@@ -95,7 +95,7 @@ def test_a_too_large_record_is_refused_with_its_possible_topics(topics, which):
         assert "max.message.bytes" in refusal.value.hint
 
 
-def test_what_all_writers_have_begun_is_one_transaction():
+def test_batches_of_all_writers_share_one_transaction():
     stage = Stage(Producer(), n_partitions=3)
     stage.begin_all(7)
     assert stage.finish_all() == [None] * 3
@@ -168,7 +168,7 @@ def test_abandoned_commit_that_is_refused_later_is_not_sent_again(monkeypatch):
     assert stage.producer.transactions == [(ANSWERS, {("events", 1): 9})]
 
 
-def test_a_member_that_was_put_out_sends_nothing():
+def test_an_expelled_member_sends_nothing():
     def put_out():
         raise OwnershipLost("the group has removed this member")
 

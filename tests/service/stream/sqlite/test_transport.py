@@ -115,7 +115,7 @@ def test_a_stream_of_a_newer_format_is_refused(path, transport):
         SqliteTransport(path)
 
 
-def test_a_damaged_file_is_called_so(path, transport):
+def test_a_damaged_file_is_reported_as_damaged(path, transport):
     transport.produce([Output("events", b"key", bytes(100)) for _ in range(1000)])
     transport.close()
     with path.open("r+b") as file:
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_called_so(path, transport):
     assert str(path) in str(refused.value)
 
 
-def test_a_directory_that_is_created_is_said(tmp_path, caplog):
+def test_a_created_directory_is_logged(tmp_path, caplog):
     for _ in range(2):
         SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
     assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
@@ -249,7 +249,7 @@ def test_records_deleted_while_they_are_read_are_passed_over(transport):
     assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
 
 
-def test_a_member_that_left_can_do_nothing_more(transport):
+def test_a_member_that_left_is_refused_everything(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     member.consumer.close()
