@@ -25,6 +25,7 @@ POISON = {
     "null": (b"null", Reason.NOT_AN_OBJECT),
     "number": (b"17", Reason.NOT_AN_OBJECT),
     "unknown field": (b'{"id":"a","text":"x","colour":2}', Reason.UNKNOWN_FIELD),
+    "unknown field of a long name": (b'{"id":"a","' + b"x" * 900 + b'":2}', Reason.UNKNOWN_FIELD),
     "unknown field alongside a label": (b'{"id":"a","label":true,"note":""}', Reason.UNKNOWN_FIELD),
     "no id": (b'{"text":"x"}', Reason.MISSING_FIELD),
     "nothing but an id": (b'{"id":"a"}', Reason.MISSING_FIELD),

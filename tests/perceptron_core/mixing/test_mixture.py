@@ -78,6 +78,8 @@ def test_a_mixture_is_its_experts_and_mixers_one_by_one(stream):
     assert model.n_mistakes == mistakes
     weights = [mixer.weights for mixer in mixers]
     assert [status.weights for status in model.expert_statuses] == [*zip(*weights, strict=True)]
+    shares = [*weights, [1.0, 0.0, 0.0]][model.leader]
+    assert [status.weight for status in model.expert_statuses] == shares
 
 
 @given(expert=any_of(ONES), stream=streams, x=examples)
