@@ -96,12 +96,6 @@ def stage():
     return Stage()
 
 
-@pytest.fixture
-def client(stage):
-    with stage.served() as client:
-        yield client
-
-
 def test_answer_has_the_highest_status_of_a_line(client):
     lines = [EVENTS[0], b"{", EVENTS[0] | {"text": "lose"}, EVENTS[1]]
     answer = post(client, "/events", body_of(*lines))
