@@ -45,6 +45,16 @@ def delete(admin, topic):
         time.sleep(0.05)
 
 
+def test_a_deleted_checkpoints_topic_is_no_fresh_start(stream, admin):
+    stream.create()
+    stream.produce(EVENTS)
+    run(stream)
+    delete(admin, stream.topics["checkpoints"])
+    with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
+        run(stream)
+    assert len(stream.answers()) == len(EVENTS)
+
+
 def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
     """As it does a week after the last member has left."""
     stream.create()
@@ -59,6 +69,16 @@ def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
     with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
         run(stream)
     assert len(stream.answers()) == len(EVENTS)
+
+
+def test_a_start_from_nothing_beside_predictions_is_warned_of(stream, admin, caplog):
+    stream.create()
+    stream.produce(EVENTS)
+    run(stream)
+    admin.delete_groups([stream.settings["group"]])
+    delete(admin, stream.topics["checkpoints"])
+    run(stream)
+    assert "has neither checkpoints nor committed offsets" in caplog.text
 
 
 @pytest.mark.parametrize("n_new", [10, 100])

@@ -7,6 +7,8 @@ import contextlib
 import itertools
 import json
 import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest

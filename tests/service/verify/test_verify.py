@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -353,6 +353,23 @@ def run(stream, log, now=1000, keys=()):
         outputs.append(Output(topics[-1] if is_label else "events", key, value, (), None, now * 1000))
     stream.transport.produce(outputs)
     return stream.run()
+
+
+E0, NO = event("e0", "win"), label("e0", False)
+ONCE = {"labels_topic": "", "label_timeout_seconds": 2, "max_pending": 1, "snapshots_kept": 9}
+
+
+@example([(0, E0), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("an id twice, the first let go unlabelled")
+@example([(0, E0), (0, NO), (0, event("e1")), (0, E0), (0, NO)], ONCE).via("let go with a label")
+@LAW
+@given(logs, given_settings)
+def test_any_run_of_the_service_is_proved(impatient, log, given):
+    with closing(VerifiedStream(partitions=2, **given)) as stream:
+        report = run(stream, log).verify()
+    assert report.is_proved, report.findings.kept
+    assert report.records == len(log)
+    if not given["labels_topic"]:
+        assert report.notes == []
 
 
 @pytest.mark.parametrize("n_deleted", [1, 2])
