@@ -92,6 +92,19 @@ class BuildAllOrNone(build_ext):
         except (BaseError, CCompilerError) as error:
             self.leave_uncompiled(error)
 
+    def run(self) -> None:
+        """Build; in place, delete machine code of modules that are no longer compiled.
+
+        Python would prefer it to their source.
+        """
+        super().run()
+        if not self.inplace:
+            return
+        wanted = {Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
+        for found in (path.resolve() for package in PACKAGES for path in package.rglob("*.so")):
+            if found not in wanted:
+                found.unlink()
+
     def build_extension(self, extension: Extension) -> None:
         """Compile a module, and tell how many are compiled: `make` shows it."""
         super().build_extension(extension)
