@@ -199,11 +199,12 @@ def _option(name: str) -> Decorator:
     described: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.annotation is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
+    described |= {"multiple": True, "callback": _once}
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
     described |= {"metavar": declared.form or _TYPE_FORMS.get(field.annotation, "TEXT")}
     described |= _FORMS.get(declared.form, {})
-    if declared.option and described.get("multiple"):
+    if declared.option and declared.form in _FORMS:
         return click.option(declared.option, _parameter(name), **described)
     flags = (flag, declared.option) if declared.option else (flag,)
     return click.option(*flags, _parameter(name), **described)
@@ -227,6 +228,13 @@ def _written(default: object) -> str:
     if isinstance(default, tuple):
         return "-".join(str(part) for part in dict.fromkeys(default))
     return str(default)
+
+
+def _once(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """Return the value; refuse several, of which the last would silently win."""
+    if len(given) > 1:
+        raise click.BadParameter(f"expected one value, got {len(given)}: {', '.join(given)}")
+    return given[0] if given else None
 
 
 def _parse_parameters(

@@ -56,6 +56,7 @@ WRONG_USES = [
         "all 20 messages were rejected",
         "the model of --model",
     ),
+    ("serve --text words --text chars", USAGE, "expected one value, got 2: words, chars", "serve --help"),
     ("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
     ("serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"),
     ("replay bad.toml --input-format ndjson", FAILURE, "all 1 messages were", "perceptron schema event"),
