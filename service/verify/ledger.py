@@ -248,6 +248,8 @@ class Ledger:
             self._n_partitions,
         )
         for task, number, n_partitions, q, at, key in rows:
+            if n_partitions and self.known[task].has_holes:
+                continue  # it may belong to another record with its id
             later = (
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
