@@ -139,6 +139,9 @@ class Committed:
             self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
         last = None
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
+            if last is not None and step.sequence == first and last.is_snapshot and last.place > step.place:
+                self.steps.clear()  # a snapshot begun after this batch: progress before that may be deleted
+                last = None
             self._check_step(last, step)
             self.steps.append(step)
             last = step
