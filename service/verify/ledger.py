@@ -205,10 +205,11 @@ class Ledger:
         """Check answers without an event; it may have been deleted if they precede all other answers."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
+            own = {q, *(partition_for_key(key, n) for n in range(1, self._n_partitions))}
             is_before = any(
                 task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
                 for n, task in self.known.items()
-                if n == q or n not in seen or self.is_mixed  # an empty partition may have lost any
+                if n in own or n not in seen or self.is_mixed  # an empty partition may have lost any
             )
             if is_new:
                 self._stream.report.not_yet_evaluated += 1
