@@ -204,12 +204,16 @@ class Ledger:
     def _check_unasked(self, firsts: _Firsts) -> None:
         """Check answers without an event; it may have been deleted if they precede all other answers."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
+        partial = {n: task for n, task in self.known.items() if task.has_holes or not task.is_complete}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
-            own = {q, *(partition_for_key(key, n) for n in range(1, self._n_partitions))}
-            is_before = any(
-                task.has_holes or not (task.is_complete or at >= firsts.get((n, q), (inf, inf))[1])
-                for n, task in self.known.items()
-                if n in own or n not in seen or self.is_mixed  # an empty partition may have lost any
+            lacking = {
+                n for n, task in partial.items() if task.has_holes or at < firsts.get((n, q), (inf, inf))[1]
+            }
+            is_before = bool(lacking) and (
+                self.is_mixed
+                or q in lacking
+                or not lacking <= seen  # an empty partition may have lost any
+                or any(partition_for_key(key, n) in lacking for n in range(1, self._n_partitions))
             )
             if is_new:
                 self._stream.report.not_yet_evaluated += 1
@@ -249,12 +253,12 @@ class Ledger:
             self._n_partitions,
         )
         for task, number, n_partitions, q, at, key in rows:
-            if n_partitions and self.known[task].has_holes:
-                continue  # it may belong to another record with its id
             later = (
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
-            if not n_partitions or min(later, default=inf) < number:
+            # With holes, it may belong to another record with its id.
+            is_too_late = not self.known[task].has_holes and min(later, default=inf) < number
+            if not n_partitions or is_too_late:
                 due = partition_for_key(key, self._n_partitions)
                 message = f"wrong partition: its id belongs to partition {due}"
                 self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
