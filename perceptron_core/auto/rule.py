@@ -148,7 +148,10 @@ class AutoRule:
             self.meet(label)
 
     def meet(self, label: Any) -> None:
-        """Add a class. With the third, the shared ensemble becomes that of the second; others start anew."""
+        """Add a class.
+
+        The third class turns the shared ensemble into that of the second; the first and third get new ones.
+        """
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:

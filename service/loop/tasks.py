@@ -434,7 +434,7 @@ class Tasks:
             task.close()
 
     def _leave(self, partitions: frozenset[int]) -> Sequence[Task]:
-        """Give up partitions; return their open tasks."""
+        """Release partitions; return their open tasks."""
         self._context.metrics.rebalances.inc()
         tasks = []
         for number in dict.fromkeys(map(self._number_of, partitions)):
