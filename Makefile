@@ -211,15 +211,17 @@ $(VENV)/installed-uncompiled: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install .
 	@touch $@
 
-# --group reads [dependency-groups] of pyproject.toml: what only developers need.
-$(VENV)/installed-dev: $(VENV)/installed
-	@echo 'installing what its tests need'
-	@$(BIN)/python -m tools.install --group dev
-	@touch $@
+# --group reads [dependency-groups] of pyproject.toml: what only developers need; it is fetched while the core compiles.
+$(VENV)/installed-dev: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
+	@echo 'installing the package, compiled, and what it and its tests need'
+	@$(BIN)/python -m tools.install --group dev .
+	@rm -f $(VENV)/installed-editable $(VENV)/installed-uncompiled
+	@touch $(VENV)/installed $@
 
-# Imported once: of four processes that begin together, each would compile all modules for itself.
+# Four processes begin together, and each would compile for itself what it imports before it collects tests. The first
+# to collect compiles the rest, while the others wait (tests/conftest.py).
 $(VENV)/imported: $(VENV)/installed-dev
-	@$(BIN)/pytest --collect-only --quiet > /dev/null
+	@$(BIN)/pytest --collect-only --quiet tests/test_nightly.py > /dev/null
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml

@@ -74,7 +74,6 @@ def pytest_collection() -> Iterator[object]:
         except BlockingIOError:
             fcntl.flock(first, fcntl.LOCK_SH)
         result = yield
-    gc.collect()
     gc.freeze()
     gc.enable()
     return result

@@ -1,4 +1,4 @@
-"""Install the project here: `python -m tools.install [--editable] [--group NAME]… [PROJECT]`.
+"""Install the project here: `python -m tools.install [--editable] [--group NAME]… PROJECT`.
 
 uv fetches and unpacks what the project needs, in a fifth of the time that pip takes. pip does it where uv is
 missing or, as it reads no settings of pip, finds no registry. pip builds the project itself: of what it
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 STEP = "compiling: "
 """What the lines of `setup.py` begin with."""
@@ -29,18 +30,19 @@ UV_VARIABLES = {
 def main(arguments: list[str]) -> int:
     """Return the exit code of the first program that fails."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("project", nargs="?", default="")
+    parser.add_argument("project")
     parser.add_argument("--editable", action="store_true")
     parser.add_argument("--group", action="append", default=[])
     given = parser.parse_args(arguments)
     groups = [word for name in given.group for word in ("--group", name)]
-    if not given.project:
-        return 0 if groups and fetch(groups) else subprocess.call([*PIP, "--quiet", *groups])
     extras = [word for name in extras_of(given.project) for word in ("--extra", name)]
     wanted = [*PIP, "--verbose", *(["--editable"] if given.editable else []), given.project]
-    if fetch(["--requirements", "pyproject.toml", *extras, *groups, "--group", "compile"]):
-        return build([*wanted, "--no-deps", "--no-build-isolation"])
-    return (subprocess.call([*PIP, "--quiet", *groups]) if groups else 0) or build(wanted)
+    if not fetch(["--requirements", "pyproject.toml", *extras, "--group", "compile"]):
+        return install(groups) or build(wanted)
+    with ThreadPoolExecutor() as alongside:  # the network and the compiler
+        fetched = alongside.submit(fetch, groups)
+        failed = build([*wanted, "--no-deps", "--no-build-isolation"])
+    return failed or (0 if fetched.result() else install(groups))
 
 
 def extras_of(project: str) -> Sequence[str]:
@@ -49,9 +51,16 @@ def extras_of(project: str) -> Sequence[str]:
 
 
 def fetch(arguments: Sequence[str]) -> bool:
-    """Let uv install packages; return whether it could."""
+    """Let uv install packages, if any are given; return whether it could."""
+    if not arguments:
+        return True
     done = subprocess.run([*UV, *arguments], env=uv_environment(os.environ), check=False, capture_output=True)
     return not done.returncode
+
+
+def install(groups: Sequence[str]) -> int:
+    """Let pip install groups, if any are given; return its exit code."""
+    return subprocess.call([*PIP, "--quiet", *groups]) if groups else 0
 
 
 def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
