@@ -132,27 +132,30 @@ def wrong_logins(broker, certificates):
     }
 
 
-@pytest.fixture(scope="module")
-def refused(broker, certificates, tmp_path_factory):
-    """Try all wrong logins at once: kafka-python takes its time over each."""
+@pytest.fixture(scope="module", params=KAFKA_CLIENTS)
+def refused(request, broker, certificates, tmp_path_factory):
+    """Try all wrong logins of a client at once: kafka-python takes its time over each."""
     folder = tmp_path_factory.mktemp("refused")
     with contextlib.ExitStack() as stack:
 
         def attempt(settings):
+            settings |= {"kafka_client": request.param}
             return stack.enter_context(PerceptronProcess("status", folder=folder, settings=settings))
 
-        yield {
-            (name, client): (attempt(settings | {"kafka_client": client}), said, hint)
-            for name, (settings, said, hint) in wrong_logins(broker, certificates).items()
-            for client in KAFKA_CLIENTS
-        }
+        yield (
+            request.param,
+            {
+                name: (attempt(settings), said, hint)
+                for name, (settings, said, hint) in wrong_logins(broker, certificates).items()
+            },
+        )
 
 
-@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 @pytest.mark.parametrize("wrong", ["password", "authority", "host", "no certificate", "key"])
-def test_a_wrong_login_is_reported_in_one_line_with_hint(refused, wrong, kafka_client):
-    process, said, hinted = refused[wrong, kafka_client]
-    if (wrong, kafka_client) == ("password", "kafka-python"):
+def test_a_wrong_login_is_reported_in_one_line_with_hint(refused, wrong):
+    client, attempts = refused
+    process, said, hinted = attempts[wrong]
+    if (wrong, client) == ("password", "kafka-python"):
         said += "|authentication failed: "  # the broker may close it before the answer is read
     assert process.wait() == (2 if wrong == "key" else 1)
     error, hint = process.stderr.splitlines()
