@@ -176,7 +176,8 @@ class Case:
             self._say(Fault.WRONG, found.place, message)
         truths = {*event.truths}
         if not known.is_exact:
-            if not known.is_complete and (event.truth is None or len(self._events) > 1):
+            may_be_again = self._ledger.deleted or max(len(self._events), len(self._predictions)) > 1
+            if not known.is_complete and (event.truth is None or may_be_again):
                 return
             labels = *self._labels, *self._ledger.on_timeout(event)
             truths |= {label.truth for label in labels} | {each.truth for each in self._events}
@@ -203,9 +204,8 @@ class Case:
         for found in left:
             self._check_left(found, missing)
         for label in missing:
-            message = (
-                f"this label did not produce an outcome of event {self._event_of[label.event or 0].place}"
-            )
+            place = self._event_of[label.event or 0].place
+            message = f"this label did not produce an outcome of event {place}"
             if self._known.is_exact:
                 self._say(Fault.MISSING, label.place, message)
             else:

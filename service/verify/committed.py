@@ -122,7 +122,7 @@ class Committed:
                 fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
                 self._say(fault, RecordPosition.of(record), str(error).partition(": ")[2])
         log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
-        if log.snapshots and self._stream.transport.bounds(*self.place[:2])[0]:
+        if (is_trimmed := self._stream.transport.bounds(*self.place[:2])[0] > 0) and log.snapshots:
             first_one = log.snapshots[0]  # its beginning, or the snapshot that it continues, may be deleted
             del log.snapshots[: 0 not in first_one.chunks or first_one.before is not None]
         self._stream.report.progress_records += len(log.progress)
@@ -139,8 +139,8 @@ class Committed:
             self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
         last = None
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
-            if last is not None and step.sequence == first and last.is_snapshot and last.place > step.place:
-                self.steps.clear()  # a snapshot begun after this batch: progress before that may be deleted
+            if is_trimmed and last is not None and last.sequence + 1 < step.sequence == first:
+                self.steps.clear()  # a snapshot ends after progress of later batches, which may be deleted
                 last = None
             self._check_step(last, step)
             self.steps.append(step)

@@ -104,17 +104,15 @@ class Join:
         """Add a pending event, or note that it is repeated."""
         kept = self._kept.get(event.id)
         if kept is not None:
-            labels_first = None
-            if event.truth is not None and not kept.truths:
-                labels_first = event.truth
-                self._label(kept, event.truth)
+            labels_first = None if kept.truths else event.truth
+            if labels_first is not None:
+                self._label(kept, labels_first)
             elif event.truth is not None:
                 self._reconsider(kept, event.truth)
             return Expected(tuple(kept.truths) or (None,), kept.number, labels_first)
-        early = self._early.pop(event.id, None)
-        truth = early[0] if early is not None and event.truth is None else event.truth
-        if early is not None and event.truth is not None:
-            self.counts["corrected"] += early[0] != event.truth
+        early, _ = self._early.pop(event.id, (None, 0))
+        truth = early if event.truth is None else event.truth
+        self.counts["corrected"] += early is not None and early != truth
         kept = Kept(number, timestamp_ms, _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.message_bytes)
         while len(self._kept) >= self._capacity:
             self.counts["evicted"] += self._drop_oldest()

@@ -248,17 +248,17 @@ class Ledger:
         Partitions are only added: an answer for fewer partitions must precede all answers for more.
         """
         rows = self._all(
-            "SELECT task, number, n_partitions, q, at, id FROM pairs WHERE side IN ('prediction', 'outcome')"
-            " AND n_partitions < ? ORDER BY q, at",
+            "SELECT task, number, batch, n_partitions, q, at, id FROM pairs"
+            " WHERE side IN ('prediction', 'outcome') AND n_partitions < ? ORDER BY q, at",
             self._n_partitions,
         )
-        for task, number, n_partitions, q, at, key in rows:
+        for task, number, batch, n_partitions, q, at, key in rows:
             later = (
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
             # With holes, it may belong to another record with its id.
-            is_too_late = not self.known[task].has_holes and min(later, default=inf) < number
-            if not n_partitions or is_too_late:
+            is_placed = not self.known[task].has_holes and (batch or self.known[task].is_ordered)
+            if not n_partitions or (is_placed and min(later, default=inf) < number):
                 due = partition_for_key(key, self._n_partitions)
                 message = f"wrong partition: its id belongs to partition {due}"
                 self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
