@@ -54,7 +54,7 @@ class _Trial:
         settings = world.settings
         topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
         partitions = range(world.broker.topics["events"]) if world.is_shared else [partition]
-        self._places = [(topic, each) for topic in topics for each in partitions]
+        self._places = [(topic, n) for topic in topics for n in partitions if (topic, n) in world.broker.logs]
         self._oracle = Partition(
             settings.model,
             settings.classes,

@@ -767,6 +767,7 @@ class World:
         for slot in self.slots:
             if slot.life is not None and not self.has_refused:
                 slot.leave()
+        self.broker.decide_all()  # no transaction outlives its time-out
 
     def _is_finished(self):
         return (
