@@ -36,10 +36,13 @@ def _undisturbed():
     before, collects = logging.root.manager.disable, gc.isenabled()
     logging.disable(logging.CRITICAL)
     gc.disable()
+    gc.collect()
+    gc.freeze()  # what was there before is not looked through again
     try:
         yield
     finally:
         logging.disable(before)
+        gc.unfreeze()
         if collects:
             gc.enable()
 
