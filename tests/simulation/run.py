@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 @contextmanager
 def _undisturbed():
     """Keep the service from logging what is done to it, and the garbage collector from running."""
-    before, collects = logging.root.manager.disable, gc.isenabled()
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     gc.disable()
     gc.collect()
@@ -43,8 +43,7 @@ def _undisturbed():
     finally:
         logging.disable(before)
         gc.unfreeze()
-        if collects:
-            gc.enable()
+        gc.enable()
 
 
 def run_seed(seed, trace=None, *, with_digest=False):

@@ -5,7 +5,6 @@
 
 import itertools
 import os
-from collections import Counter
 
 import pytest
 
@@ -66,10 +65,6 @@ def test_a_seed_repeats_to_the_byte(seed):
     assert outcome.digest == repeated.digest
 
 
-def test_two_seeds_are_two_runs():
-    assert story(1)[1].digest != story(2)[1].digest
-
-
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_that_is_put_back_is_found(name):
     seeds = itertools.chain([FOUND_AT[name]] if name in FOUND_AT else [], range(FOUND_WITHIN))
@@ -84,7 +79,3 @@ def test_a_failure_is_reported_with_its_story_and_its_command():
     told = explain(failure, "recovery-forgets-the-last-batch")
     assert "restored" in told
     assert f"make simulate SEED={failure.seed} DEFECT=recovery-forgets-the-last-batch" in told
-
-
-def test_counts_add_up():
-    assert run_chunk(range(4))[0] == sum((run_chunk([seed])[0] for seed in range(4)), Counter())

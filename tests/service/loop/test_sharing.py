@@ -136,6 +136,14 @@ def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monk
     assert restore(stream, given, 0).processor.counters.predictions == 60
 
 
+@pytest.mark.parametrize("grown", ["events", "labels"])
+def test_partitions_that_another_topic_lacks_wait_for_it(stream, grown):
+    stream.ensure_topics({"checkpoints": 1, "predictions": N_PARTITIONS})
+    stream.add_partitions({grown: N_PARTITIONS + 2})
+    restored = restore(stream, shared(), 0)
+    assert {partition for _, partition in restored.offsets} == {*range(N_PARTITIONS)}
+
+
 def test_one_model_answers_for_all_partitions(stream):
     given = shared()
     live = LiveModels(given)
