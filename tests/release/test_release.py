@@ -1,4 +1,4 @@
-"""One version, workflows that run what there is, and an audit of nothing that is no clean bill."""
+"""The version has one home, workflows run existing targets, and a missing audit is reported."""
 
 import re
 import tomllib
@@ -46,17 +46,17 @@ OURS = {"name": "online-perceptron", "skip_reason": "Dependency not found"}
 BAD = {"name": "kafka-python", "version": "1.0", "vulns": [{"id": "PYSEC-1"}, {"id": "PYSEC-2"}]}
 
 
-def test_sound_packages_pass_and_unknown_ones_are_counted():
+def test_audited_packages_pass_and_unknown_ones_are_counted():
     assert verdict([SOUND, UNKNOWN, OURS]) == (
         "no known vulnerability in 1 packages; 1 are unknown to the index",
         0,
     )
 
 
-def test_an_index_that_knows_nothing_has_audited_nothing():
+def test_missing_audit_is_a_warning_or_an_error_if_required():
     text, code = verdict([UNKNOWN, UNKNOWN, OURS])
-    assert text == "skipped: the index answered about none of 2 packages"
-    assert code == 0
+    assert text.startswith("warning: NOT AUDITED: the advisory service knows none of 2 packages\nhint: ")
+    assert (code, verdict([], is_required=True)[1]) == (0, 1)
 
 
 def test_a_vulnerable_package_fails_with_its_advisories():
