@@ -7,6 +7,7 @@ import click
 from click.testing import CliRunner
 
 import perceptron_core
+from perceptron_core.formats.model_bytes import learners
 from service.cli.app import COMMANDS, cli
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS
@@ -58,3 +59,8 @@ def test_every_public_name_of_the_library_is_documented_once():
     documented = re.findall(r"^::: perceptron_core\.(\w+)$", text, re.MULTILINE)
     public = [name for name in perceptron_core.__all__ if not name.startswith("__")]
     assert sorted(documented) == sorted(public)
+
+
+def test_every_learner_is_there_with_the_effect_of_a_weight():
+    for name, cls in learners().items():
+        assert f"| `{name}` | `{cls.__name__}` | {cls.WEIGHT} |" in pages()["reference/learners.md"]

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 import perceptron_core
+from perceptron_core.formats import model_bytes
 from service.cli.app import cli
 from service.cli.help import ALL
 from service.messages.dead_letter import ORIGIN_HEADERS
@@ -41,7 +42,7 @@ _ENOUGH_FOR_A_BOUND: Final = 120
 def references() -> dict[str, str]:
     """Return every reference page: Markdown by its path in the site."""
     pages = (commands, settings, messages, metrics, learners, functions, tests)
-    found = {f"reference/{each.__name__}.md": f"{PROSE[each.__name__]}\n{each()}" for each in pages}
+    found = {f"reference/{page.__name__}.md": f"{PROSE[page.__name__]}\n{page()}" for page in pages}
     found["project/records/index.md"] = f"{PROSE['records']}\n{records()}\n"
     return {path: _GENERATED + text for path, text in found.items()}
 
@@ -213,11 +214,15 @@ def _stream() -> Iterator[bytes]:
 
 
 def learners() -> str:
-    """Document the classes that learn."""
+    """Document the classes that learn, after a table of their names and of the effect of weights."""
+    rows = [
+        (f"`{name}`", f"`{cls.__name__}`", cls.WEIGHT) for name, cls in sorted(model_bytes.learners().items())
+    ]
+    table = f"{_table(('`--model`', 'Class', 'The weight of an example'), rows)}\n"
     members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
     documented = [f"::: perceptron_core.{name}\n{members}" for name in _public(learns=True)]
     documented.append("::: perceptron_core.formats.sklearn.PerceptronEstimator\n")
-    return "\n".join(documented)
+    return "\n".join([table, *documented])
 
 
 def functions() -> str:

@@ -1,7 +1,5 @@
 """The weight w of an example does what its learner declares, and 1 is the same as none."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,17 +13,6 @@ from tests.support.learners import examples, learn, streams
 LEARNERS = learners()
 CLASSES = {False: "ant", True: "bee"}
 whole = st.integers(1, 8).map(float)
-
-
-def test_the_documentation_lists_what_each_does():
-    guide = Path("docs/explanation/algorithms/index.md").read_text(encoding="utf-8")
-    page = guide.partition("## Weights of examples")[2]
-    for name, cls in LEARNERS.items():
-        assert any(
-            row.startswith(f"| {cls.WEIGHT.replace(' r', ' `r`').replace(' C', ' `C`')}")
-            and f"`{name}`" in row
-            for row in page.splitlines()
-        ), name
 
 
 def of_kind(kind, *, without=()):
@@ -58,7 +45,7 @@ def learned(name, stream, **parameters):
 
 
 @given(st.lists(st.tuples(st.text("abc ", min_size=1), st.booleans())), st.integers(1, 3))
-def test_an_example_of_naive_bayes_counts_as_so_many(stream, w):
+def test_weight_multiplies_the_counts_of_naive_bayes(stream, w):
     weighted, repeated = CharacterNaiveBayes(), CharacterNaiveBayes()
     for text, y in stream:
         weighted.learn_one(text, y, float(w))
