@@ -141,12 +141,13 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     known = PartitionStatus(partition, lag, counts, stored, 0)
     if snapshot is None:
         return known
+    decisions = Decisions.of_state(snapshot.state)
     return known._replace(
         batches_to_learn=len(log.progress_after(snapshot.sequence)),
         cells=_cells(snapshot.state),
         model=str(snapshot.config_fingerprint.get("model")),
-        undecided=Decisions.undecided_of(snapshot.state),
-        exhausted=Decisions.exhausted_of(snapshot.state),
+        undecided={rule.name: why for rule in decisions.rules if (why := decisions.why_undecided(rule))},
+        exhausted=[rule.name for rule in decisions.rules if rule.is_exhausted()],
     )
 
 
@@ -159,7 +160,7 @@ def _unread(
     the newest snapshot names the topics that are read, and their ids.
     """
     named = [str(snapshot.config_fingerprint.get(name)) for name in ("events_topic", "labels_topic")]
-    read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
+    read = {place: offsets[place] for topic in named for place in offsets if place[0] == topic}
     losses = unread_losses(transport, read, snapshot.topic_ids)
     return read | {loss.place: loss.resume for loss in losses if loss.resume is not None}
 

@@ -246,7 +246,7 @@ class LiveModel:
                 {
                     "name": rule.name,
                     "class": self.label_of(rule.truth),
-                    **part.came_of(rule),
+                    **part.results_of(rule),
                 }
                 for rule in part.rules
             ]

@@ -62,13 +62,13 @@ cdef class Decisions(Part):
     @cython.locals(rule=Rule)
     cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
 
-    @cython.locals(place=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
+    @cython.locals(k=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
     cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
 
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
     cpdef learn(self, predicted, double score, truth, str decision)
 
-    @cython.locals(place=Py_ssize_t, rule=Rule, found=bint)
+    @cython.locals(k=Py_ssize_t, rule=Rule, found=bint)
     cdef bint _has_drifted(self, truth, decision) except -1
 
     @cython.locals(acts=bint)

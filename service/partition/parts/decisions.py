@@ -243,6 +243,19 @@ class Decisions(Part):
         costs = settings.costs.false_positive, settings.costs.false_negative
         return cls(rules, settings.decisions_half_life, costs)
 
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> Self:
+        """Restore the decisions of a partition's state; without any, there are no rules."""
+        stored = state.get(cls.name, {"rules": ()})
+        rules = [
+            Rule(name, goal, level, truth, confidence, (most, period_ms))
+            for (name, goal, level, truth, confidence, most, period_ms), *_ in stored["rules"]
+        ]
+        decisions = cls(rules, half_life=NEVER)
+        decisions.start(has_log_odds=False, is_calibrated=stored.get("calibrated", False))
+        decisions.restore(state.get(cls.name))
+        return decisions
+
     def start(self, *, has_log_odds: bool, is_calibrated: bool = False) -> None:
         """Set the given thresholds, for a learner whose scores are log-odds or not."""
         self.has_log_odds = has_log_odds
@@ -293,10 +306,10 @@ class Decisions(Part):
     def find(self, predicted: TrueLabel, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
         """Return the decision on a prediction without counting it; use its budget if `takes`."""
         bins, own = None, 0.0
-        for place in range(len(self.rules)):
-            rule = self.rules[place]
-            if self._of_rules[place] is not bins:
-                bins = self._of_rules[place]
+        for k in range(len(self.rules)):
+            rule = self.rules[k]
+            if self._of_rules[k] is not bins:
+                bins = self._of_rules[k]
                 own = bins.own_score(predicted, score)
             assert bins is not None
             if own >= rule.threshold and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
@@ -328,10 +341,10 @@ class Decisions(Part):
     def _has_drifted(self, truth: TrueLabel, decision: str | None) -> bool:
         """Test each decision for drift with a label; discount earlier labels of decisions that drifted."""
         found = False
-        for place in range(len(self.rules)):
-            rule = self.rules[place]
+        for k in range(len(self.rules)):
+            rule = self.rules[k]
             if rule.drifts(truth == rule.truth, rule.name == decision):
-                self._of_rules[place].fade(_AFTER_DRIFT)
+                self._of_rules[k].fade(_AFTER_DRIFT)
                 found = True
         return found
 
@@ -430,25 +443,6 @@ class Decisions(Part):
         return {"decided": n_decided} | ({"cost": round(added - taken_back)} if added else {})
 
     @classmethod
-    def undecided_of(cls, state: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return why each decision without a threshold has none, by name, from a partition's state."""
-        found = state.get(cls.name, {"bins": (), "rules": (), "calibrated": False})
-        by_class = {each[0]: ClassBins(each[0]) for each in found["bins"]}
-        for each in found["bins"]:
-            by_class[each[0]].restore(each)
-            by_class[each[0]].is_calibrated = found["calibrated"]
-        reasons = {
-            key[0]: why_undecided(key, threshold, by_class[key[3]]) for key, threshold, *_ in found["rules"]
-        }
-        return {name: why for name, why in reasons.items() if why is not None}
-
-    @classmethod
-    def exhausted_of(cls, state: Mapping[str, Any]) -> Sequence[str]:
-        """Return the decisions in a partition's state whose budget is used up."""
-        rules = state.get(cls.name, {"rules": ()})["rules"]
-        return [key[0] for key, *_, spent in rules if spent is not None and spent[0] >= key[5]]
-
-    @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
         """Return whether decisions were configured after the partition of this state had started."""
         if cls.name not in state:
@@ -461,7 +455,7 @@ class Decisions(Part):
 
         `cells` are the predictions by (truth, predicted); their costs are added for comparison.
         """
-        found: dict[str, Any] = {"decisions": {rule.name: self.came_of(rule) for rule in self.rules}}
+        found: dict[str, Any] = {"decisions": {rule.name: self.results_of(rule) for rule in self.rules}}
         if self.cost_positive:
             found["cost"] = self.cost
             found["cost_of_labels"] = self.cost_positive * cells.get((False, True), 0)
@@ -487,7 +481,13 @@ class Decisions(Part):
             for row in bins.rows()
         ]
 
-    def came_of(self, rule: Rule) -> dict[str, Any]:
+    def why_undecided(self, rule: Rule) -> str | None:
+        """Return why a decision has no threshold; None if it has one."""
+        if rule.threshold < NEVER or rule.goal > _LEARNED:
+            return None
+        return why_undecided(rule.goal, rule.level, rule.confidence, self.bins[rule.truth])
+
+    def results_of(self, rule: Rule) -> dict[str, Any]:
         """Return the results of a decision since the start."""
         bins, n_wrong = self.bins[rule.truth], rule.n_labelled - rule.n_right
         return {
@@ -498,7 +498,7 @@ class Decisions(Part):
             "recall": rule.n_right / bins.n_of_class if bins.n_of_class else None,
             "false_positive_rate": n_wrong / bins.n_others if bins.n_others else None,
             "threshold": rule.shown,
-            "undecided": why_undecided(rule.key(), rule.threshold, bins),
+            "undecided": self.why_undecided(rule),
             "exhausted": bool(rule.is_exhausted()),
         }
 
@@ -523,7 +523,7 @@ class Decisions(Part):
             ("decision_threshold", _THRESHOLD, {rule.name: rule.shown for rule in rules}),
             ("decision_exhausted", _EXHAUSTED, {rule.name: rule.is_exhausted() for rule in rules}),
         )
-        found += [PartMetric(*each, "decision", is_gauge=True) for each in gauges]
+        found += [PartMetric(*gauge, "decision", is_gauge=True) for gauge in gauges]
         if self.cost_positive:
             found.append(PartMetric("cost", _COST, self.cost_added))
         return found

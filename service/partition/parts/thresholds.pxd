@@ -42,7 +42,7 @@ cdef class ClassBins:
 
     cpdef bint is_own(self, truth) except -1
 
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(index=Py_ssize_t)
     cpdef add(self, double score, bint is_of_class, double weight=*)
 
     @cython.locals(k=Py_ssize_t, n_faint=Py_ssize_t)
@@ -69,9 +69,9 @@ cdef class ClassBins:
     cdef double _cheapest(self, double cost_positive, double least, double cost_negative) except? -1
 
     @cython.locals(first=Py_ssize_t, last=Py_ssize_t, middle=Py_ssize_t)
-    cdef Py_ssize_t _place(self, double score) noexcept
+    cdef Py_ssize_t _index_of(self, double score) noexcept
 
-    @cython.locals(low=double, place=Py_ssize_t, k=Py_ssize_t)
+    @cython.locals(low=double, index=Py_ssize_t, k=Py_ssize_t)
     cdef Py_ssize_t _enter(self, double score) except -1
 
 

@@ -101,15 +101,15 @@ class ClassBins:
 
     def add(self, score: float, is_of_class: bool, weight: float = 1.0) -> None:  # noqa: FBT001 - compiled, there are no keywords
         """Count a labelled score; a negative weight takes back at most the weight of the bin."""
-        place = self._place(score)
-        if place < 0 or score >= self._highs[place]:
+        index = self._index_of(score)
+        if index < 0 or score >= self._highs[index]:
             if weight < 0.0:
                 return
-            place = self._enter(score)
+            index = self._enter(score)
         if is_of_class:
-            self._of_class[place] = max(0.0, self._of_class[place] + weight)
+            self._of_class[index] = max(0.0, self._of_class[index] + weight)
         else:
-            self._others[place] = max(0.0, self._others[place] + weight)
+            self._others[index] = max(0.0, self._others[index] + weight)
 
     def fade(self, factor: float) -> None:
         """Multiply all weights by a factor; drop bins of negligible weight."""
@@ -265,7 +265,7 @@ class ClassBins:
                 least, found = cost, self._lows[k]
         return found
 
-    def _place(self, score: float) -> int:
+    def _index_of(self, score: float) -> int:
         """Return the position of the last bin that begins at or below a score; -1 if there is none."""
         first, last = 0, self.n
         while first < last:
@@ -278,16 +278,16 @@ class ClassBins:
 
     def _enter(self, score: float) -> int:
         """Make a bin for a score; return its position."""
-        low, place = _lowest(_rank(score)), self._place(score) + 1
+        low, index = _lowest(_rank(score)), self._index_of(score) + 1
         if self.n == len(self._lows):
             self._fill(self._rows())
-        for k in range(self.n, place, -1):
+        for k in range(self.n, index, -1):
             self._lows[k], self._highs[k] = self._lows[k - 1], self._highs[k - 1]
             self._of_class[k], self._others[k] = self._of_class[k - 1], self._others[k - 1]
-        self._lows[place], self._highs[place] = low, _lowest(_rank(low) + 1)
-        self._of_class[place] = self._others[place] = 0.0
+        self._lows[index], self._highs[index] = low, _lowest(_rank(low) + 1)
+        self._of_class[index] = self._others[index] = 0.0
         self.n += 1
-        return place
+        return index
 
     def _rows(self) -> list[tuple[float, ...]]:
         return [(self._lows[k], self._of_class[k], self._others[k], self._highs[k]) for k in range(self.n)]
@@ -295,7 +295,7 @@ class ClassBins:
     def _fill(self, rows: Sequence[Sequence[float]]) -> None:
         self.n = len(rows)
         columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
-        self._lows, self._of_class, self._others, self._highs = (array("d", each) for each in columns)
+        self._lows, self._of_class, self._others, self._highs = (array("d", column) for column in columns)
         self._above, self._above_others = array("d", self._lows), array("d", self._lows)
         self._above_expected = array("d", self._lows)
         self._right = self._wrong = self._prior = self._prior_wrong = 0.0
@@ -403,11 +403,8 @@ class Budget:
         self._first_ms, self._latest_ms, self._searched_ms = times
 
 
-def why_undecided(key: Sequence[Any], threshold: float, bins: ClassBins) -> str | None:
+def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins) -> str:
     """Return why a decision has no threshold: the best bound, and the number of missing labels."""
-    _, goal, level, _, confidence, *_ = key
-    if threshold < NEVER or goal > COST:
-        return None
     if goal == COST:
         return "no threshold is good enough yet"
     bound, lacking = bins.best(goal, level, confidence)

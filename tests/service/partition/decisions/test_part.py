@@ -58,9 +58,8 @@ def test_a_decision_without_a_threshold_says_why():
     (part,) = feed.processor.further
 
     def undecided():
-        found = {rule.name: part.came_of(rule)["undecided"] for rule in part.rules}
-        assert part.undecided_of(feed.processor.state()) == {name: why for name, why in found.items() if why}
-        return found
+        restored = Decisions.of_state(feed.processor.state())
+        return {rule.name: restored.results_of(rule)["undecided"] for rule in restored.rules}
 
     few = "too few labels of {} yet: at least {} more needed"
     assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
@@ -77,7 +76,7 @@ def test_a_decision_without_a_threshold_says_why():
     for _ in range(2000):
         part.learn(True, 1.0, True, None)
     assert undecided()["block"] is None
-    assert part.undecided_of({}) == {}
+    assert Decisions.of_state({}).rules == []
 
 
 def test_a_restored_state_continues_to_decide_and_count():
@@ -106,20 +105,21 @@ def test_several_classes_are_decided_by_the_predicted_ones_score():
     assert found == [None, "act", None]
 
 
-def test_metrics_of_decisions_equal_what_came_of_them():
+def test_metrics_of_decisions_equal_their_results():
     look = {"name": "look", "max_rate": "1/day"}
     feed = fed(decisions=[{"name": "sure", "min_precision": 0.99}, look, ACT], costs=COSTS)
     for n in range(5):
         feed.answer(event(f"wrong{n}", x=1, label="ham"))
     part = decisions(feed)
     found = {each.metric: each.value for each in part.metrics()}
-    told = {rule.name: part.came_of(rule) for rule in part.rules}
-    assert 0 < told["act"]["precision"] < 1
+    results = {rule.name: part.results_of(rule) for rule in part.rules}
+    assert 0 < results["act"]["precision"] < 1
     names = {"decisions": "decided", "decision_labels": "labelled", "decision_precision_ratio": "precision"}
     for metric, name in (names | {"decision_threshold": "threshold"}).items():
-        assert found[metric] == {decision: each[name] for decision, each in told.items()}
-    assert found["decision_exhausted"] == {"sure": None, "look": told["look"]["exhausted"], "act": None}
-    assert part.exhausted_of(feed.processor.state()) == ["look"]
+        assert found[metric] == {decision: each[name] for decision, each in results.items()}
+    assert found["decision_exhausted"] == {"sure": None, "look": results["look"]["exhausted"], "act": None}
+    restored = Decisions.of_state(feed.processor.state())
+    assert [rule.is_exhausted() for rule in restored.rules] == [None, True, None]
     assert found["cost"] == part.cost_added
 
 
