@@ -269,7 +269,7 @@ def compile_expression(
     except SyntaxError as error:
         at = error.offset - 1 if error.offset and error.offset > 1 else len(text)
         what = "not an expression (write an unusual name as field('name'))"
-        raise ExpressionError(f"{what} at character {at + 1}: {text[:at]}»{text[at:]}") from None
+        raise ExpressionError(f"{what}, at character {at + 1} of {text!r}") from None
     except (MemoryError, RecursionError):
         raise ExpressionError("nested too deeply") from None
     return Expression(part.evaluate, frozenset(compiler.uses))
@@ -328,7 +328,8 @@ class _Compiler:
             return None
         inner = self.part(node.operand, ANY if is_not else NUMBER).evaluate
         operate = operator.not_ if is_not else operator.neg
-        return _Part(lambda found, document: operate(inner(found, document)), TRUTH if is_not else NUMBER)
+        kind = TRUTH if is_not else NUMBER
+        return _Part(lambda features, document: operate(inner(features, document)), kind)
 
     def _arithmetic(self, node: ast.BinOp) -> _Part | None:
         operate = _ARITHMETIC.get(type(node.op))
@@ -393,8 +394,8 @@ class _Compiler:
             self.uses.add(keys)
         is_missing = self._is_missing
 
-        def get(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
-            value = found.get(name)
+        def get(features: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
+            value = features.get(name)
             if value is None:
                 value = find(document)
                 if value is None or is_missing(value):
@@ -404,9 +405,9 @@ class _Compiler:
         if wanted != NUMBER:
             return get if wanted == ANY else _checked(get, _as_text)
 
-        def get_number(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
-            value = found.get(name)
-            return value if type(value) is float else _as_number(get(found, document), name)
+        def get_number(features: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
+            value = features.get(name)
+            return value if type(value) is float else _as_number(get(features, document), name)
 
         return get_number
 
@@ -414,8 +415,7 @@ class _Compiler:
         """Refuse a node; its columns are bytes of UTF-8."""
         line = self._text.encode()
         start, end = (len(line[:at].decode()) for at in (node.col_offset, node.end_col_offset or 0))
-        marked = f"{self._text[:start]}»{self._text[start:end]}«{self._text[end:]}"
-        raise ExpressionError(f"{why} at character {start + 1}: {marked}")
+        raise ExpressionError(f"{why}, at character {start + 1}: {self._text[start:end]!r}")
 
 
 def _dotted(node: ast.expr) -> str | None:
@@ -447,33 +447,33 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
 
 
 def _checked(evaluate: Evaluate, check: _Check) -> Evaluate:
-    return (lambda found, document: check(evaluate(found, document))) if check else evaluate
+    return (lambda features, document: check(evaluate(features, document))) if check else evaluate
 
 
 def _applied(operate: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
-    return lambda found, document: operate(left(found, document), right(found, document))
+    return lambda features, document: operate(left(features, document), right(features, document))
 
 
 def _joined(parts: Sequence[Evaluate], *, is_and: bool) -> Evaluate:
     first, *others = parts
     rest = _joined(others, is_and=is_and) if others else lambda _found, _document: is_and
     if is_and:
-        return lambda found, document: bool(first(found, document) and rest(found, document))
-    return lambda found, document: bool(first(found, document) or rest(found, document))
+        return lambda features, document: bool(first(features, document) and rest(features, document))
+    return lambda features, document: bool(first(features, document) or rest(features, document))
 
 
 def _called(function: Callable[..., Any], parts: Sequence[Evaluate]) -> Evaluate:
     if len(parts) == 1:
         (only,) = parts
-        return lambda found, document: function(only(found, document))
-    return lambda found, document: function(*[part(found, document) for part in parts])
+        return lambda features, document: function(only(features, document))
+    return lambda features, document: function(*[part(features, document) for part in parts])
 
 
 def _defaulting(evaluate: Evaluate, otherwise: Evaluate) -> Evaluate:
-    def find(found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
+    def find(features: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401
         try:
-            return evaluate(found, document)
+            return evaluate(features, document)
         except (NoValue, ArithmeticError):
-            return otherwise(found, document)
+            return otherwise(features, document)
 
     return find

@@ -100,4 +100,4 @@ class Rejections:
         if self._count <= self._SHOWN:
             report("rejected", "yellow", complaint)
         elif self._count == self._SHOWN + 1:
-            report("rejected", "yellow", "more warnings; the summary counts them by reason")
+            report("rejected", "yellow", "further records; the summary counts them by reason")

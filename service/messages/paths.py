@@ -130,10 +130,10 @@ def _search(expression: str, search: Find) -> Find:
 
 def _complaint(error: Any) -> str:  # noqa: ANN401 - the library has no types
     """Describe what is wrong with an expression, and at which character."""
-    position = getattr(error, "lex_position", None)
-    what = getattr(error, "msg", None) or getattr(error, "message", None) or str(error)
-    where = "" if position is None else f" at character {position + 1}"
-    return f"not JMESPath{where}: {str(what).partition(chr(10))[0]}"
+    if (position := getattr(error, "lex_position", None)) is None:
+        return f"not JMESPath: {str(error).partition(chr(10))[0]}"
+    what = f"unexpected {str(error.token_value)!r}" if error.token_value else "it ends early"
+    return f"not JMESPath at character {position + 1}: {what}"
 
 
 def _check_functions(node: Mapping[str, Any]) -> None:

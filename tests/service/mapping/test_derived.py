@@ -48,7 +48,7 @@ def test_a_field_that_is_derived_from_is_known():
 
 
 def test_a_wrong_expression_is_refused_at_the_start():
-    with pytest.raises(ConfigurationError, match=r"r: unknown function foo.*»foo\(a\)« / 2"):
+    with pytest.raises(ConfigurationError, match=r"r: unknown function foo.*'foo\(a\)'"):
         load_settings({"events.derive": {"r": "foo(a) / 2"}})
 
 
