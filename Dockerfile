@@ -61,10 +61,10 @@ RUN --mount=type=bind,from=build,source=/source/wheels,target=/wheels \
 USER perceptron
 WORKDIR /data
 
-# Where the stream is kept without a broker, and an address that can be reached from outside the container. A port
-# that is published for this machine is asked for by its names; `-e PERCEPTRON_HTTP_HOSTS=…` names others.
+# The folder of the stream without a broker, and an address that other machines can reach. Requests to a port that is
+# published on this machine have its names as `Host`; `-e PERCEPTRON_HTTP_HOSTS=…` allows other names.
 ENV XDG_DATA_HOME=/data PERCEPTRON_HTTP=0.0.0.0:8000 PERCEPTRON_HTTP_HOSTS=localhost,127.0.0.1,[::1]
-# Code that a setting names runs if somebody says so: `-e PERCEPTRON_ALLOW_HOOK=yes`.
+# Code that a setting names runs only if it is allowed: `-e PERCEPTRON_ALLOW_HOOK=yes`.
 ENV PERCEPTRON_ALLOW_HOOK=no
 # The faster client: docs/project/benchmarks.md.
 ARG KAFKA_CLIENT=confluent

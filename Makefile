@@ -1,46 +1,47 @@
-# make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
-# make install  the package in $(VENV), compiled, which takes a minute: the same answers, twice to fifty times as fast
-# make test   set up everything and pass the tests, with what was built and installed, not with what lies here
-# make test-uncompiled   the same for the core as it runs where there is no compiler
-# make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
-# make test-lowest   the fast tests with the lowest releases of what the package depends on
-# make test-newest   make test with the newest releases that there are, whatever constraints.txt says; lists those beyond a bound
-# make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
-# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default; then uncompiled, sanitized, lowest
-# make coverage  the fast tests, and which lines they leave out
-# make lock   renew constraints.txt, the releases that CI installs
-# make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
-# make lint   ruff with all rules, import contracts, mypy --strict
-# make chaos  the long form of the tests that kill, freeze and cut things
-# make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
-# make bench  speed, as ratios against peers in the same run
-# make profile  processor time of serve per event, by stage, for each client
-# make docs   the documentation site, strictly; make docs-plots redraws its pictures
-# make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
+# make demo     run the demo on a SQLite stream; DEMO_ARGS=--keep runs it until Ctrl-C
+# make install  install the package in $(VENV), compiled, in about a minute: the same answers, 2 to 50 times as fast
+# make test     install the package and its test dependencies, and test the installed package
+# make test-uncompiled  test the core without compiled modules
+# make test-sanitized   test the core under AddressSanitizer and UBSan, with failing allocations
+# make test-lowest   run the fast tests with the lowest supported releases of the dependencies
+# make test-newest   run `make test` with the newest releases, without constraints.txt; list releases beyond an upper bound
+# make test-pythons  run the fast tests on each installed Python from 3.11 to 3.14
+# make nightly  run all tests, also those of tests/nightly.toml, in their long forms; then uncompiled, sanitized, lowest
+# make coverage  run the fast tests and list the lines that they do not run
+# make lock     renew constraints.txt, the releases that CI installs
+# make dev      make an editable installation, compiled in place
+# make quick    check the rules and run the fast tests: before each commit
+# make lint     run ruff with all rules, the import contracts and mypy --strict
+# make chaos    run the long form of the tests that kill and freeze processes and cut connections
+# make simulate  run thousands of simulated faults; SEEDS=1000000, or SEED=7 for one run with a line for each step
+# make bench    measure speed, as ratios to other programs in the same run
+# make profile  measure the processor time of `serve` per event, by stage, for each client
+# make docs     build the documentation site, where warnings are errors; make docs-plots draws its plots
+# make dist     build sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
-# Half of the files wait for brokers and processes most of the time, so that four share two cores.
+# The tests of a file run in one worker, because they share a broker. PYTEST_ARGS="-n 0" runs all in one process, as for --pdb.
+# Half of the files mostly wait for brokers and processes, so that four workers suit two cores.
 PARALLEL ?= -n 4 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SEEDS ?= 10000
-# uv leaves it to the first import to compile modules; images that stay small leave it to each.
+# uv does not compile modules to bytecode: the first import does, unless this variable is set.
 unexport PYTHONDONTWRITEBYTECODE
 # LOCKED=1 installs the releases that constraints.txt names.
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
-# What `make dev` has installed serves as well, where nothing depends on its being the wheel.
+# An editable installation by `make dev` is used where the wheel is not required.
 PACKAGE = $(if $(wildcard $(VENV)/installed-editable),dev,$(VENV)/installed-dev)
-# The demo is as well interpreted: nobody waits for a compiler to see it.
+# The demo needs no compiled package, so that it starts sooner.
 DEMONSTRATED = $(firstword $(wildcard $(VENV)/installed $(VENV)/installed-editable) $(VENV)/installed-uncompiled)
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
-# The package comes last: the modules that pytest imports first for doctests would be those that lie here.
+# The package comes last: otherwise pytest would import modules of this folder first, for doctests.
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
   $(addprefix linear/,test_binary.py test_data_frames.py test_example_weights.py test_multiclass.py) test_compiled.py \
   test_golden.py test_import.py test_public_surface.py) perceptron_core
@@ -49,7 +50,7 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_faili
   weights/test_values text/test_hasher arrays/test_text_batch)) \
   tests/service/messages/test_event_reader.py tests/service/partition/test_answers.py tests/service/stream/test_batches.py
 SANITIZED := $(CURDIR)/build/sanitized
-# Half of the time goes to one file, whose cases are processes of their own.
+# Half of the time goes to one file, whose cases start processes.
 SANITIZED_PARALLEL := -n 2 --dist worksteal
 LOWEST ?= .venv-lowest
 NEWEST ?= .venv-newest
@@ -80,7 +81,7 @@ test-all: $(VENV)/installed-dev
 	  PERCEPTRON_FUZZ_STATES=1000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
 
-# The service in the tests' own process: machine code cannot be traced, and processes that tests start are not.
+# Machine code and the processes that tests start are not traced.
 coverage: dev
 	$(BIN)/pip install --quiet --group coverage
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not kafka' $(QUICK_TESTS) $(PYTEST_ARGS)
@@ -99,15 +100,15 @@ lock: $(VENV)/bin/pip
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 	  --no-annotate --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
-# Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
-# same bits in both is tested on the compiled core (tests/perceptron_core/test_compiled.py). Whatever is installed will do.
+# These tests cover code that differs without a compiler. tests/perceptron_core/test_compiled.py, on the compiled core,
+# tests that each learner computes the same bits in both. Any installation serves.
 test-uncompiled: $(if $(wildcard $(VENV)/installed-dev $(VENV)/installed-editable),,$(VENV)/installed-editable)
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
 	  $(UNCOMPILED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
-# What lies here is what is imported; compiled again only what has changed.
+# This folder is imported; only changed modules are compiled again.
 dev: $(VENV)/installed-editable
 	$(BIN)/python setup.py --quiet build_ext --inplace
 
@@ -117,8 +118,8 @@ quick: dev
 	$(BIN)/lint-imports --no-cache > /dev/null
 	$(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
 
-# A copy of the sources, so that nothing built for users is mixed with it. Python's own allocator hands out parts of
-# larger blocks, whose ends nobody could see.
+# The copy of the sources keeps this build apart from others. PYTHONMALLOC=malloc: Python's own allocator divides large
+# blocks, and AddressSanitizer cannot see the ends of their parts.
 test-sanitized: $(VENV)/installed-dev
 	@case "$$(gcc -print-file-name=libasan.so 2>/dev/null)" in /*) ;; \
 	  *) echo "skipped: the core is not sanitized, as gcc or its libasan is missing"; exit 0;; esac; set -ex; \
@@ -130,8 +131,8 @@ test-sanitized: $(VENV)/installed-dev
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	  PYTHONMALLOC=malloc PERCEPTRON_FUZZ_STATES=20000 PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(SANITIZED_PARALLEL) $(PYTEST_ARGS)
 
-# The declared minimum of each package that is imported, and what these need as new as it comes. Interpreted: without
-# the bounds on time; click and Pydantic import other modules there.
+# Direct dependencies have their declared minimum, indirect ones their newest releases. The core is interpreted, so tests
+# of time limits are left out; so are tests of imports, because former releases of click and Pydantic import other modules.
 test-lowest: export PIP_CONSTRAINT :=
 test-lowest: $(VENV)/bin/pip
 	$(PYTHON) -m venv --clear $(LOWEST)
@@ -140,7 +141,7 @@ test-lowest: $(VENV)/bin/pip
 	$(LOWEST)/bin/pip install --quiet --group lowest
 	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' -k 'not sizes and not serve_help' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
-# What is listed at the end is newer than what was tested: an upper bound, here or of another package, keeps it out.
+# The list at the end has newer releases that an upper bound, here or of another package, excluded.
 test-newest:
 	rm -rf $(NEWEST)
 	$(MAKE) test VENV=$(NEWEST) LOCKED= PIP_CONSTRAINT=
@@ -156,7 +157,7 @@ lint: $(PACKAGE)
 chaos: $(PACKAGE)
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
 
-# SEED=7 runs one seed and tells its story; DEFECT=name puts a defect back first (tests/simulation/defects.py).
+# SEED=7 runs one seed and prints each step; DEFECT=name adds a known defect first (tests/simulation/defects.py).
 simulate: $(PACKAGE)
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DEFECT),--defect $(DEFECT))
 
@@ -179,7 +180,7 @@ dist: $(VENV)/installed-release
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
 
-# What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
+# The checks examine what users install: the wheel with its extras, in an environment with nothing else.
 release-check: dist
 	$(PYTHON) -m venv --clear $(RELEASE)
 	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,schemas]"
@@ -199,7 +200,7 @@ $(VENV)/bin/pip:
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1' uv || $(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
-# Not editable: it builds the wheel, compiled, and installs that.
+# Build the compiled wheel and install it.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 	@echo 'installing the package, compiled, and what it needs'
 	@$(BIN)/python -m tools.install .
@@ -211,21 +212,21 @@ $(VENV)/installed-uncompiled: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install .
 	@touch $@
 
-# --group reads [dependency-groups] of pyproject.toml: what only developers need; it is fetched while the core compiles.
+# --group reads [dependency-groups] of pyproject.toml: packages for developers only, fetched while the core compiles.
 $(VENV)/installed-dev: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 	@echo 'installing the package, compiled, and what it and its tests need'
 	@$(BIN)/python -m tools.install --group dev .
 	@rm -f $(VENV)/installed-editable $(VENV)/installed-uncompiled
 	@touch $(VENV)/installed $@
 
-# Four processes begin together, and each would compile for itself what it imports before it collects tests. The first
-# to collect compiles the rest, while the others wait (tests/conftest.py).
+# Otherwise each of four workers would compile the modules that it imports before collection. The first to collect compiles
+# the other modules, while the others wait (tests/conftest.py).
 $(VENV)/imported: $(VENV)/installed-dev
 	@$(BIN)/pytest --collect-only --quiet tests/test_nightly.py > /dev/null
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
-	@echo 'installing the package as it lies here, and what it and its tests need'
+	@echo 'installing the package, editable, and what it and its tests need'
 	@PERCEPTRON_UNCOMPILED=1 $(BIN)/python -m tools.install --editable --group dev '.[confluent,plot,schemas,sklearn]'
 	@rm -f $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-uncompiled
 	@touch $@
@@ -234,7 +235,7 @@ $(VENV)/installed-release: $(VENV)/installed
 	$(BIN)/pip install --quiet --group release
 	@touch $@
 
-# What is measured is what users install: the built package, not the sources; rebuilt when they change.
+# Benchmarks measure the installed package, not the sources; it is rebuilt when they change.
 $(BENCH)/project/installed: pyproject.toml setup.py $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)/project
 	$(BENCH)/project/bin/pip install --quiet --upgrade 'pip>=25.1'
@@ -242,7 +243,7 @@ $(BENCH)/project/installed: pyproject.toml setup.py $(SOURCES)
 	$(BENCH)/project/bin/pip install --quiet --group bench '.[confluent]'
 	@touch $@
 
-# Quix Streams pins other releases of clients that the project uses, so it lives apart.
+# Quix Streams pins other releases of the Kafka clients, so it has its own environment.
 $(BENCH)/quix/installed:
 	$(PYTHON) -m venv $(BENCH)/quix
 	$(BENCH)/quix/bin/pip install --quiet --upgrade 'pip>=25.1'

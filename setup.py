@@ -70,8 +70,8 @@ UNCOMPILED = os.environ.get("PERCEPTRON_UNCOMPILED") == "1"
 
 DIRECTIVES = {
     "language_level": 3,
-    "annotation_typing": False,  # the .pxd files alone say what is typed in C
-    "auto_pickle": False,  # learners say themselves what they are made of
+    "annotation_typing": False,  # only the .pxd files declare C types
+    "auto_pickle": False,  # learners define their pickles themselves
     "boundscheck": False,
     "wraparound": False,
     "initializedcheck": False,
@@ -80,12 +80,12 @@ DIRECTIVES = {
 
 
 class BuildAllOrNone(build_ext):
-    """Compile all modules; where one cannot be, leave all to the interpreter: they call each other in C."""
+    """Compile all modules or, if one fails, none: compiled modules call each other in C."""
 
     n_compiled = 0
 
     def build_extensions(self) -> None:
-        """Compile, or say why not."""
+        """Compile, or report why not."""
         self.parallel = self.parallel or os.cpu_count()
         try:
             super().build_extensions()
@@ -95,7 +95,7 @@ class BuildAllOrNone(build_ext):
     def run(self) -> None:
         """Build; in place, delete machine code of modules that are no longer compiled.
 
-        Python would prefer it to their source.
+        Python would import it instead of their source.
         """
         super().run()
         if not self.inplace:
@@ -106,7 +106,7 @@ class BuildAllOrNone(build_ext):
                 found.unlink()
 
     def build_extension(self, extension: Extension) -> None:
-        """Compile a module, and tell how many are compiled: `make` shows it."""
+        """Compile a module, and print how many are compiled."""
         super().build_extension(extension)
         self.n_compiled += 1
         print(f"compiling: {self.n_compiled} of {len(self.extensions)} modules", flush=True)
