@@ -51,8 +51,8 @@ cdef inline void prefetch(double[:] cells, const int[::1] slots, Py_ssize_t star
         prefetch_cell(&cells[slots[at]])
 
 
-cdef inline void prefetch_integer(const int[::1] numbers, Py_ssize_t place) noexcept:
-    prefetch_number(&numbers[place])
+cdef inline void prefetch_integer(const int[::1] numbers, Py_ssize_t index) noexcept:
+    prefetch_number(&numbers[index])
 
 
 cdef inline bint copy_ascii(text, bytearray room, bint lowercase) except -1:

@@ -60,7 +60,7 @@ def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
     return True
 
 
-def prefetch_integer(numbers: array[int], place: int) -> None:
+def prefetch_integer(numbers: array[int], index: int) -> None:
     """Prefetch one of these numbers into the processor's cache."""
 
 

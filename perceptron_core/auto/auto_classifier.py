@@ -214,7 +214,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As the names say; the model stays unchanged.
+            See their docstrings; the model stays unchanged.
         ValueError
             `w` is negative, not finite or above 1e25, or `prediction_context` is invalid.
 

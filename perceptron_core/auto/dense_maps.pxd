@@ -52,7 +52,7 @@ cdef class DenseMaps:
 
     cpdef arrange(self, Columns columns)
 
-    @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, place=double, hat=int,
+    @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, position=double, hat=int,
                    share=double)
     cdef show(self, Columns columns)
 

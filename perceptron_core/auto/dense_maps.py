@@ -163,9 +163,9 @@ class DenseMaps:
                 self.linear.values[n] = z
                 self.squashed.values[n] = a
                 n += 1
-                place = (u + 1.0) * (0.5 * (N_HATS - 1))
-                hat = min(int(place), N_HATS - 2)
-                share = place - hat
+                position = (u + 1.0) * (0.5 * (N_HATS - 1))
+                hat = min(int(position), N_HATS - 2)
+                share = position - hat
                 self.binned.slots[at] = self.paired.slots[at] = number
                 self.binned.values[at] = self.paired.values[at] = a
                 hat += self.limit + number * N_HATS

@@ -386,7 +386,7 @@ class ExpertMistakes:
 
     def get_state(self, n: int) -> list[list[float]]:
         """Return the counts of n learners."""
-        return [each[:n].tolist() for each in self._counts()]
+        return [count[:n].tolist() for count in self._counts()]
 
     def set_state(self, state: Sequence[Any], n: int) -> None:
         """Set a state from `get_state`. Raises `ValueError` if it is invalid."""

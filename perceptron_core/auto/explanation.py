@@ -51,8 +51,8 @@ def statuses(
     if not ensembles:
         return []
     n_mixers = range(len(ensembles[0].mixers))
-    columns = [weights, *([each.weights_in(m) for each in ensembles] for m in n_mixers)]
-    means = [[sum(of_one) / len(ensembles) for of_one in zip(*each, strict=True)] for each in columns]
+    columns = [weights, *([ensemble.weights_in(m) for ensemble in ensembles] for m in n_mixers)]
+    means = [[sum(of_one) / len(ensembles) for of_one in zip(*column, strict=True)] for column in columns]
     return [
         ExpertStatus(name, means[0][k], *mistakes.of(k), tuple(of_mixer[k] for of_mixer in means[1:]))
         for k, name in enumerate(ensembles[0].names)

@@ -64,7 +64,7 @@ cdef class FeatureMaps:
     @cython.locals(active=bint)
     cdef _show_bins(self)
 
-    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, place=int, z=double)
+    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, part=int, z=double)
     cdef _place(self)
 
     cdef prepare(self, Py_ssize_t n_classes)

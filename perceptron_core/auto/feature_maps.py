@@ -168,8 +168,8 @@ class FeatureMaps:
         """Compute the bins of the columns, and the positions of columns and categories."""
         for number in range(self.columns.n):
             z = self.columns.z[number] if self.columns.present[number] else 0.0
-            place = int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS * N_PARTS))
-            self._places[number] = min(place, _LAST_PLACE)
+            part = int((z / (1.0 + abs(z)) + 1.0) * (0.5 * N_BINS * N_PARTS))
+            self._places[number] = min(part, _LAST_PLACE)
             self._bins[number] = self._places[number] // N_PARTS
         for k in range(len(self.categories.chosen)):
             at = self.columns.limit + self.categories.chosen[k]

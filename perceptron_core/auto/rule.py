@@ -237,7 +237,7 @@ class AutoRule:
     @property
     def experts(self) -> list[ExpertStatus]:
         """The learners: their weights in the leader's answer, and their mistakes."""
-        weights = [each.given_weights(self.lead) for each in self.ensembles]
+        weights = [ensemble.given_weights(self.lead) for ensemble in self.ensembles]
         return statuses(self.ensembles, weights, self._mistakes)
 
     def _fresh(self, number: int) -> Ensemble:
@@ -400,8 +400,8 @@ class AutoRule:
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
         self.widen()  # for new columns of the last event
-        for each in self.ensembles:
-            ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
+        for ensemble in self.ensembles:
+            ensembles.append(ensemble.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
             "labels": [*self.labels],
             "groups": [*self.groups],

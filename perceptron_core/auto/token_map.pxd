@@ -22,15 +22,15 @@ cdef class TokenMap:
     @cython.locals(k=Py_ssize_t)
     cdef clear(self)
 
-    @cython.locals(place=int, slot=int, n=Py_ssize_t)
+    @cython.locals(masked=int, slot=int, n=Py_ssize_t)
     cdef add(self, int index, double value)
 
     @cython.locals(k=Py_ssize_t)
     cdef void prefetch(self, int[::1] indices, Py_ssize_t n, int tag) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, is_first=bint, place=int, slot=int,
-        rows=int[::1], slots=int[::1], places=int[::1], marks="unsigned char[::1]"
+        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, is_first=bint, masked=int, slot=int,
+        rows=int[::1], slots=int[::1], entries=int[::1], marks="unsigned char[::1]"
     )
     cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
 

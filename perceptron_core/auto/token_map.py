@@ -62,14 +62,14 @@ class TokenMap:
     def add(self, index: int, value: float) -> None:
         """Add a feature; ignore it if the event has it already."""
         self._reserve(self.x.n + 1)
-        n, place = self.x.n, index & self._mask
+        n, masked = self.x.n, index & self._mask
         if self._n_marked < n:
             self._mark()
-        if not self._marks[place >> 3] & 1 << (place & 7):
-            self._marks[place >> 3] |= 1 << (place & 7)
+        if not self._marks[masked >> 3] & 1 << (masked & 7):
+            self._marks[masked >> 3] |= 1 << (masked & 7)
             self._n_marked = n + 1
-            slot = self._rows[place] - 1
-            self._indices[n] = place
+            slot = self._rows[masked] - 1
+            self._indices[n] = masked
             self.x.slots[n] = slot
             self.x.values[n] = value
             self.x.n_missing += slot < 0
@@ -85,12 +85,12 @@ class TokenMap:
         self._reserve(self.x.n + n)
         self._mark()
         at, n_missing, mask, is_first = self.x.n, self.x.n_missing, self._mask, self.x.n == 0
-        rows, slots, places, marks = self._rows, self.x.slots, self._indices, self._marks
+        rows, slots, entries, marks = self._rows, self.x.slots, self._indices, self._marks
         for k in range(n):
-            place = (indices[k] ^ tag) & mask
-            if is_first or not marks[place >> 3] & 1 << (place & 7):
-                slot = rows[place] - 1
-                places[at] = place
+            masked = (indices[k] ^ tag) & mask
+            if is_first or not marks[masked >> 3] & 1 << (masked & 7):
+                slot = rows[masked] - 1
+                entries[at] = masked
                 slots[at] = slot
                 self.x.values[at] = 1.0
                 n_missing += slot < 0

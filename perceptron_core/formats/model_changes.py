@@ -63,8 +63,8 @@ def with_changes(data: bytes, changes: Sequence[bytes]) -> bytes:
     version, body = unsealed(data)
     try:
         name, params, state, *settings = unpack(body)
-        for each in changes:
-            of, new, *rows = unpack(each)
+        for change in changes:
+            of, new, *rows = unpack(change)
             if of != name or new.keys() != state.keys():
                 raise DamagedError(f"changes of a {of!r:.50} cannot be those of this {name}")
             _apply(state, new, *rows)

@@ -110,15 +110,15 @@ class Packed:
     @property
     def size_bytes(self) -> int:
         """Approximate size in bytes."""
-        return sum(each.size_bytes if isinstance(each, Packed) else len(each) for each in self._pieces)
+        return sum(piece.size_bytes if isinstance(piece, Packed) else len(piece) for piece in self._pieces)
 
     def written(self) -> Iterator[bytes]:
         """Yield the bytes, in pieces."""
-        for each in self._pieces:
-            if isinstance(each, Packed):
-                yield from each.written()
+        for piece in self._pieces:
+            if isinstance(piece, Packed):
+                yield from piece.written()
             else:
-                yield each
+                yield piece
 
 
 class PackedLater(Packed):

@@ -101,7 +101,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As the names say; the model stays unchanged.
+            See their docstrings; the model stays unchanged.
         ValueError
             `w` is negative, not finite, or above 1e25.
 

@@ -350,7 +350,7 @@ class Mixture(BinaryClassifier):
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """Return a mixture with the same parameters; with `include_attributes`, also the learned state."""
-        fresh = [copy.deepcopy(each) if include_attributes else each.clone() for each in self.experts]
+        fresh = [copy.deepcopy(expert) if include_attributes else expert.clone() for expert in self.experts]
         return super().clone({"experts": fresh} | (new_params or {}), include_attributes)
 
     def _inputs(self, x: Features) -> array[float]:

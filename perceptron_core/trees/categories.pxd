@@ -8,7 +8,7 @@ cdef class Categories:
     cdef readonly dict numbers
     cdef readonly list codes
     cdef readonly list seen
-    cdef readonly list strange
+    cdef readonly list uncoded
     cdef readonly list chosen
     cdef readonly Py_ssize_t version
     cdef readonly list lasts

@@ -39,7 +39,7 @@ class Categories:
         self.codes: list[dict[str, int]] = []
         self.seen: list[int] = []
         """Number of events with each feature."""
-        self.strange: list[int] = []
+        self.uncoded: list[int] = []
         """Number of events whose value was new or has no code, by feature."""
         self.lasts: list[list[int]] = []
         """The feature's last event with each value, by code − 1."""
@@ -94,11 +94,11 @@ class Categories:
             self.lasts.append([])
             self._none_before.append(0)
             self.seen.append(0)
-            self.strange.append(0)
+            self.uncoded.append(0)
             self.names.append(name)
             self.numbers[name] = number
         except MemoryError:
-            for each in (self.codes, self.lasts, self._none_before, self.seen, self.strange, self.names):
+            for each in (self.codes, self.lasts, self._none_before, self.seen, self.uncoded, self.names):
                 del each[number:]
             raise
         return number
@@ -107,11 +107,11 @@ class Categories:
         self.seen[number] += 1
         code = self.codes[number].get(value, 0)
         if code == 0:
-            self.strange[number] += 1
+            self.uncoded[number] += 1
             code = self._give_code(number, value)
         if code > 0:
             self.lasts[number][code - 1] = self.seen[number]
-        enough = self.seen[number] >= _FEWEST_SEEN and 2 * self.strange[number] <= self.seen[number]
+        enough = self.seen[number] >= _FEWEST_SEEN and 2 * self.uncoded[number] <= self.seen[number]
         if enough and number not in self.chosen:
             self.chosen.append(number)
             self.version += 1
@@ -145,7 +145,7 @@ class Categories:
             "values": [sorted(codes, key=codes.__getitem__) for codes in self.codes],
             "lasts": [[*lasts] for lasts in self.lasts],
             "seen": [*self.seen],
-            "strange": [*self.strange],
+            "uncoded": [*self.uncoded],
             "chosen": [*self.chosen],
         }
 
@@ -162,7 +162,7 @@ class Categories:
         self.numbers = {name: number for number, name in enumerate(names)}
         self.codes = [{value: code for code, value in enumerate(each, 1)} for each in values]
         self.seen = restored.several(state["seen"], restored.count, n)
-        self.strange = restored.several(state["strange"], restored.count, n)
+        self.uncoded = restored.several(state["uncoded"], restored.count, n)
         lasts = restored.several(state["lasts"], list, n)
         for each, codes, now in zip(lasts, self.codes, self.seen, strict=True):
             self.lasts.append(restored.several(each, restored.whole(now), len(codes)))

@@ -66,7 +66,7 @@ cdef class Leaves:
     @cython.locals(c=Py_ssize_t, start=Py_ssize_t)
     cdef void merge(self, Py_ssize_t block, Py_ssize_t f, Py_ssize_t k, Py_ssize_t other) noexcept
 
-    @cython.locals(f=Py_ssize_t, at=Py_ssize_t, place=int)
+    @cython.locals(f=Py_ssize_t, at=Py_ssize_t, code=int)
     cdef void add(
         self, Py_ssize_t b, int[::1] features, Py_ssize_t first, Py_ssize_t n, const unsigned short[::1] places,
         int shift, Py_ssize_t c, int w

@@ -177,8 +177,8 @@ class Leaves:
             self._halve(b)
         at = b * self.n_features * N_BINS * self.n_classes + c
         for f in range(n):
-            place = (places[features[first + f]] + shift) // N_PARTS
-            self.cells[at + (f * N_BINS + place) * self.n_classes] += w
+            code = (places[features[first + f]] + shift) // N_PARTS
+            self.cells[at + (f * N_BINS + code) * self.n_classes] += w
         self.totals[b * self.n_classes + c] += w
         self.seen[b] += w
 

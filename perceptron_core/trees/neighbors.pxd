@@ -36,7 +36,7 @@ cdef class Window:
     cdef double[::1] _squares
     cdef Py_ssize_t _n_nearest
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, n_places=Py_ssize_t,
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, start=Py_ssize_t, n_places=Py_ssize_t,
                    n_kept=Py_ssize_t, rows=float[::1])
     cpdef arrange(self, list bins, list names)
 

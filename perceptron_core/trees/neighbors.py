@@ -104,9 +104,9 @@ class Window:
                 n_kept += 1
             if self._names[number] != names[k]:
                 self._names[number] = names[k]
-                place = self._places[number]
+                start = self._places[number]
                 for j in range(SIZE):
-                    self._rows[place + j] = 0.0
+                    self._rows[start + j] = 0.0
         self._n_used = len(bins)
         self._order(names)
 

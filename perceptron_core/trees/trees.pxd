@@ -113,7 +113,7 @@ cdef class Trees(DrawnFeatures):
     @cython.locals(tree=Py_ssize_t)
     cdef void _restart(self, Leaves leaves) noexcept
 
-    @cython.locals(tree=Py_ssize_t, node=int, count=int, place="unsigned long long", weight=double,
+    @cython.locals(tree=Py_ssize_t, node=int, count=int, draw="unsigned long long", weight=double,
                    is_restarted=bint, block=int, shift=int, first=Py_ssize_t, n=Py_ssize_t)
     cdef void learn(self, const unsigned short[::1] places, Py_ssize_t label, Py_ssize_t n_classes, double w) noexcept
 

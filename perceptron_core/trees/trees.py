@@ -374,8 +374,8 @@ class Trees(DrawnFeatures):
                 self.forgotten[tree] = 1
                 self.n_regrown += 1
                 node = tree
-            place = self._key ^ (self.n_events * self.n_trees + tree)
-            count = int(poisson(place) * weight + 0.5)
+            draw = self._key ^ (self.n_events * self.n_trees + tree)
+            count = int(poisson(draw) * weight + 0.5)
             block = self.blocks[node]
             if count > 0 and block >= 0:
                 first, shift, n = tree * self.n_bins, self._shifts[tree], self.widths[tree]
