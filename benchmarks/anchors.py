@@ -55,10 +55,10 @@ def anchors(
                 figures = {"stream": name, "contestant": contestant, "events": n}
                 figures |= _of("", theirs, n) | {"microseconds": theirs.microseconds}
                 lines.append(figures)
-        for each in lines:
-            each.update(_of("auto_", auto, each["events"]), auto_microseconds=auto.microseconds)
-            found[name, each["contestant"]] = each
-            print(json.dumps(each), flush=True)
+        for line in lines:
+            line.update(_of("auto_", auto, line["events"]), auto_microseconds=auto.microseconds)
+            found[name, line["contestant"]] = line
+            print(json.dumps(line), flush=True)
         saved.write_text("".join(json.dumps(each) + "\n" for each in found.values()), "utf-8")
 
 

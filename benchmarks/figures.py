@@ -45,14 +45,14 @@ def main() -> None:
         "a9a": [a9a],
         "spambase": shuffles,
         "elec2": [elec2],
-        "spambase standardised": [standardised(each) for each in shuffles],
+        "spambase standardised": [standardised(shuffle) for shuffle in shuffles],
         "elec2 standardised": [standardised(elec2)],
     }
     learners = singles(Kind.BINARY) | {"AROW(r=0.1)": lambda: AROW(r=0.1)}
     print(f"\n{'':<32}" + "".join(f"{name:>24}" for name in streams))
     for name, make in learners.items():
-        means = (statistics.mean(mistakes(make(), each) for each in orders) for orders in streams.values())
-        print(f"{name:<32}" + "".join(f"{each:>24,.6g}" for each in means), flush=True)
+        means = (statistics.mean(mistakes(make(), order) for order in orders) for orders in streams.values())
+        print(f"{name:<32}" + "".join(f"{mean:>24,.6g}" for mean in means), flush=True)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def about() -> Sequence[str]:
     processor = platform.processor() or platform.machine()
     with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        processor = next(each.partition(": ")[2] for each in lines if each.startswith("model name"))
+        processor = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
     releases = [f"Python {platform.python_version()}"]
     for name in _RELEASES:
         with suppress(metadata.PackageNotFoundError):

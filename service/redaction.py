@@ -56,12 +56,12 @@ def redacted_url(url: str) -> str:
     >>> redacted_url("sqlite:///streams/a@b.db")
     'sqlite:///streams/a@b.db'
     """
-    scheme, separator, place = url.partition("://")
+    scheme, separator, address = url.partition("://")
     if not separator:
         return STARS if "@" in url else url
-    if scheme == "sqlite" and place.startswith("/"):
+    if scheme == "sqlite" and address.startswith("/"):
         return url
-    shown = STARS if re.search("[@?#]", place) else _ODD_PORT.sub(f":{STARS}", place)
+    shown = STARS if re.search("[@?#]", address) else _ODD_PORT.sub(f":{STARS}", address)
     return f"{scheme}://{shown}"
 
 

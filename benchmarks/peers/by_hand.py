@@ -51,7 +51,7 @@ def by_kafka_python(address: str, topic: str, group: str, batch: int, answers: A
         if not messages:
             continue
         producer.begin_transaction()
-        for output, key, value in answers([(each.key, each.value) for each in messages]):
+        for output, key, value in answers([(message.key, message.value) for message in messages]):
             producer.send(output, value, key=key, partition=0)
         producer.flush()
         ends = {place: OffsetAndMetadata(messages[-1].offset + 1, "", -1)}
@@ -77,7 +77,7 @@ def by_confluent(address: str, topic: str, group: str, batch: int, answers: Answ
         if not messages:
             continue
         producer.begin_transaction()
-        for output, key, value in answers([(each.key(), each.value()) for each in messages]):
+        for output, key, value in answers([(message.key(), message.value()) for message in messages]):
             producer.produce(output, value, key, 0)
         producer.send_offsets_to_transaction(
             consumer.position(consumer.assignment()), consumer.consumer_group_metadata()

@@ -40,7 +40,7 @@ class Learner:
             for column in self._columns
         }
         self._places = {
-            column: {value: float(place) for place, value in enumerate(known)}
+            column: {value: float(number) for number, value in enumerate(known)}
             for column, known in values.items()
             if known
         }

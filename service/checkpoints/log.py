@@ -216,8 +216,8 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
         log.snapshots = before.snapshots + before.unfinished
     for record in records:
         add_record(log, record, group)
-    log.unfinished = [each for each in log.snapshots[-1:] if each.is_unfinished]
-    log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
+    log.unfinished = [snapshot for snapshot in log.snapshots[-1:] if snapshot.is_unfinished]
+    log.snapshots = [snapshot for snapshot in log.snapshots if not snapshot.is_unfinished]
     return log
 
 
@@ -316,10 +316,10 @@ def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes])
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
         # If the progress of its batch is deleted, the progress of the next batch comes first.
         needed = log.offsets.get(sequence, log.offsets.get(sequence + 1, record.offset))
-        previous = next((each for each in reversed(snapshots) if each.sequence == before), None)
+        previous = next((snapshot for snapshot in reversed(snapshots) if snapshot.sequence == before), None)
         needed = needed if previous is None else previous.needed_offset
-        place = (record.offset, needed, record.timestamp_ms)
-        snapshots.append(StoredSnapshot(*place, sequence, count, before, previous))
+        position = (record.offset, needed, record.timestamp_ms)
+        snapshots.append(StoredSnapshot(*position, sequence, count, before, previous))
     snapshots[-1].chunks[number] = record.value or b""
 
 

@@ -67,15 +67,15 @@ def unread_losses(
     losses = []
     for (topic, partition), offset in offsets.items():
         first, end = stream.bounds(topic, partition)
-        place = f"{topic}[{partition}]"
+        where = f"{topic}[{partition}]"
         if topic in ids and topic in present and ids[topic] != present[topic]:
-            what = f"{place}: the topic was deleted and recreated after it was processed up to {offset}"
+            what = f"{where}: the topic was deleted and recreated after it was processed up to {offset}"
             losses.append(Loss((topic, partition), what, 0, first))
         elif offset > end:
-            what = f"{place}: it was processed up to {offset}, but ends at {end}: it was recreated or cut off"
+            what = f"{where}: it was processed up to {offset}, but ends at {end}: it was recreated or cut off"
             losses.append(Loss((topic, partition), what, 0, first))
         elif offset < first:
-            what = f"{place}: the records {offset} to {first - 1} were deleted before they were processed"
+            what = f"{where}: the records {offset} to {first - 1} were deleted before they were processed"
             losses.append(Loss((topic, partition), what, first - offset, first))
     return losses
 
@@ -133,11 +133,11 @@ def refuse_emptied(
         The group has committed offsets, or the log has held records.
 
     """
-    place = f"{settings.checkpoints_topic}[{partition}]"
+    where = f"{settings.checkpoints_topic}[{partition}]"
     if any(committed.values()):
-        raise _lost(f"{place}: checkpoint missing, but {_committed(settings, committed)}")
+        raise _lost(f"{where}: checkpoint missing, but {_committed(settings, committed)}")
     if held > 0:  # the committed offsets may be lost, too
-        raise _lost(f"{place}: checkpoint missing, but the topic has held {held} records")
+        raise _lost(f"{where}: checkpoint missing, but the topic has held {held} records")
 
 
 def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iterable[int]) -> None:
@@ -183,16 +183,16 @@ def refuse_cut_off(
         An offset was committed beyond the end of the log.
 
     """
-    place = f"{settings.checkpoints_topic}[{partition}]"
+    where = f"{settings.checkpoints_topic}[{partition}]"
     both = {each: offset for each, offset in committed.items() if each in known}
     if any(offset > known[each] for each, offset in both.items()):
         raise _lost(
-            f"{place}: the newest checkpoint ends at {_places(known)}, but {_committed(settings, committed)}"
+            f"{where}: the newest checkpoint ends at {_places(known)}, but {_committed(settings, committed)}"
         )
     if any(offset < known[each] for each, offset in both.items()):
         _log.warning(
             "%s: another program reset the offsets of group %r to %s; continuing at %s as in the checkpoint",
-            place,
+            where,
             settings.group,
             _places(both),
             _places(known),

@@ -47,12 +47,12 @@ class SettingsCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then each section."""
         parameters = self.get_params(ctx)
-        shows_all = ALL in ctx.meta or _SHOW_ALL not in {each.name for each in parameters}
+        shows_all = ALL in ctx.meta or _SHOW_ALL not in {parameter.name for parameter in parameters}
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *Section)}
-        for each in parameters:
-            is_setting = (each.name or "").startswith(PREFIX)
-            name = (each.name or "").removeprefix(PREFIX).replace("__", ".")
-            declared, record = DECLARED[name] if is_setting else None, each.get_help_record(ctx)
+        for parameter in parameters:
+            is_setting = (parameter.name or "").startswith(PREFIX)
+            name = (parameter.name or "").removeprefix(PREFIX).replace("__", ".")
+            declared, record = DECLARED[name] if is_setting else None, parameter.get_help_record(ctx)
             if record and (declared is None or shows_all or declared.common):
                 sections[SECTIONS[name.partition(".")[0]] if declared else "Options"].append(record)
         for title, records in sections.items():

@@ -96,7 +96,7 @@ class Redelivery:
                 if moving:
                     visitor.stay()
                     outputs = [decision.output for decision in moving]
-                    compress = any(record_bytes(each) > limits[each.topic].n_bytes for each in outputs)
+                    compress = any(record_bytes(output) > limits[output.topic].n_bytes for output in outputs)
                     writer.commit(
                         outputs, {self._topic: moving[-1].dead_letter.record.offset + 1}, compress=compress
                     )
@@ -139,14 +139,14 @@ class Redelivery:
         mapped_ms = self._decoder.decode(value, record).timestamp_ms
         self._times.set_now(int(time() * 1000))
         time_ms = dead_letter.event_time_ms if mapped_ms is None else mapped_ms
-        self._times.check(time_ms, self._decoder.place_of_time(record))
+        self._times.check(time_ms, self._decoder.time_location(record))
 
     def _back(self, dead_letter: DeadLetter, value: bytes | None) -> Output:
         """Send a dead letter back to its source: the same partition, where its label may wait."""
         partition = dead_letter.source_partition
         if partition is not None and partition >= self._partitions[dead_letter.source_topic]:
             partition = None
-        headers = (*dead_letter.own_headers(), (REPLAYED_FROM, dead_letter.place.encode()))
+        headers = (*dead_letter.own_headers(), (REPLAYED_FROM, dead_letter.location.encode()))
         key, time_ms = dead_letter.record.key, dead_letter.event_time_ms
         return Output(dead_letter.source_topic, key, value, headers, partition, time_ms)
 

@@ -31,7 +31,7 @@ class HeaderError(ValueError):
         self.hint = hint
 
 
-class Places(NamedTuple):
+class Roles(NamedTuple):
     """The names of the columns of a file without a mapping; None for a missing column."""
 
     label: str | None
@@ -70,18 +70,18 @@ class Columns:
         """Return the id of a row without one; nothing if a mapping locates ids."""
         return {} if self.mapping and self.mapping.id else {"id": f"{self.id_prefix}{row}"}
 
-    def places(self, header: Sequence[str]) -> Places:
+    def roles(self, header: Sequence[str]) -> Roles:
         """Find the columns in a header. Raises `HeaderError` if a named column is missing."""
         label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
         row_id = self._find(header, None, ("id",), "--events-id")
         time = self._find(header, self.time, (), "--timestamp")
         if self.are_labels:
             self._refuse_no_labels(header, label, row_id)
-            return Places(label, row_id, None, (), time)
+            return Roles(label, row_id, None, (), time)
         text = self._find(header, None, ("text",), "--events-text")
         features = [name for name in header if name not in {label, row_id, text, time}]
         self._warn_of_labels(label, features)
-        return Places(label, row_id, text, features, time)
+        return Roles(label, row_id, text, features, time)
 
     def _refuse_no_labels(self, header: Sequence[str], label: str | None, row_id: str | None) -> None:
         """Refuse rows without a label or an id."""
@@ -121,7 +121,7 @@ class Columns:
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         paths = (*ids, *(self.mapping.text or ("text",)))
-        return frozenset(place[0] for path in paths for place in parse_path(path).uses if place)
+        return frozenset(keys[0] for path in paths for keys in parse_path(path).uses if keys)
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping uses as the label, unchanged."""

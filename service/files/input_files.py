@@ -147,7 +147,7 @@ class InputFiles:
         """Whether records have event times."""
         return any(file.timestamp for file in self._files)
 
-    def place(self, record: Record) -> str:
+    def location_of(self, record: Record) -> str:
         """Return the origin of a record as ``file:line``."""
         number, line = divmod(record.offset, _MOST_LINES)
         return f"{self._of_topic[record.topic][number].name}:{line}"
@@ -156,7 +156,7 @@ class InputFiles:
         """Return the origin of a record, and why it became this dead letter."""
         headers = dict(dead_letter.headers)
         rejection = Rejection(headers[REASON].decode(), headers[MESSAGE].decode())
-        return f"{self.place(record)}: {rejection_of_row(record.value, rejection)}"
+        return f"{self.location_of(record)}: {rejection_of_row(record.value, rejection)}"
 
     def before_wait(self, call: Callable[[], None]) -> None:
         """Register `call` as `Source.before_wait` does."""
@@ -220,7 +220,7 @@ def check_joinable(settings: Settings) -> None:
             )
 
 
-def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
+def named_anew(message: bytes, keys: Sequence[str], suffix: str) -> bytes:
     """Append a suffix to the id of a message, so that a repeated row is a new event.
 
     A message without an id there is returned unchanged, and decoding rejects it.
@@ -230,12 +230,12 @@ def named_anew(message: bytes, place: Sequence[str], suffix: str) -> bytes:
     """
     fields = _fields(message)
     holder: Any = fields
-    for key in place[:-1]:
+    for key in keys[:-1]:
         holder = holder.get(key) if isinstance(holder, dict) else {}
-    known = holder.get(place[-1]) if isinstance(holder, dict) else None
+    known = holder.get(keys[-1]) if isinstance(holder, dict) else None
     if not isinstance(known, (str, int)):
         return message
-    holder[place[-1]] = f"{known}{suffix}"
+    holder[keys[-1]] = f"{known}{suffix}"
     return _encode(fields)
 
 

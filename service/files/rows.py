@@ -209,11 +209,11 @@ def row_writer(
 
     """
     cells = _Cells(columns, value, text)
-    place = _as_document(cells, columns) if columns.mapping else _as_event(cells, header, columns)
+    fields_of = _as_document(cells, columns) if columns.mapping else _as_event(cells, header, columns)
     time = None if columns.mapping else columns.time
 
     def write(row: Mapping[str, Any], number: int) -> bytes:
-        event = encode_event(columns.name(number) | place(row))
+        event = encode_event(columns.name(number) | fields_of(row))
         return event if time is None else TimedRow(event, cells.value(time, row[time]))
 
     return write
@@ -299,16 +299,16 @@ def _as_document(cells: _Cells, columns: Columns) -> Callable[[Mapping[str, Any]
 def _as_event(
     cells: _Cells, header: Sequence[str], columns: Columns
 ) -> Callable[[Mapping[str, Any]], Fields]:
-    places = columns.places(header)
-    label, row_id, text = places.label, places.id, places.text
-    has_features = bool(places.features) or (text is None and not columns.are_labels)
+    roles = columns.roles(header)
+    label, row_id, text = roles.label, roles.id, roles.text
+    has_features = bool(roles.features) or (text is None and not columns.are_labels)
 
     def event(row: Mapping[str, Any]) -> Fields:
         found: Fields = {}
         if row_id is not None and row[row_id] is not None:
             found["id"] = str(cells.text(row_id, row[row_id]))
         if has_features:
-            found["features"] = cells.features((name, row[name]) for name in places.features)
+            found["features"] = cells.features((name, row[name]) for name in roles.features)
         if text is not None:
             found["text"] = "" if row[text] is None else cells.text(text, row[text])
         if label is not None and row[label] is not None:

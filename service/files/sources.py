@@ -96,7 +96,7 @@ class Source:
         return self._lines.number
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the last message was, as ``file:line``."""
         return f"{self.name}:{self.line}"
 

@@ -159,7 +159,7 @@ def _size(schema: Mapping[str, Any]) -> int:
     return _number(schema["size"], "size", 0)
 
 
-def _number(found: object, what: str, least: int) -> int:
-    if type(found) is not int or not least <= found < _MOST_SCALE:
-        raise UnusableSchema(f"{what}: expected a large enough number of 32 bits, got {found!r:.80}")
-    return found
+def _number(value: object, what: str, least: int) -> int:
+    if type(value) is not int or not least <= value < _MOST_SCALE:
+        raise UnusableSchema(f"{what}: expected a large enough number of 32 bits, got {value!r:.80}")
+    return value

@@ -96,11 +96,11 @@ class ValueCounter:
         kinds: dict[str, _Kind] = {}
         to_do: list[Descriptor] = []
 
-        def kind_of(found: Descriptor) -> _Kind:
-            if found.full_name not in kinds:
-                kinds[found.full_name] = _Kind()
-                to_do.append(found)
-            return kinds[found.full_name]
+        def kind_of(descriptor: Descriptor) -> _Kind:
+            if descriptor.full_name not in kinds:
+                kinds[descriptor.full_name] = _Kind()
+                to_do.append(descriptor)
+            return kinds[descriptor.full_name]
 
         self._kind = kind_of(descriptor)
         while to_do:
@@ -111,7 +111,7 @@ class ValueCounter:
             kind = kinds[each.full_name]
             kind.n_fields = len(fields)
             kind.messages = {f.number: kind_of(f.message_type) for f in fields if f.message_type is not None}
-        inner = [each for kind in kinds.values() for each in kind.messages.values()]
+        inner = [message for kind in kinds.values() for message in kind.messages.values()]
         self._most_fields = max((kind.n_fields for kind in inner), default=0)
 
     def check(self, data: bytes) -> None:

@@ -198,5 +198,5 @@ _HINT: Final = "check schema_registry.url and that the registry is running"
 
 
 def _unavailable(url: str, reason: object, hint: str = _HINT) -> RegistryUnavailable:
-    place = re.split("[?#]", url)[0]  # a query may contain a key
-    return RegistryUnavailable(f"schema registry: {place}: {str(reason)[:_LONGEST_MESSAGE]}", hint=hint)
+    address = re.split("[?#]", url)[0]  # a query may contain a key
+    return RegistryUnavailable(f"schema registry: {address}: {str(reason)[:_LONGEST_MESSAGE]}", hint=hint)

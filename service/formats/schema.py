@@ -169,9 +169,9 @@ class Schemas:
             self._known |= {key: self._known.pop(key) for key in needed if key in self._known}
         return [key for key in needed if key not in self._known]
 
-    def add(self, found: Mapping[bytes, Schema]) -> None:
+    def add(self, schemas: Mapping[bytes, Schema]) -> None:
         """Add schemas; one with a known key replaces the old one."""
-        for key, schema in found.items():
+        for key, schema in schemas.items():
             self._forget(key)
             self._known[key] = schema
 

@@ -99,9 +99,10 @@ class SubmissionReader:
 
     def _read(self, topic: str, value: bytes, key: bytes | None, *, is_label: bool) -> Submission:
         """Read a message as the loop will, except for what only the topic knows."""
-        if (place := self._ids[topic]).startswith((OFFSET, HEADER)):
+        if (location := self._ids[topic]).startswith((OFFSET, HEADER)):
             raise Rejection(
-                Reason.INVALID_ID, f"{place}: a request has no keys, headers or offsets; write to the topic"
+                Reason.INVALID_ID,
+                f"{location}: a request has no keys, headers or offsets; write to the topic",
             )
         record = Record(topic, 0, 0, 0, key, value)
         message = self._decoder.decode(value, record)
@@ -109,7 +110,7 @@ class SubmissionReader:
             raise Rejection(*_MISPLACED[is_label])
         if message.timestamp_ms is not None:
             self._times.set_now(int(self._clock.time() * 1000))
-            self._times.check(message.timestamp_ms, self._decoder.place_of_time(record))
+            self._times.check(message.timestamp_ms, self._decoder.time_location(record))
         x = {} if is_label else self._extractor.extract(message.features, message.text, message.tenant)
         output = Output(topic, key or message.id.encode(), value)
         return Submission(message.id, is_label, x, message.truth, message.weight, output)

@@ -109,8 +109,8 @@ def roc(curves: Mapping[str, ScoreCurve]) -> Figure:
     figure, axes = new_figure(*_SQUARE_INCHES)
     for name, curve in curves.items():
         points = _thinned(curve.thresholds())
-        rates = [0.0, *(each.false_positive_rate for each in points)]
-        recalls = [0.0, *(each.recall for each in points)]
+        rates = [0.0, *(point.false_positive_rate for point in points)]
+        recalls = [0.0, *(point.recall for point in points)]
         axes.plot(rates, recalls, label=f"{plain(name)} (area {curve.auc():.4f})")
     axes.axline((0, 0), slope=1, color="black", linestyle="--", label="by chance")
     axes.set(xlabel="false positive rate", ylabel="recall (true positive rate)", title="ROC")
@@ -122,8 +122,8 @@ def precision_recall(curves: Mapping[str, ScoreCurve]) -> Figure:
     figure, axes = new_figure(*_SQUARE_INCHES)
     for name, curve in curves.items():
         points = _thinned(curve.thresholds())
-        recalls = [0.0, *(each.recall for each in points)]
-        precisions = [points[0].precision, *(each.precision for each in points)]
+        recalls = [0.0, *(point.recall for point in points)]
+        precisions = [points[0].precision, *(point.precision for point in points)]
         label = f"{plain(name)} (average precision {curve.average_precision():.4f})"
         axes.step(recalls, precisions, label=label)
     share = max(curve.positives / (curve.positives + curve.negatives) for curve in curves.values())

@@ -146,8 +146,8 @@ class Leaks:
 
     def observe(self, learned: LearnedExamples) -> None:
         """Examine the labelled predictions of a batch."""
-        for place, truth in enumerate(learned.truths):
-            if self._counts[truth] < _OF_A_CLASS and len(x := learned.examples[place].x) <= _MOST_FEATURES:
+        for number, truth in enumerate(learned.truths):
+            if self._counts[truth] < _OF_A_CLASS and len(x := learned.examples[number].x) <= _MOST_FEATURES:
                 self._counts[truth] += 1
                 self._rows.append((x, truth))
 
@@ -156,7 +156,7 @@ class Leaks:
         if len([count for count in self._counts.values() if count >= _FEWEST]) <= 1:
             return []
         truths = {number: truth for number, (_, truth) in enumerate(self._rows)}
-        return [each.keys[0] for each in self._fields() if tells(each, truths)]
+        return [field.keys[0] for field in self._fields() if tells(field, truths)]
 
     def _fields(self) -> list[Field]:
         """Return the fields that all events, or as many as a class has, have once."""

@@ -92,7 +92,7 @@ class ScoreCurve(NamedTuple):
 
     def thresholds(self) -> list[Threshold]:
         """Return the threshold at each score."""
-        return [self._threshold(place) for place in range(len(self.scores))]
+        return [self._threshold(index) for index in range(len(self.scores))]
 
     def at(self, goal: str, least: float) -> Threshold | None:
         """Return the threshold that reaches a goal with the most positive examples; None if there is none.
@@ -109,10 +109,10 @@ class ScoreCurve(NamedTuple):
             reached = [n for n in rows if bad[n] <= least * self.negatives]
         return self._threshold(max(reached, key=lambda n: (good[n], -n))) if reached else None
 
-    def _threshold(self, place: int) -> Threshold:
-        good, bad = self.true_positives[place], self.false_positives[place]
+    def _threshold(self, index: int) -> Threshold:
+        good, bad = self.true_positives[index], self.false_positives[index]
         return Threshold(
-            self.scores[place], good / (good + bad), good / self.positives, bad / self.negatives, good + bad
+            self.scores[index], good / (good + bad), good / self.positives, bad / self.negatives, good + bad
         )
 
 
@@ -150,11 +150,11 @@ class Evaluation:
         self._last = truths[-1] if truths else self._last
         self._scores.extend(learned.scores())
         self._truths.extend([truth is True for truth in truths])
-        for each in learned.corrections:
-            self._confusion[each.before, each.predicted] -= 1
-            self._confusion[each.truth, each.predicted] += 1
-            self._corrections[each.score, each.before is True] -= 1
-            self._corrections[each.score, each.truth is True] += 1
+        for correction in learned.corrections:
+            self._confusion[correction.before, correction.predicted] -= 1
+            self._confusion[correction.truth, correction.predicted] += 1
+            self._corrections[correction.score, correction.before is True] -= 1
+            self._corrections[correction.score, correction.truth is True] += 1
 
     def confusion(self) -> dict[str, dict[str, int]]:
         """Count predictions as {truth: {predicted: count}}."""
@@ -240,7 +240,7 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
     if weights is not None:
         summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
     if (mixture := learner.mixture) is not None:
-        experts = [each._asdict() for each in mixture.experts]
+        experts = [expert._asdict() for expert in mixture.experts]
         summary |= {"leader": mixture.leader, "experts": experts}
     for part in processor.further:
         summary |= part.summary(counters.confusion.cells)

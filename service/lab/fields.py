@@ -205,7 +205,7 @@ def read_as_written(fields: Iterable[Field]) -> None:
 def elements_of(field: Field) -> list[Field]:
     """Return the elements of a field's lists: scalars, and fields of objects."""
     items = [each for value in field.known.values() if isinstance(value, list) for each in value]
-    found = fields_of([each if isinstance(each, dict) else {"": each} for each in items])
+    found = fields_of([item if isinstance(item, dict) else {"": item} for item in items])
     return [Field((*field.keys, *filter(None, each.keys)), len(each.values), each.values) for each in found]
 
 
@@ -249,11 +249,11 @@ def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
 
     If no name indicates it, the label is the last field of a table, if that has few values.
     """
-    scores = [(_label_score(each), -len(each.keys), each) for each in fields]
+    scores = [(_label_score(field), -len(field.keys), field) for field in fields]
     scores = [(score and score + _of_place(each, fields), depth, each) for score, depth, each in scores]
     scores.sort(key=lambda each: each[:2], reverse=True)
     named = [each for score, _, each in scores if score >= max(_NAMED, scores[0][0] - _RIVAL)]
-    return named or [each for each in fields[-1:] if is_table and _may_be_label(each) and is_guess(each)]
+    return named or [field for field in fields[-1:] if is_table and _may_be_label(field) and is_guess(field)]
 
 
 def is_guess(field: Field) -> bool:
@@ -341,7 +341,7 @@ def is_entity(field: Field) -> bool:
 
 def find_time(fields: Collection[Field]) -> Field | None:
     """Return the field of the event time, which each record has."""
-    times = [each for each in fields if time_form(each) and len(each.known) == each.n_records]
+    times = [field for field in fields if time_form(field) and len(field.known) == field.n_records]
     return min(times, key=lambda each: (_time_rank(each), len(each.keys)), default=None)
 
 

@@ -124,75 +124,75 @@ def propose(
         All labels are of one class, or there is no field to learn from.
 
     """
-    found, (name, documents, _, keys) = Proposal(), records
-    found.settings["model"] = ("auto", "takes numbers, categories and texts as they are")
+    proposal, (name, documents, _, keys) = Proposal(), records
+    proposal.settings["model"] = ("auto", "takes numbers, categories and texts as they are")
     if topic:
-        found.settings["events_topic"] = (topic, "")
+        proposal.settings["events_topic"] = (topic, "")
     fields, is_own = fields_of(documents), _are_own(documents)
     read_as_written(fields)
-    label, truths, place = None, dict[int, Any](), given.id
+    label, truths, id_path = None, dict[int, Any](), given.id
     if labels is not None:
-        place, truths = _add_labels(found, fields, given.id, labels)
+        id_path, truths = _add_labels(proposal, fields, given.id, labels)
     else:
         label = _named(fields, given.label, name, documents) or _find_label(
-            found,
-            [each for each in fields if not is_own or each.keys == ("label",)],
-            is_table=not topic and all(len(each.keys) == 1 for each in fields),
+            proposal,
+            [field for field in fields if not is_own or field.keys == ("label",)],
+            is_table=not topic and all(len(field.keys) == 1 for field in fields),
         )
-        truths = {} if label is None else _add_label(found, label, name)
-    _warn_of_few(found, truths, len(documents))
+        truths = {} if label is None else _add_label(proposal, label, name)
+    _warn_of_few(proposal, truths, len(documents))
     if is_own:
-        found.add("id, features, text", "as they are", "the native schema")
-        found.settings.pop("labels_topic", None)
-        if found.settings.get("events.label", ("",))[0] == "label":
-            del found.settings["events.label"]
-        return found
+        proposal.add("id, features, text", "as they are", "the native schema")
+        proposal.settings.pop("labels_topic", None)
+        if proposal.settings.get("events.label", ("",))[0] == "label":
+            del proposal.settings["events.label"]
+        return proposal
     root = _root_of(documents)
     uses = parse_path(label.expression).uses if label is not None and label.expression else ()
     for each in fields:
         if each.keys in uses:
-            found.add(each.path, LEFT_OUT, "the label is made of it")
-    _add_place(found, fields, place, keys, root, name)
+            proposal.add(each.path, LEFT_OUT, "the label is made of it")
+    _add_id_and_time(proposal, fields, id_path, keys, root, name)
     for each in fields:
-        if each.path not in {row.field for row in found.rows}:
-            _add_feature(found, each, root, label, truths)
-    _settle(found, name)
-    return found
+        if each.path not in {row.field for row in proposal.rows}:
+            _add_feature(proposal, each, root, label, truths)
+    _settle(proposal, name)
+    return proposal
 
 
-def _settle(found: Proposal, name: str) -> None:
+def _settle(proposal: Proposal, name: str) -> None:
     """Comment out fields that leak the label, with a warning, unless there are no other fields.
 
     Raises `InputFileError` if there is no field at all.
     """
-    has_others = bool(found.of("text", "feature", "vector"))
-    for row in found.of(_LEAK):
+    has_others = bool(proposal.of("text", "feature", "vector"))
+    for row in proposal.of(_LEAK):
         what = "is left out: it" if has_others else "is all there is, and"
-        found.warnings.append(f"{row.entry} {what} determines the label, so it may be known only after it")
+        proposal.warnings.append(f"{row.entry} {what} determines the label, so it may be known only after it")
     if not has_others:
-        found.rows = [row._replace(role="feature") if row.role == _LEAK else row for row in found.rows]
-    if not found.of("text", "feature", "vector"):
-        hint = "; ".join(f"{row.field}: {row.why}" for row in found.of(LEFT_OUT))
+        proposal.rows = [row._replace(role="feature") if row.role == _LEAK else row for row in proposal.rows]
+    if not proposal.of("text", "feature", "vector"):
+        hint = "; ".join(f"{row.field}: {row.why}" for row in proposal.of(LEFT_OUT))
         raise InputFileError(
             f"{name}: no field to learn from", hint=hint or "add fields other than id and label"
         )
 
 
 def _are_own(documents: Collection[Mapping[str, Any]]) -> bool:
-    names = {name for each in documents for name in each}
+    names = {name for document in documents for name in document}
     return names <= OWN and bool(names & {"features", "text"})
 
 
 def _root_of(documents: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the path of the contents if most records have a known kind of envelope."""
-    if all("specversion" in each and isinstance(each.get("data"), dict) for each in documents):
+    if all("specversion" in document and isinstance(document.get("data"), dict) for document in documents):
         return ("data",)  # CloudEvents
     for keys in _ENVELOPES:
-        holders = [each.get(keys[0]) if len(keys) > 1 else each for each in documents]
+        holders = [document.get(keys[0]) if len(keys) > 1 else document for document in documents]
         rows = [
-            each
-            for each in holders
-            if isinstance(each, dict) and "op" in each and isinstance(each.get("after"), dict)
+            holder
+            for holder in holders
+            if isinstance(holder, dict) and "op" in holder and isinstance(holder.get("after"), dict)
         ]
         if 2 * len(rows) > len(documents):
             return keys
@@ -213,22 +213,22 @@ def _named(
     if values := {number: value for number, value in made.items() if value is not None}:
         return Field((path,), len(documents), values, path)
     raise InputFileError(
-        f"{name}: unknown field {path}", hint="name one of " + ", ".join(each.path for each in fields)
+        f"{name}: unknown field {path}", hint="name one of " + ", ".join(field.path for field in fields)
     )
 
 
-def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> Field | None:
+def _find_label(proposal: Proposal, fields: Sequence[Field], *, is_table: bool) -> Field | None:
     """Return the likeliest label, and warn of other fields that it may be."""
     likely = find_labels(fields, is_table=is_table)
     if not likely:
-        found.warnings.append("no field looks like a label, so labels are expected in the labels topic")
+        proposal.warnings.append("no field looks like a label, so labels are expected in the labels topic")
         return None
     label, *alternatives = likely
     if is_guess(label):
-        found.warnings.append(
+        proposal.warnings.append(
             f"{label.path} is assumed to be the label, as the last field: choose another with --events-label"
         )
-    found.warnings += [
+    proposal.warnings += [
         f"{each.path} may be the label, or determine it: choose it with --events-label {each.path}"
         for each in alternatives
     ]
@@ -236,29 +236,29 @@ def _find_label(found: Proposal, fields: Sequence[Field], *, is_table: bool) -> 
 
 
 def _add_labels(
-    found: Proposal, fields: Sequence[Field], place: str, labels: Labels
+    proposal: Proposal, fields: Sequence[Field], id_path: str, labels: Labels
 ) -> tuple[str, dict[int, Any]]:
     """Add the labels of a separate file; return the path of the events' ids, and the truths."""
     (file, documents, *_), given = labels
     theirs = fields_of(documents)
-    shared = _shared_ids(fields, theirs, place, given.id)
+    shared = _shared_ids(fields, theirs, id_path, given.id)
     if shared is None:
         hint = "name the id fields with --events-id and --labels-id, or read more records with -n"
         raise InputFileError(f"{file}: no field matches the ids of the events", hint=hint)
     event_id, label_id = shared
-    others = [each for each in theirs if each is not label_id]
-    label = _named(others, given.label, file, documents) or _find_label(found, others, is_table=True)
+    others = [field for field in theirs if field is not label_id]
+    label = _named(others, given.label, file, documents) or _find_label(proposal, others, is_table=True)
     if label is None:
         hint = "name it with --labels-label; if each row has the same class: --labels-label '`true`'"
         raise InputFileError(f"{file}: no field looks like a label", hint=hint)
-    found.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
-    truths = _add_label(found, label, file, "labels")
-    others = [each for each in others if each is not label]
+    proposal.settings["labels.id"] = (label_id.path, f"the same values as {event_id.path} of the events")
+    truths = _add_label(proposal, label, file, "labels")
+    others = [field for field in others if field is not label]
     read_as_written(others)
     if (time := find_time(others)) is not None:
-        found.settings["labels.timestamp"] = (time.path, time_form(time))
+        proposal.settings["labels.timestamp"] = (time.path, time_form(time))
         if time.time_format:
-            found.settings["labels.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
+            proposal.settings["labels.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
     numbers = {str(value): number for number, value in event_id.known.items()}
     ids = {number: str(value) for number, value in label_id.known.items()}
     known = {ids[number]: truth for number, truth in truths.items() if number in ids}
@@ -266,17 +266,17 @@ def _add_labels(
 
 
 def _shared_ids(
-    fields: Sequence[Field], theirs: Sequence[Field], place: str, label_place: str
+    fields: Sequence[Field], theirs: Sequence[Field], id_path: str, label_id_path: str
 ) -> tuple[Field, Field] | None:
     """Return the pair of fields of events and labels with the most common values; None without any."""
-    ours = [(each, each.texts()) for each in fields if place in {"", each.path}]
-    others = [(each, each.texts()) for each in theirs if label_place in {"", each.path}]
+    ours = [(field, field.texts()) for field in fields if id_path in {"", field.path}]
+    others = [(field, field.texts()) for field in theirs if label_id_path in {"", field.path}]
     pairs = [(len(mine & its), each, other) for each, mine in ours for other, its in others]
     best = max(pairs, key=lambda each: each[0], default=None)
     return best[1:] if best and best[0] else None
 
 
-def _add_label(found: Proposal, label: Field, name: str, table: str = "events") -> dict[int, Any]:
+def _add_label(proposal: Proposal, label: Field, name: str, table: str = "events") -> dict[int, Any]:
     """Add the label, and the classes if they need names; return the truths by number of the record."""
     truths = {
         number: value
@@ -285,7 +285,7 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
     }
     counts = Counter(_class_name(value) for value in truths.values())
     if len(counts) == 1 and (table == "labels" or len(label.known) < label.n_records):
-        _add_other_class(found, counts, truths.values())
+        _add_other_class(proposal, counts, truths.values())
     elif len(counts) < BINARY:
         what = f"is {next(iter(counts))} wherever it is known" if counts else "is never known"
         raise InputFileError(
@@ -294,46 +294,46 @@ def _add_label(found: Proposal, label: Field, name: str, table: str = "events") 
         )
     values = {*truths.values()}
     needs_names = not values <= {0, 1} and not values <= {-1, 1}
-    if needs_names and "classes" not in found.settings:
+    if needs_names and "classes" not in proposal.settings:
         classes = classes_of(counts, counts.__getitem__)
         order = "the negative one first" if len(classes) == BINARY else f"{len(classes)} of them"
-        found.settings["classes"] = (classes, order)
+        proposal.settings["classes"] = (classes, order)
     if table == "events":
-        found.settings["labels_topic"] = ("", "labels come with their events")
+        proposal.settings["labels_topic"] = ("", "labels come with their events")
     why = ", ".join(f"{each} {count}" for each, count in counts.most_common(_SHOWN))
     others = sorted(
         {value for value in label.values.values() if isinstance(value, str) and value not in counts}
     )
     if others:
         why += f"; no label yet: {', '.join(others)}"
-    found.add(label.path if table == "events" else f"{label.path} of {name}", "label", why)
-    found.settings[f"{table}.label"] = (
+    proposal.add(label.path if table == "events" else f"{label.path} of {name}", "label", why)
+    proposal.settings[f"{table}.label"] = (
         _label_path(label, others, needs_text=needs_names and len(counts) > BINARY),
         why,
     )
     return truths if len(counts) > 1 else {}
 
 
-def _warn_of_few(found: Proposal, truths: Collection[int], n_events: int) -> None:
+def _warn_of_few(proposal: Proposal, truths: Collection[int], n_events: int) -> None:
     """Warn where most events have no label, which may be a class as well."""
     if truths and BINARY * len(truths) < n_events:
-        found.warnings.append(
+        proposal.warnings.append(
             f"only {len(truths)} of {n_events} events have a label: if the others are of a class, set "
             "events.label_on_timeout = CLASS and label_timeout_seconds"
         )
 
 
-def _add_other_class(found: Proposal, counts: Collection[str], values: Collection[object]) -> None:
+def _add_other_class(proposal: Proposal, counts: Collection[str], values: Collection[object]) -> None:
     """Propose the class of events without a label if only one class is ever labelled."""
     (name,) = counts
     if {*values} <= {0, 1}:
         other = "false" if True in values else "true"
     else:
         other = "none" if name == "other" else "other"
-        found.settings["classes"] = ([other, name], "the negative one first")
-    found.settings["label_timeout_seconds"] = (2_592_000, "30 days: set it longer than most labels take")
-    found.settings["events.label_on_timeout"] = (other, f"labels are of {name} only")
-    found.warnings.append(
+        proposal.settings["classes"] = ([other, name], "the negative one first")
+    proposal.settings["label_timeout_seconds"] = (2_592_000, "30 days: set it longer than most labels take")
+    proposal.settings["events.label_on_timeout"] = (other, f"labels are of {name} only")
+    proposal.warnings.append(
         f"only {name} is ever labelled: an event without a label is {other} after label_timeout_seconds; "
         "set it longer than most labels take"
     )
@@ -346,7 +346,7 @@ def _class_name(value: object) -> str:
 def _label_path(label: Field, others: Sequence[str], *, needs_text: bool) -> str:
     path = label.path
     if others:
-        unlike = " && ".join(f"{path} != {_quoted(each)}" for each in others)
+        unlike = " && ".join(f"{path} != {_quoted(other)}" for other in others)
         return f"({unlike} && {path}) || null"
     if needs_text and not all(isinstance(value, str) for value in label.known.values()):
         return f"{path} && to_string({path})"
@@ -357,82 +357,83 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _add_place(
-    found: Proposal,
+def _add_id_and_time(
+    proposal: Proposal,
     fields: Collection[Field],
-    place: str,
+    id_path: str,
     keys: Sequence[bytes | None],
     root: tuple[str, ...],
     name: str,
 ) -> None:
     """Add the id and the event time."""
-    others = [each for each in fields if each.path not in {row.field for row in found.rows}]
+    others = [field for field in fields if field.path not in {row.field for row in proposal.rows}]
     is_row = root[-1:] == ("after",)
-    may_repeat = is_row or "events.label_on_timeout" in found.settings  # the row is sent again with its label
-    within = [each for each in others if not is_row or each.keys[: len(root)] == root]
-    each = _named(fields, place, name) or find_id(within, may_repeat=may_repeat)
+    # The row may be sent again with its label.
+    may_repeat = is_row or "events.label_on_timeout" in proposal.settings
+    within = [field for field in others if not is_row or field.keys[: len(root)] == root]
+    each = _named(fields, id_path, name) or find_id(within, may_repeat=may_repeat)
     if each is not None:
         absent = each.n_records - len(each.known)
         where = f"missing in {absent} records" if absent else "in each record"
         why = f"{where}, and never twice" if each.is_unique else f"an id {where}"
         if not (each.is_unique or may_repeat):
             again = len(each.known) - len(each.distinct)
-            found.warnings.append(
+            proposal.warnings.append(
                 f"{each.path}: {again} records repeat an id, which makes them the same event"
             )
         if absent:
-            found.warnings.append(f"{each.path}: {absent} records without this id are dead letters")
-        found.add(each.path, "id", why)
-        found.settings["events.id"] = (each.path, why)
+            proposal.warnings.append(f"{each.path}: {absent} records without this id are dead letters")
+        proposal.add(each.path, "id", why)
+        proposal.settings["events.id"] = (each.path, why)
     elif keys and None not in keys and len({*keys}) == len(keys):
-        found.settings["events.id"] = (KEY, "no field names each record; each has a key of its own")
+        proposal.settings["events.id"] = (KEY, "no field names each record; each has a key of its own")
     else:
-        found.settings["events.id"] = (OFFSET, "no field names each record: its place does")
-        found.warnings.append("no field is an id, so labels must come with their events")
-    time = find_time([each for each in others if each.path != found.settings["events.id"][0]])
+        proposal.settings["events.id"] = (OFFSET, "no field names each record: its place does")
+        proposal.warnings.append("no field is an id, so labels must come with their events")
+    time = find_time([field for field in others if field.path != proposal.settings["events.id"][0]])
     if time is not None:
         form = time_form(time)
-        found.add(time.path, "timestamp", form)
+        proposal.add(time.path, "timestamp", form)
         is_text = not time.time_format and time.are_texts_of_numbers
-        found.settings["events.timestamp"] = (f"to_number({time.path})" if is_text else time.path, form)
+        proposal.settings["events.timestamp"] = (f"to_number({time.path})" if is_text else time.path, form)
         if time.time_format:
-            found.settings["events.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
+            proposal.settings["events.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
 
 
 def _add_feature(
-    found: Proposal, each: Field, root: tuple[str, ...], label: Field | None, truths: Mapping[int, Any]
+    proposal: Proposal, each: Field, root: tuple[str, ...], label: Field | None, truths: Mapping[int, Any]
 ) -> None:
     """Decide whether a field is a feature, a text or nothing."""
     path = each.path
     if why := _why_not(each, root, label):
-        found.add(path, LEFT_OUT, why)
+        proposal.add(path, LEFT_OUT, why)
         if why == _OUTCOME:
-            found.warnings.append(f"{path} is left out: {why}")
+            proposal.warnings.append(f"{path} is left out: {why}")
         return
-    if each.known and not each.is_scalar and not each.vector_length and not _add_list(found, each):
+    if each.known and not each.is_scalar and not each.vector_length and not _add_list(proposal, each):
         return
     role, entry, why = _entry(each)
     if each.decimal:
-        known, _ = found.settings.get("events.decimal", ({}, ""))
+        known, _ = proposal.settings.get("events.decimal", ({}, ""))
         signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
-        found.settings["events.decimal"] = (signs, "the sign before the fraction")
+        proposal.settings["events.decimal"] = (signs, "the sign before the fraction")
     if not each.are_numbers and (said := _words_of_missing(each)):
-        known, _ = found.settings.get("events.missing", ((), ""))
-        found.settings["events.missing"] = (sorted({*known, *said}), "texts that say so")  # type: ignore[misc]
+        known, _ = proposal.settings.get("events.missing", ((), ""))
+        proposal.settings["events.missing"] = (sorted({*known, *said}), "texts that say so")  # type: ignore[misc]
     if role != "text" and truths and tells(each, truths):
         role, why = _LEAK, f"{why}; determines the label"
-    found.add(path, role, why, entry)
+    proposal.add(path, role, why, entry)
 
 
-def _add_list(found: Proposal, each: Field) -> bool:
+def _add_list(proposal: Proposal, each: Field) -> bool:
     """Leave out identifiers within lists; return whether any field is left."""
     ids = [inner for inner in elements_of(each) if is_identifier(inner)]
     for inner in ids:
-        found.add(inner.path, LEFT_OUT, "identifiers: nearly each is another one")
+        proposal.add(inner.path, LEFT_OUT, "identifiers: nearly each is another one")
     within = [inner.path for inner in ids if inner.keys != each.keys]
     if within:
-        excluded, _ = found.settings.get("events.exclude", ([], ""))
-        found.settings["events.exclude"] = ([*excluded, *within], "identifiers within lists")  # type: ignore[misc]
+        excluded, _ = proposal.settings.get("events.exclude", ([], ""))
+        proposal.settings["events.exclude"] = ([*excluded, *within], "identifiers within lists")  # type: ignore[misc]
     return len(within) == len(ids)
 
 

@@ -100,5 +100,5 @@ class ConfidentMistakes:
 
     def _explain(self, x: X, truth: TrueLabel, predicted: TrueLabel, score: float) -> None:
         terms = decide(self._learner, x, predicted, score).contributions
-        largest = [each for each in terms if each.contribution][:_TERMS]
+        largest = [term for term in terms if term.contribution][:_TERMS]
         self._explained.append((x, truth, largest))

@@ -343,7 +343,7 @@ class TaskQueue:
         if max_records <= 0 or not all(self.by_place[place] for place in unfinished):
             return RecordBatch()
         given = in_step(records.first(max_records) for records in self.by_place.values())
-        last = given.last_places()
+        last = given.last_indices()
         stop = min((last[place] + 1 for place in unfinished), default=len(given))
         given = self._cut(given, min(max_records, stop), before or RecordBatch())
         for place, count in given.counts().items():
@@ -447,7 +447,7 @@ class RecordQueues:
         """Start to accept records of the partitions of a task."""
         self.forget(task)
         numbers = sorted(partitions)
-        places = [(topic, each) for topic in self._topics for each in numbers]
+        places = [(topic, number) for topic in self._topics for number in numbers]
         self._tasks[task] = TaskQueue(places)
         self._numbers |= dict.fromkeys(numbers, task)
         self._ends.forget(places)

@@ -49,13 +49,13 @@ class KeptState(NamedTuple):
         snapshot = Snapshot(
             restored.sequence, restored.offsets, made_with, {"arithmetic": ARITHMETIC}, restored.topic_ids
         )
-        wholes = [place for place, each in enumerate(log.snapshots) if each.before is None]
+        wholes = [index for index, each in enumerate(log.snapshots) if each.before is None]
         snapshots = log.snapshots[[0, *wholes][-settings.snapshots_kept :][0] :]
         newest = snapshots[-1].sequence
         rest = CheckpointLog(
             log.progress[-1:],
             [replace(each, chunks=dict.fromkeys(each.chunks, b""), previous=None) for each in snapshots],
-            [each for each in log.schemas if each.sequence > restored.sequence],
+            [schema for schema in log.schemas if schema.sequence > restored.sequence],
             {sequence: offset for sequence, offset in log.offsets.items() if sequence > newest},
             log.unfinished,
         )
@@ -84,8 +84,8 @@ class KeptState(NamedTuple):
             return None
         try:
             log = read_log(records, settings.group, self.log)
-            known = {each.first_offset for each in self.log.snapshots}
-            following = [each for each in log.snapshots if each.first_offset not in known]
+            known = {snapshot.first_offset for snapshot in self.log.snapshots}
+            following = [snapshot for snapshot in log.snapshots if snapshot.first_offset not in known]
             sound = first_offset <= log.snapshots[-1].needed_offset and all(
                 _follows(each, log, settings) for each in following
             )
@@ -162,7 +162,7 @@ class ReadAhead(ReadStream):
 
     def _read_partitions(self, topic: str, ranges: Mapping[int, Range]) -> dict[int, list[Record]]:
         """Return the records of several partitions; an empty result if they are too large together."""
-        found: dict[int, list[Record]] = {partition: [] for partition in ranges}
+        records: dict[int, list[Record]] = {partition: [] for partition in ranges}
         n_bytes = 0
         there = {
             partition: (max(start, self._bounds[topic, partition][0]), end)
@@ -172,8 +172,8 @@ class ReadAhead(ReadStream):
             n_bytes += len(record.value or b"")
             if n_bytes > _MOST_BYTES and len(ranges) > 1:
                 return {}
-            found[record.partition].append(record)
-        return found
+            records[record.partition].append(record)
+        return records
 
     def _valid_logs(self, settings: Settings) -> Iterator[tuple[int, CheckpointLog]]:
         """Yield the readable logs; reading another one later raises its error."""
@@ -238,5 +238,5 @@ class ReadAhead(ReadStream):
         if end is not None and first <= start and end <= last:
             records = self._input_records.pop((topic, partition), None)
             if records is not None:
-                return (each for each in records if start <= each.offset < end)
+                return (record for record in records if start <= record.offset < end)
         return self._stream.read(topic, partition, start, end)

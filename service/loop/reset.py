@@ -89,7 +89,7 @@ def opened_writer(
     """Return the writer of a task, for use outside the loop, and the group's committed offsets."""
     settings = context.settings
     partitions = task_partitions(settings, context.stream, task)
-    writer = TaskWriter({each: consumer.writer(each) for each in partitions}, context.health)
+    writer = TaskWriter({partition: consumer.writer(partition) for partition in partitions}, context.health)
     return writer, by_place(consumer.take_over(partitions, settings.checkpoints_topic))
 
 

@@ -149,16 +149,16 @@ def _resume(
     base: Base | None,
 ) -> Restored:
     """Resume after the last commit."""
-    place = f"{settings.checkpoints_topic}[{partition}]"
-    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, place)
+    where = f"{settings.checkpoints_topic}[{partition}]"
+    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, where)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_config_fingerprint(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
-    processor = base.processor if base else processor_of(snapshot, settings, place)
+    processor = base.processor if base else processor_of(snapshot, settings, where)
     places = input_places(settings, task_partitions(settings, stream, partition))
-    unread = {each: offsets[each] for each in places if each in offsets}
+    unread = {place: offsets[place] for place in places if place in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
     refuse(losses, settings)
     if batches:
@@ -166,7 +166,7 @@ def _resume(
             _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
         lost = {loss.place for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
-        losses += _replay(stream, ends, log, snapshot, processor, place)
+        losses += _replay(stream, ends, log, snapshot, processor, where)
         refuse(losses, settings)
     resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
     return Restored(
@@ -193,23 +193,23 @@ def _warn_of_unread(settings: Settings, partition: int, offsets: Mapping[TopicPa
         _log.warning(what, partition, ", ".join(unread), ", ".join(known))
 
 
-def processor_of(snapshot: Snapshot, settings: Settings, place: str) -> Processor:
+def processor_of(snapshot: Snapshot, settings: Settings, where: str) -> Processor:
     """Return a processor with a snapshot's state."""
     if unknown := unknown_parts(snapshot.state):
         what = f"a snapshot with unknown parts: {', '.join(unknown)!r:.50}"
-        raise NewerRelease.wrote(f"{place}: {what}")
+        raise NewerRelease.wrote(f"{where}: {what}")
     processor = make_processor(settings)
     processor.start_ms = snapshot.config_fingerprint.get(ORIGIN, {}).get(START_MS, processor.start_ms)
     try:
         check_form(snapshot.state)
         processor.restore(snapshot.state)
     except NewerError as error:
-        raise NewerRelease.wrote(f"{place}: {error}") from error
+        raise NewerRelease.wrote(f"{where}: {error}") from error
     except DamagedError as error:
-        raise CheckpointError(f"{place}: {error}") from error
+        raise CheckpointError(f"{where}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{place}: unexpected form of the snapshot: {error!r}",
+            f"{where}: unexpected form of the snapshot: {error!r}",
             hint=f"start the release that wrote it; or {RESET_HINT}",
         ) from error
     return processor
@@ -238,18 +238,18 @@ def _begin(
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
 
 
-def _newest_valid(log: CheckpointLog, place: str) -> tuple[StoredSnapshot, Snapshot]:
+def _newest_valid(log: CheckpointLog, where: str) -> tuple[StoredSnapshot, Snapshot]:
     refused: list[tuple[StoredSnapshot, DamagedError]] = []
     stored, snapshot = newest_valid(log, refused)
     for each, error in refused:
         _log.error(
-            "%s@%d: snapshot rejected: %s; trying the preceding snapshot", place, each.first_offset, error
+            "%s@%d: snapshot rejected: %s; trying the preceding snapshot", where, each.first_offset, error
         )
     if stored is not None and snapshot is not None:
         return stored, snapshot
     if any(isinstance(error, NewerError) for _, error in refused):
-        raise NewerRelease.wrote(f"{place}: this release cannot read any of {len(log.snapshots)} snapshots")
-    raise CheckpointError(f"{place}: all {len(log.snapshots)} snapshots are unusable", hint=RESET_HINT)
+        raise NewerRelease.wrote(f"{where}: this release cannot read any of {len(log.snapshots)} snapshots")
+    raise CheckpointError(f"{where}: all {len(log.snapshots)} snapshots are unusable", hint=RESET_HINT)
 
 
 def _replay(
@@ -269,7 +269,7 @@ def _replay(
         each: Pieces(stream.read(*each, snapshot.offsets.get(each, 0), end)) for each, end in ends.items()
     }
     batches = log.progress_after(snapshot.sequence)
-    later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
+    later_schemas = deque(schema for schema in log.schemas if schema.sequence > snapshot.sequence)
     for batch in batches:
         records = in_step(
             RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()

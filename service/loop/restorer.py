@@ -59,7 +59,7 @@ class Background:
 
     def run(self, what: Callable[[], None]) -> None:
         """Start a function on a thread."""
-        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._threads.append(Thread(target=what, name="opening", daemon=True))
         self._threads[-1].start()
 
@@ -138,7 +138,7 @@ class Restorer:
 
     def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[TopicPartition, int]:
         """Wait until former owners can no longer commit; return the group's committed offsets."""
-        partitions = [each for opening in openings for each in opening.writer.partitions]
+        partitions = [partition for opening in openings for partition in opening.writer.partitions]
         topic = self._settings.checkpoints_topic if log else ""
         return by_place(self._consumer.take_over(partitions, topic))
 

@@ -355,7 +355,7 @@ class Task:
             )
             return 0
         self._begin(chunks, self._state())
-        return sum(len(each.value or b"") for each in chunks)
+        return sum(len(chunk.value or b"") for chunk in chunks)
 
     def _commit_snapshot(self) -> None:
         """Commit a snapshot without a batch; then delete the log before the oldest kept snapshot."""

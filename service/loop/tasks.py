@@ -311,7 +311,7 @@ class Tasks:
         partitions = sorted(self._assigned[number])
         try:
             self._growth.reach(partitions[-1])
-            writers = {each: self._consumer.writer(each) for each in partitions}
+            writers = {partition: self._consumer.writer(partition) for partition in partitions}
         except RETRYABLE as error:
             self._set_aside(number)
             self._postpone(number, error)

@@ -92,10 +92,10 @@ class Decoder:
             return mapper.decode(value, record)
         return own_message(self._read_common(value) or read_fields(value), self.vocabulary, len(value))
 
-    def place_of_time(self, record: Record) -> str:
+    def time_location(self, record: Record) -> str:
         """Return the name of a record's event time, for messages."""
         mapper = self._mapper_of(record)
-        return OWN_TIME if mapper is None else mapper.place_of_time()
+        return OWN_TIME if mapper is None else mapper.time_location()
 
     def unfound(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""

@@ -34,7 +34,7 @@ Skip = Mapping[str, Any]
 NOTHING: Final[Skip] = {}
 
 
-def skipping(places: Iterable[Keys], below: Keys = ()) -> Skip:
+def skipping(paths: Iterable[Keys], below: Keys = ()) -> Skip:
     """Return the tree of the locations below a location.
 
     >>> skipping([("id",), ("card", "number"), ("card",), ("order", "id")])
@@ -43,9 +43,9 @@ def skipping(places: Iterable[Keys], below: Keys = ()) -> Skip:
     {'id': None}
     """
     tree: dict[str, Any] = {}
-    for place in sorted(places, key=len):
-        if len(place) > len(below) and place[: len(below)] == below:
-            _plant(tree, place[len(below) :])
+    for keys in sorted(paths, key=len):
+        if len(keys) > len(below) and keys[: len(below)] == below:
+            _plant(tree, keys[len(below) :])
     return tree
 
 
@@ -238,12 +238,12 @@ class FeatureMap:
         self._plain = frozenset[type]() if missing else _SCALARS
         """Types of values that are features without conversion."""
         self.entries = entries
-        self.uses = frozenset(place for entry in entries for place in _uses(entry))
+        self.uses = frozenset(keys for entry in entries for keys in _uses(entry))
         """The locations that are read; the empty one is the whole document."""
         below: defaultdict[Keys, list[Keys]] = defaultdict(list)
-        for place in {*left_out, *self.uses}:
-            for n in range(len(place)):
-                below[place[:n]].append(place)
+        for keys in {*left_out, *self.uses}:
+            for n in range(len(keys)):
+                below[keys[:n]].append(keys)
         self._sources = [_source(entry, below) for entry in entries]
         self._others = [source for source in self._sources if not source.keys]
         self._holders = _by_holder(source for source in self._sources if source.keys)
@@ -356,7 +356,7 @@ class FeatureStep:
         """The lengths of vectors: part of the state of the partition whose records are read."""
         self._packs = not (settings.hook or settings.derive)  # these may read the numbers or replace them
         excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
-        used = {*others, *excluded, *(place for path in paths for place in path.uses)}
+        used = {*others, *excluded, *(keys for path in paths for keys in path.uses)}
         entries = settings.features or (() if settings.format == "text" else ("features.*",))
         self._map = FeatureMap(entries, used, max_name_chars, missing)
         self._hook = Hook(settings.hook) if settings.hook else None
@@ -523,7 +523,7 @@ class Derived:
         for name, text in expressions:
             made.append((name, compile_expression(text, earlier, is_missing)))
             earlier.add(name)
-        self.uses = frozenset(place for _, each in made for place in each.uses)
+        self.uses = frozenset(keys for _, each in made for keys in each.uses)
         self._made = [(name, each.evaluate) for name, each in made]
 
     def add(self, features: Features, document: object) -> None:
@@ -564,8 +564,8 @@ class Hook:
     """
 
     def __init__(self, setting: str) -> None:
-        self.place = with_version(setting).partition(" ")[0]
-        self._call = import_code("events.hook", self.place, "")
+        self.reference = with_version(setting).partition(" ")[0]
+        self._call = import_code("events.hook", self.reference, "")
 
     def add(self, features: Features, document: object) -> str | None:
         """Add the features of a record, and return its text, if any.
@@ -578,8 +578,8 @@ class Hook:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises
             where = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
-            raise self._rejection(f"{type(error).__name__}: {error} ({place})") from None
+            location = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
+            raise self._rejection(f"{type(error).__name__}: {error} ({location})") from None
         made, text = found if isinstance(found, tuple) and len(found) == 2 else (found, None)  # noqa: PLR2004
         if not isinstance(made, Mapping) or not isinstance(text, (str, type(None))):
             raise self._rejection(f"{_RESULT}, not {type(found).__name__}")
@@ -594,4 +594,4 @@ class Hook:
         return text
 
     def _rejection(self, what: str) -> Rejection:
-        return Rejection(Reason.HOOK_ERROR, f"{self.place} (events.hook): {what}")
+        return Rejection(Reason.HOOK_ERROR, f"{self.reference} (events.hook): {what}")

@@ -59,15 +59,15 @@ class Unfound:
         self._n_events = 0
         self._doubts = DataWarnings(_warn_of_text)
 
-    def note(self, document: object, found: Mapping[str, Any]) -> bool:
+    def note(self, document: object, features: Mapping[str, Any]) -> bool:
         """Check an event and its features; return whether to check the next one."""
         self._n_events += 1
         if self._n_events <= _RECORDS_OF_TEXTS:
-            for name, value in found.items():
+            for name, value in features.items():
                 self._doubts.note(name, value)
         for named, find in [*self._waiting.items()]:
             with suppress(PathError):  # there is a value, of another type
-                if find(document, found) is None:
+                if find(document, features) is None:
                     continue
             del self._waiting[named]
         if self._n_events == _RECORDS:
@@ -135,32 +135,32 @@ def _in_document(expression: str) -> _Find:
 def _in_lists(keys: Sequence[str]) -> _Find:
     """Return a function that follows names, also in the objects of lists."""
 
-    def find(document: object, place: int = 0) -> object:
+    def find(document: object, depth: int = 0) -> object:
         if isinstance(document, list):
-            return next((found for each in document if (found := find(each, place)) is not None), None)
-        if place == len(keys):
+            return next((found for each in document if (found := find(each, depth)) is not None), None)
+        if depth == len(keys):
             return document
-        return find(document.get(keys[place]), place + 1) if isinstance(document, dict) else None
+        return find(document.get(keys[depth]), depth + 1) if isinstance(document, dict) else None
 
     return lambda document, _: find(document)
 
 
 def _in_features(name: str) -> _Find:
-    return lambda _, found: found.get(name)
+    return lambda _, features: features.get(name)
 
 
 FindId = Callable[[object, Record | None], object]
 """Finds the id of a message; None if there is none. Raises `Rejection` and `PathError`."""
 
 
-def id_finder(place: str) -> FindId:
+def id_finder(location: str) -> FindId:
     """Return a function that finds an id at a path or in a part of the record.
 
     A message without a record, such as one posted over HTTP, gets a generated id if the record should have
     it.
     """
-    if not is_of_record(place):
-        find = parse_path(place).find
+    if not is_of_record(location):
+        find = parse_path(location).find
 
         def in_document(document: object, _: Record | None) -> object:
             found = find(document)
@@ -169,19 +169,19 @@ def id_finder(place: str) -> FindId:
         return in_document
 
     def in_record(_: object, record: Record | None) -> object:
-        return uuid4().hex if record is None else _of_record(place, record)
+        return uuid4().hex if record is None else _of_record(location, record)
 
     return in_record
 
 
-def _of_record(place: str, record: Record) -> str | None:
-    if place == OFFSET:
+def _of_record(location: str, record: Record) -> str | None:
+    if location == OFFSET:
         return f"{record.topic}-{record.partition}-{record.offset}"
-    found = record.key if place == KEY else dict(record.headers).get(place.removeprefix(HEADER))
+    found = record.key if location == KEY else dict(record.headers).get(location.removeprefix(HEADER))
     try:
         return None if found is None else found.decode()
     except UnicodeDecodeError as error:
-        raise Rejection(Reason.INVALID_ID, f"{place}: byte {error.start} is not UTF-8") from None
+        raise Rejection(Reason.INVALID_ID, f"{location}: byte {error.start} is not UTF-8") from None
 
 
 _WHOLE: Final = "@"
@@ -221,7 +221,7 @@ class Mapper:
         self._time = parse_path(settings.timestamp) if settings.timestamp else None
         in_document = None if is_of_record(self._id) else parse_path(self._id)
         paths = filter(None, (in_document, self._label, self._time))
-        self.uses = frozenset(place for path in paths for place in path.uses)
+        self.uses = frozenset(keys for path in paths for keys in path.uses)
         """The locations of id, label and time in a document."""
 
     @property
@@ -229,7 +229,7 @@ class Mapper:
         """Whether messages contain their event time."""
         return self._time is not None
 
-    def place_of_time(self) -> str:
+    def time_location(self) -> str:
         """Return the name of the event time, for messages."""
         return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
 
@@ -263,32 +263,32 @@ class Mapper:
             return None
         found = self._time.find(document)
         if found is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time()}: missing")
+            raise Rejection(Reason.MISSING_FIELD, f"{self.time_location()}: missing")
         try:
             return event_time_ms(found)
         except ValueError as error:
-            raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time()}: {error}") from None
+            raise Rejection(Reason.INVALID_TYPE, f"{self.time_location()}: {error}") from None
 
     def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
         """Return the rejection of a document without a valid message."""
         if isinstance(error, PathError):
             return Rejection(Reason.INVALID_TYPE, str(error))
-        found = error.errors(include_url=False)
-        if any(each["loc"] == ("id",) and each["input"] is None for each in found):
-            return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: missing")
-        return rejection_of_fields(found, lambda location: self._place_of(location, document))
+        errors = error.errors(include_url=False)
+        if any(each["loc"] == ("id",) and each["input"] is None for each in errors):
+            return Rejection(Reason.MISSING_FIELD, f"{self._location('id')}: missing")
+        return rejection_of_fields(errors, lambda location: self._place_of(location, document))
 
     def _truth(self, label: LabelValue) -> TrueLabel:
         try:
             return self._vocabulary.truth(label)
         except UnknownLabelError as error:
-            raise Rejection(Reason.UNKNOWN_LABEL, f"{self._place('label')}: {error}") from None
+            raise Rejection(Reason.UNKNOWN_LABEL, f"{self._location('label')}: {error}") from None
 
     def _place_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
         """Return the path in the document of a location in the fields."""
-        return self._place(str(location[0]))
+        return self._location(str(location[0]))
 
-    def _place(self, field: str) -> str:
+    def _location(self, field: str) -> str:
         path = self._id if field == "id" else self._label.expression if self._label else field
         return f"{path} ({self._table}.{field})"
 
@@ -338,7 +338,7 @@ class LabelMapper(Mapper):
             raise self._refusal(error, document) from None
         label = checked["label"]
         if label is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: missing")
+            raise Rejection(Reason.MISSING_FIELD, f"{self._location('label')}: missing")
         if self._is_text:
             label = self._vocabulary.value_of_text(label)
         made = Incoming(checked["id"], None, None, label, self._truth(label), message_bytes)
@@ -375,7 +375,7 @@ class EventMapper(Mapper):
         self._texts = [parse_path(path) for path in settings.text or (_WHOLE if is_text else "text",)]
         self._tenant = parse_path(settings.tenant) if settings.tenant else None
         others = [*self._texts, self._tenant] if self._tenant else self._texts
-        used = self.uses | {place for path in others for place in path.uses}
+        used = self.uses | {keys for path in others for keys in path.uses}
         self._step = FeatureStep(settings, used, max_name_chars)
         self.vectors = self._step.vectors
         self._keeps_lengths = not asks_only
@@ -404,10 +404,10 @@ class EventMapper(Mapper):
             timestamp_ms = self._time_ms(document) if self._time else None
             windowed = self._step.windowed(features, document, record)
             tenant = _tenant_of(self._tenant, document) if self._tenant else None
-            found, text, label = checked["features"], checked["text"], checked["label"]
+            values, text, label = checked["features"], checked["text"], checked["label"]
             if packed is not None:
-                found = VectorFeatures(found, packed.names, packed.vectors)
-            has_any = found or text is not None or (windowed and any(key for key, _, _ in windowed))
+                values = VectorFeatures(values, packed.names, packed.vectors)
+            has_any = values or text is not None or (windowed and any(key for key, _, _ in windowed))
             if not has_any and self._step.is_empty(document):
                 raise self._nothing_to_go_by()
         except (PathError, ValidationError) as error:
@@ -418,7 +418,7 @@ class EventMapper(Mapper):
         if self.watched is not None and not self.watched.note(document, features.found):
             self.watched = None
         n_bytes = max(message_bytes, features.name_chars)
-        made = Incoming(checked["id"], found, text, label, truth, n_bytes)
+        made = Incoming(checked["id"], values, text, label, truth, n_bytes)
         made.timestamp_ms, made.tenant, made.windowed = timestamp_ms, tenant, windowed
         return made
 
@@ -453,7 +453,7 @@ class EventMapper(Mapper):
     def _place_of(self, location: Sequence[int | str], document: object) -> str:
         if location[0] == "features" and len(location) > 1:
             return self._step.path_of(str(location[1]), document)
-        return self._place(str(location[0]))
+        return self._location(str(location[0]))
 
     def _nothing_to_go_by(self) -> Rejection:
         paths = ", ".join((*(path.expression for path in self._texts), *self._step.entries))

@@ -44,13 +44,13 @@ class Notation:
 
     def __init__(self, settings: LabelSettings) -> None:
         self._decimals, self._formats = dict[str, str](), dict(settings.time_format)
-        places = [settings.label or "label"]
+        paths = [settings.label or "label"]
         if isinstance(settings, EventSettings):
             self._decimals = dict(settings.decimal)
-            places += [*(settings.text or ("text",)), *filter(None, [settings.tenant])]
+            paths += [*(settings.text or ("text",)), *filter(None, [settings.tenant])]
         if not is_of_record(settings.id):
-            places.append(settings.id or "id")
-        self._skip = skipping(use for place in places for use in parse_path(place).uses if use)
+            paths.append(settings.id or "id")
+        self._skip = skipping(use for path in paths for use in parse_path(path).uses if use)
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Notation | None:
@@ -64,9 +64,9 @@ class Notation:
         notation = cls.of(settings)
         return read if notation is None else lambda value: notation.document(read(value))
 
-    def document(self, found: object) -> object:
+    def document(self, value: object) -> object:
         """Return a document with numbers in place of texts."""
-        return self._read(found, self._skip, "", "")
+        return self._read(value, self._skip, "", "")
 
     def value(self, name: str, text: str, path: str = "") -> str | float:
         """Return the number or time of a text in the field of this name or path; else the text."""

@@ -57,16 +57,17 @@ class WindowedFields:
     ) -> None:
         self._is_missing = is_missing
         self.uses: frozenset[Keys] = frozenset()
-        """Places that are looked at."""
+        """The locations that are read."""
         self._windows: list[tuple[Field, list[Field], list[Field]]] = []
         self._waits_for_records = True
         """Whether it is still unknown if records have the keys of the windows."""
-        for each in windows:
-            counted = {what for what, names in each.of.items() if {*names} <= {"count", "distinct"}}
+        for window in windows:
+            counted = {what for what, names in window.of.items() if {*names} <= {"count", "distinct"}}
             key, *others = (
-                self._field(name, derived, counted) for name in (each.by, *each.numbers(), *each.hashed())
+                self._field(name, derived, counted)
+                for name in (window.by, *window.numbers(), *window.hashed())
             )
-            n = len(each.numbers())
+            n = len(window.numbers())
             self._windows.append((key, others[:n], others[n:]))
 
     def _field(self, name: str, derived: Collection[str], counted: Collection[str]) -> Field:
@@ -139,7 +140,7 @@ def _warn_of_keys(by: str) -> None:
     _log.warning(f"events.windows: by = %r: {what}: each partition counts only its own events", by)
 
 
-def written(value: object, place: str) -> str:
+def written(value: object, location: str) -> str:
     """Format a scalar as in JSON; a text without quotes.
 
     >>> [written(value, "tags") for value in ("red", True, 7, 2.5)]
@@ -152,7 +153,7 @@ def written(value: object, place: str) -> str:
 
     """
     if isinstance(value, float) and not isfinite(value):
-        raise Rejection(Reason.NOT_FINITE, f"{place}: expected a finite number")
+        raise Rejection(Reason.NOT_FINITE, f"{location}: expected a finite number")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

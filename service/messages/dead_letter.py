@@ -94,14 +94,14 @@ class DeadLetter(NamedTuple):
         return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The position of the dead letter, as text."""
         return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
 
     def source_record(self, value: bytes | None) -> Record:
         """Return the rejected record, with this value."""
-        place = self.source_topic, self.source_partition or 0, self.source_offset or 0
-        return Record(*place, self.event_time_ms, self.record.key, value, self.own_headers())
+        source = self.source_topic, self.source_partition or 0, self.source_offset or 0
+        return Record(*source, self.event_time_ms, self.record.key, value, self.own_headers())
 
     def own_headers(self) -> Headers:
         """Return the producer's headers."""

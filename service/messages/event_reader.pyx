@@ -205,22 +205,22 @@ cdef class EventReader:
 
     cdef object _name(self, const unsigned char* text, Py_ssize_t size, bint is_ascii):
         """Return the name of a feature: the same object each time while the name is cached."""
-        cdef unsigned int place = 0
+        cdef unsigned int bucket = 0
         cdef Py_ssize_t k, known_size
         cdef const char* known_text
         if size > LONGEST_KNOWN:
             return string(text, size, is_ascii)
         for k in range(size):
-            place = (place ^ text[k]) * 0x9E3779B1u
-        place >>= 22
-        known = self._known_names[place]
+            bucket = (bucket ^ text[k]) * 0x9E3779B1u
+        bucket >>= 22
+        known = self._known_names[bucket]
         if known is not None:
             known_text = PyUnicode_AsUTF8AndSize(known, &known_size)
             if known_size == size and not memcmp(known_text, text, size):
                 return known
         name = string(text, size, is_ascii)
         if name is not NotImplemented:
-            self._known_names[place] = name
+            self._known_names[bucket] = name
         return name
 
 

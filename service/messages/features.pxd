@@ -20,7 +20,7 @@ cdef class HashedNames:
     cdef Py_ssize_t _n
 
     @cython.locals(
-        made=IndexedValues, vector=NamedValues, n=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, at=Py_ssize_t
+        made=IndexedValues, vector=NamedValues, n=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, at=Py_ssize_t
     )
     cpdef IndexedValues joined(self, dict first, tuple vectors, dict last, bint is_scaled)
 

@@ -117,8 +117,8 @@ class HashedNames:
         for index, value in first.items():
             made.indices[n], made.numbers[n] = index, value
             n += 1
-        for place in range(self._n):
-            made.indices[n + place], made.numbers[n + place] = self._indices[place], 0.0
+        for j in range(self._n):
+            made.indices[n + j], made.numbers[n + j] = self._indices[j], 0.0
         for vector in vectors:
             for at in range(vector.n):
                 made.numbers[n + self._places[k + at]] += vector.numbers[at]

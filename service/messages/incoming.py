@@ -109,8 +109,8 @@ def check_fields(document: object) -> Fields:
     except ValidationError as error:
         if (without := _without_nulls(document)) is not None:
             return check_fields(without)
-        found = error.errors(include_url=False)
-        raise rejection_of_fields(found, _place) from None
+        errors = error.errors(include_url=False)
+        raise rejection_of_fields(errors, _place) from None
 
 
 def _fields(read: Mapping[str, Any]) -> Fields:
@@ -146,21 +146,21 @@ _UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
 
 def _rejection(value: bytes, error: ValidationError) -> Rejection:
     """Return the rejection for Pydantic's errors: of several, for the most informative one."""
-    found = error.errors(include_url=False)
-    first = found[0]
+    errors = error.errors(include_url=False)
+    first = errors[0]
     if first["type"] == "json_invalid":
         return rejection_of_syntax(value, first["msg"])
     if not first["loc"]:
         return Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
-    return rejection_of_fields(found, _place)
+    return rejection_of_fields(errors, _place)
 
 
 def rejection_of_fields(
-    found: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
+    errors: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
 ) -> Rejection:
     """Return the rejection of fields with these Pydantic errors; `place_of` formats a location."""
-    telling = next((e for e in found if e["type"] in _BY_TYPE), found[0])
-    return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, found)}")
+    telling = next((e for e in errors if e["type"] in _BY_TYPE), errors[0])
+    return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, errors)}")
 
 
 def rejection_of_syntax(value: bytes, message: str) -> Rejection:
@@ -189,7 +189,7 @@ def _place(location: Iterable[int | str]) -> str:
     return ".".join(map(str, parts))
 
 
-def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
-    if telling["type"] == "float_type" and len(found) > 1:
+def _wording(telling: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> str:
+    if telling["type"] == "float_type" and len(errors) > 1:
         return "expected a number, a boolean or text"
     return pydantic_sentence(telling)

@@ -41,13 +41,13 @@ EVENT_TIME: Final = "The event's timestamp: milliseconds since the Unix epoch."
 
 
 class Message(BaseModel):
-    """What all messages have in common: strictness."""
+    """Base class of the messages: strict, and without unknown fields."""
 
     model_config = _STRICT
 
 
 class UnlabelledEvent(Message):
-    """Something to be classified, and nothing said about its class."""
+    """An event to classify, without its label."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -73,22 +73,22 @@ class UnlabelledEvent(Message):
 
 
 class Event(UnlabelledEvent):
-    """Something to be classified, with its label if that is known already."""
+    """An event to classify, with its label if it is known already."""
 
     label: Scalar | None = None
     """true/false, 1/-1, 1/0 or a configured class name."""
     weight: Weight | None = None
-    """How much its label counts in learning (none: 1); a label's takes the place of its event's."""
+    """Weight of its label in learning (none: 1); the weight of a label replaces the weight of its event."""
 
 
 class Label(Message):
-    """The truth about an event, coming later or earlier than the event itself."""
+    """The true class of an event, sent before or after the event."""
 
     id: EventId
     label: Scalar
     """true/false, 1/-1, 1/0 or a configured class name."""
     weight: Weight | None = None
-    """How much its label counts in learning (none: 1); a label's takes the place of its event's."""
+    """Weight of its label in learning (none: 1); the weight of a label replaces the weight of its event."""
 
 
 class Written(NamedTuple):
@@ -116,7 +116,7 @@ def optional(description: str, *, ge: int | None = None, le: int | None = None) 
 
 
 class Assessment(Message):
-    """What a model says of an event."""
+    """A model's prediction of an event."""
 
     id: Annotated[EventId, Written()]
     label: Annotated[LabelValue, Written()]
@@ -127,7 +127,7 @@ class Assessment(Message):
         "Of the predicted class, where the score is a log-odds.", ge=0, le=1
     )
     updates: Annotated[int, Written()] = Field(ge=0)
-    """Updates the model had made when it predicted."""
+    """The model's count of updates before the prediction."""
     decision: Annotated[str | None, Written(last=True, nullable=True, column=("Decision", "text"))] = (
         optional("The first of the `decisions` that the event matches; null if there is none.")
     )
@@ -139,25 +139,23 @@ class Assessment(Message):
 class Prediction(Assessment):
     """The class predicted for an event, before the model learned from it."""
 
-    truth: Annotated[LabelValue | None, Written(last=True)] = optional(
-        "The label, where it was known already."
-    )
+    truth: Annotated[LabelValue | None, Written(last=True)] = optional("The label, if it was known already.")
     mistake: Annotated[bool | None, Written(last=True)] = optional("Whether `label` and `truth` differ.")
     event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 
 class Outcome(Message):
-    """How a prediction turned out, when the label came later."""
+    """A prediction and its label, which came after the event."""
 
     id: Annotated[EventId, Written()]
     label: Annotated[LabelValue, Written()]
     """The truth."""
     predicted: Annotated[LabelValue, Written()]
-    """The class that had been predicted."""
+    """The predicted class."""
     mistake: Annotated[bool, Written()]
     """Whether the two differ."""
     label_delay_seconds: Annotated[float, Written()]
-    """Event time from the event to its label."""
+    """Seconds of event time from the event to its label."""
     event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 

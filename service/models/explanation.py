@@ -72,8 +72,8 @@ class Decision:
             "features_not_examined": self.features_not_examined,
             "leader": self.leader,
             "experts": [
-                {name: value for name, value in each._asdict().items() if name != "weights"}
-                for each in self.experts
+                {name: value for name, value in expert._asdict().items() if name != "weights"}
+                for expert in self.experts
             ],
         }
 
@@ -86,11 +86,11 @@ def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decisi
     if terms is None:
         most = min(_MOST_LEFT_OUT, _MOST_REPEATED // max(1, len(x)))
         examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:most]
-        found = [
+        contributions = [
             Contribution(str(name), value, None, score - learner.score(_without(x, name), predicted))
             for name, value in examined
         ]
-        return Decision(Method.LEAVING_OUT, _ranked(found), None, len(x) - len(examined))
+        return Decision(Method.LEAVING_OUT, _ranked(contributions), None, len(x) - len(examined))
     *features, (_, _, bias) = terms
     known = _known(learner, x, terms)
     summands = [
@@ -111,21 +111,23 @@ def _of_mixture(
 ) -> Decision:
     """Decompose a mixture's log-odds; with several classes, the other classes are one term."""
     terms, intercept = learner.explain(x, predicted)
-    found = [
+    contributions = [
         Contribution(name, value, None, added, bool(added) if mixture.is_mixed else None)
         for name, value, added in terms
     ]
     if not isinstance(predicted, bool):
         total = intercept
-        for each in found:
+        for each in contributions:
             total += each.contribution
-        found.append(Contribution(OTHER_CLASSES, None, None, score - total))
-    return Decision(Method.MIXTURE, _ranked(found), intercept, leader=mixture.leader, experts=mixture.experts)
+        contributions.append(Contribution(OTHER_CLASSES, None, None, score - total))
+    return Decision(
+        Method.MIXTURE, _ranked(contributions), intercept, leader=mixture.leader, experts=mixture.experts
+    )
 
 
 def _without(x: X, left_out: object) -> X:
     return {name: value for name, value in x.items() if name != left_out}
 
 
-def _ranked(found: list[Contribution]) -> list[Contribution]:
-    return sorted(found, key=lambda each: (-abs(each.contribution), each.feature))
+def _ranked(contributions: list[Contribution]) -> list[Contribution]:
+    return sorted(contributions, key=lambda each: (-abs(each.contribution), each.feature))

@@ -27,8 +27,8 @@ class ModelError(Exception):
 
     def __init__(self, error: Exception) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
-        super().__init__(f"{type(error).__name__}: {error} ({place})")
+        location = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
+        super().__init__(f"{type(error).__name__}: {error} ({location})")
 
 
 class MixtureStatus(NamedTuple):

@@ -71,8 +71,8 @@ class RecentAnswers:
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""
-        answers = [(each, seconds) for each in outputs[-_LOOKED_AT:] if each.topic == self._topic]
-        mistakes = [each for each in answers if _MISTAKE in (each[0].value or b"")]
+        answers = [(output, seconds) for output in outputs[-_LOOKED_AT:] if output.topic == self._topic]
+        mistakes = [answer for answer in answers if _MISTAKE in (answer[0].value or b"")]
         with self._lock:
             self._answers.extend(answers[-ANSWERS_KEPT:])
             self._mistakes.extend(mistakes)
@@ -114,9 +114,9 @@ class RecentAnswers:
             answers, mistakes = [*self._answers], [*self._mistakes]
         contents = self.contents()
 
-        def read(found: Iterable[tuple[Output, float]], *, are_mistakes: bool) -> list[Recent]:
+        def read(outputs: Iterable[tuple[Output, float]], *, are_mistakes: bool) -> list[Recent]:
             rows = []
-            for output, seconds in found:
+            for output, seconds in outputs:
                 answer = json.loads(output.value or b"{}")
                 example = find(answer["id"])
                 if example is not None:

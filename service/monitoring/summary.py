@@ -59,7 +59,7 @@ class Terms:
 
     def unseen(self, event_ids: Sequence[str], most: int) -> Sequence[str]:
         """Return the newest events that were not examined yet, and mark them as examined."""
-        unseen = [each for each in event_ids if each not in self._seen]
+        unseen = [event_id for event_id in event_ids if event_id not in self._seen]
         chosen = unseen[-most:]
         self._seen.extend(chosen)
         return chosen
@@ -68,10 +68,10 @@ class Terms:
         """Add the contributions to the score of an event."""
         truth = predicted or isinstance(predicted, bool)
         sums = self.classes.setdefault(truth, ({}, {}))
-        for each in contributions:
-            if each.feature != OTHER_CLASSES:
-                side = sums[each.contribution < 0]
-                side[each.feature] = side.get(each.feature, 0.0) + each.contribution
+        for contribution in contributions:
+            if contribution.feature != OTHER_CLASSES:
+                side = sums[contribution.contribution < 0]
+                side[contribution.feature] = side.get(contribution.feature, 0.0) + contribution.contribution
         self._n_events[truth] = self._n_events.get(truth, 0.0) + 1.0
         if self._n_events[truth] > _LOOKED_AT or len(sums[0]) + len(sums[1]) > _MOST_NAMES:
             self._n_events[truth] /= 2

@@ -69,15 +69,15 @@ cdef class LearnedExamples:
     @cython.locals(example=Example)
     cpdef scores(self)
 
-    @cython.locals(place=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
+    @cython.locals(k=Py_ssize_t, n=Py_ssize_t, example=Example, column="double[::1]")
     cpdef scores_of(self, truth)
 
     @cython.locals(example=Example)
     cpdef list log_odds(self)
 
-    @cython.locals(place=Py_ssize_t, example=Example, cells=bytearray)
+    @cython.locals(k=Py_ssize_t, example=Example, cells=bytearray)
     cpdef cells(self)
 
 
-@cython.locals(bits="const long long[::1]", place=Py_ssize_t, left_out=int, counts=dict)
+@cython.locals(bits="const long long[::1]", k=Py_ssize_t, left_out=int, counts=dict)
 cpdef list count_numbers(double[::1] scores)

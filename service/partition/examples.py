@@ -194,7 +194,7 @@ def probability_of(predicted: TrueLabel, score: float) -> float:
 class Correction(NamedTuple):
     """A label that replaces the learned label of a prediction."""
 
-    place: int
+    n_before: int
     """How many labelled predictions of the batch precede it."""
     predicted: TrueLabel
     score: float
@@ -261,22 +261,22 @@ class LearnedExamples:
         return len(self.examples)
 
     @overload
-    def __getitem__(self, place: int) -> LabelledPrediction: ...
+    def __getitem__(self, index: int) -> LabelledPrediction: ...
     @overload
-    def __getitem__(self, place: slice) -> LearnedExamples: ...
-    def __getitem__(self, place: int | slice) -> LabelledPrediction | LearnedExamples:
+    def __getitem__(self, index: slice) -> LearnedExamples: ...
+    def __getitem__(self, index: int | slice) -> LabelledPrediction | LearnedExamples:
         """Return a labelled prediction, or a slice."""
-        if not isinstance(place, slice):
-            truth, updates, delay = self.truths[place], self._updates[place], self._delays[place]
-            return LabelledPrediction(self.examples[place], truth, updates, delay, self.has_log_odds)
+        if not isinstance(index, slice):
+            truth, updates, delay = self.truths[index], self._updates[index], self._delays[index]
+            return LabelledPrediction(self.examples[index], truth, updates, delay, self.has_log_odds)
         found = LearnedExamples(has_log_odds=self.has_log_odds)
-        found.examples, found.truths = self.examples[place], self.truths[place]
-        found.mistakes, found._updates = self.mistakes[place], self._updates[place]
-        found._delays = self._delays[place]
+        found.examples, found.truths = self.examples[index], self.truths[index]
+        found.mistakes, found._updates = self.mistakes[index], self._updates[index]
+        found._delays = self._delays[index]
         return found
 
     def __iter__(self) -> Iterator[LabelledPrediction]:
-        return iter([self[place] for place in range(len(self.examples))])
+        return iter([self[index] for index in range(len(self.examples))])
 
     def note(
         self,
@@ -323,9 +323,9 @@ class LearnedExamples:
         """Return the scores of the examples of one of two classes."""
         found, n = array("d", bytes(8 * len(self.examples))), 0
         column: Any = memoryview(found)  # in C an array of doubles
-        for place in range(len(self.examples)):
-            if self.truths[place] is truth:
-                example = self.examples[place]
+        for k in range(len(self.examples)):
+            if self.truths[k] is truth:
+                example = self.examples[k]
                 column[n] = example.score
                 n += 1
         return found[:n]
@@ -345,8 +345,8 @@ class LearnedExamples:
     def cells(self) -> bytes | None:
         """Return 2·truth + prediction of each example; None unless all are of two classes."""
         cells = bytearray()
-        for place in range(len(self.examples)):
-            example, truth = self.examples[place], self.truths[place]
+        for k in range(len(self.examples)):
+            example, truth = self.examples[k], self.truths[k]
             predicted = example.predicted
             if not (type(truth) is bool and type(predicted) is bool):
                 return None
@@ -359,11 +359,11 @@ class LearnedExamples:
         The score of an event whose label arrived later is from an older model.
         """
         found: list[LabelledPrediction] = []
-        for place in range(len(self.examples) - 1, -1, -1):
-            if self._delays[place] is None:
-                if found and self._updates[place] != found[0].updates:
+        for k in range(len(self.examples) - 1, -1, -1):
+            if self._delays[k] is None:
+                if found and self._updates[k] != found[0].updates:
                     break
-                found.append(self[place])
+                found.append(self[k])
         return found[::-1]
 
 
@@ -382,8 +382,8 @@ def count_numbers(scores: array[float]) -> list[tuple[int, int]]:
     bits = memoryview(scores).cast("B").cast("q")
     counts: dict[int, int] = {}
     left_out = BITS_LEFT_OUT
-    for place in range(len(bits)):
-        number = 0 if scores[place] == 0.0 else bits[place] >> left_out
+    for k in range(len(bits)):
+        number = 0 if scores[k] == 0.0 else bits[k] >> left_out
         counts[number] = counts.get(number, 0) + 1
     return [*counts.items()]
 

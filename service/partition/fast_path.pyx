@@ -80,28 +80,28 @@ cdef class FastPath:
         self._batch = self._learned = None
         return self._n_predictions
 
-    cpdef Py_ssize_t process_from(self, Py_ssize_t place) except -1:
-        """Process records from `place` on; return the position of the first that is left to the processor."""
-        while place < self._batch.n:
+    cpdef Py_ssize_t process_from(self, Py_ssize_t index) except -1:
+        """Process records from `index` on; return the position of the first that is left to the processor."""
+        while index < self._batch.n:
             try:
-                if not self._process(place):
+                if not self._process(index):
                     break
             except (LearnerError, UnknownLabelError):  # the processor fails in the same way and reports why
                 break
-            place += 1
-            if not place % TURN:
+            index += 1
+            if not index % TURN:
                 yield_to_threads()
-        return place
+        return index
 
-    cdef bint _process(self, Py_ssize_t place) except -1:
+    cdef bint _process(self, Py_ssize_t index) except -1:
         """Process a record; return False if it is left to the processor."""
-        cdef long long timestamp_ms = self._batch.entries[place].timestamp_ms
-        cdef Py_ssize_t size = self._batch.size(place)
+        cdef long long timestamp_ms = self._batch.entries[index].timestamp_ms
+        cdef Py_ssize_t size = self._batch.size(index)
         cdef EventReader reader = self._reader
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
             return False
         self._labels.advance(timestamp_ms)
-        if size == 0 or size > self._max_message_bytes or not reader.read_at(self._batch.data(place), size):
+        if size == 0 or size > self._max_message_bytes or not reader.read_at(self._batch.data(index), size):
             return False
         truth = reader.label
         if truth is not None and type(truth) is not bool:

@@ -51,11 +51,11 @@ class TimeBounds:
             processing_time_ms + self._max_ahead_ms if processing_time_ms is not None else _LATEST_MS
         )
 
-    def check(self, timestamp_ms: int, place: str) -> None:
+    def check(self, timestamp_ms: int, location: str) -> None:
         """Raise `Rejection` for a time out of bounds."""
         if not self.earliest_ms <= timestamp_ms <= self.latest_ms:
-            raise self.rejection(timestamp_ms, place)
+            raise self.rejection(timestamp_ms, location)
 
-    def rejection(self, timestamp_ms: int, place: str) -> Rejection:
-        """Return the rejection of a time out of bounds; `place` is where the record has it."""
-        return rejection_of_time(timestamp_ms, self.latest_ms - self._max_ahead_ms, place)
+    def rejection(self, timestamp_ms: int, location: str) -> Rejection:
+        """Return the rejection of a time out of bounds; `location` is where the record has it."""
+        return rejection_of_time(timestamp_ms, self.latest_ms - self._max_ahead_ms, location)

@@ -117,7 +117,7 @@ class MatchedDelays:
         delay_ms = self._timeout_ms
         if self._sorted and self._first_ms is not None:
             digest = blake2b(example.event_id.encode(errors="surrogatepass"), digest_size=8).digest()
-            place = int.from_bytes(digest) * len(self._sorted) >> 64
+            index = int.from_bytes(digest) * len(self._sorted) >> 64
             waits_ms = int(_SHARE_OF_AGE * max(0, processing_time_ms - self._first_ms))
-            delay_ms = min(delay_ms, self._sorted[place] + waits_ms)
+            delay_ms = min(delay_ms, self._sorted[index] + waits_ms)
         example.due_ms = example.timestamp_ms + delay_ms

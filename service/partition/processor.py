@@ -146,11 +146,11 @@ class Processor:
         if fast_path is not None:
             fast_path.begin(batch, learned, max(self._earliest_ms, self.start_ms), self._latest_ms)
         dead_letters: list[tuple[int, Output]] = []
-        place, end = 0, len(batch)
-        while place < end:
-            if fast_path is not None and (place := fast_path.process_from(place)) == end:
+        index, end = 0, len(batch)
+        while index < end:
+            if fast_path is not None and (index := fast_path.process_from(index)) == end:
                 break
-            record = batch[place]
+            record = batch[index]
             try:
                 self._process(record)
             except Skipped:
@@ -159,10 +159,10 @@ class Processor:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
                 output = dead_letter(record, rejection, self._dead_letters_topic)
-                dead_letters.append((place, output))
+                dead_letters.append((index, output))
                 outputs.append(output)
-            place += 1
-            if not place % 64:  # every few tenths of a millisecond
+            index += 1
+            if not index % 64:  # every few tenths of a millisecond
                 yield_to_threads()
         if fast_path is not None:
             self._n_predictions += fast_path.end()
@@ -271,7 +271,7 @@ class Processor:
             if message.timestamp_ms is not None:
                 timestamp_ms = message.timestamp_ms
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            raise self._times.rejection(timestamp_ms, decoder.place_of_time(record))
+            raise self._times.rejection(timestamp_ms, decoder.time_location(record))
         if timestamp_ms < self.start_ms:
             raise Skipped(BEFORE_START)
         self._labels.advance(timestamp_ms)

@@ -15,21 +15,21 @@ from typing import Any, Final
 from service.errors import ConfigurationError
 
 
-def import_code(setting: str, place: str, hint: str) -> Any:  # noqa: ANN401 - whatever is there
+def import_code(setting: str, reference: str, hint: str) -> Any:  # noqa: ANN401 - whatever is there
     """Import the function or class that a setting names as `package.module:name` or `path/to/file.py:name`.
 
     Raises `ConfigurationError`, with the hint, if it cannot be imported.
     """
-    location, _, name = place.rpartition(":")
+    location, _, name = reference.rpartition(":")
     try:
         found = getattr(_import_module(location), name)
     except (Exception, SystemExit) as error:
         reason = (
             str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
         )
-        raise ConfigurationError(f"{setting}: cannot import {place!r}: {reason}", hint=hint) from error
+        raise ConfigurationError(f"{setting}: cannot import {reference!r}: {reason}", hint=hint) from error
     if not callable(found):
-        raise ConfigurationError(f"{setting}: {place!r} is not a function or class", hint=hint)
+        raise ConfigurationError(f"{setting}: {reference!r} is not a function or class", hint=hint)
     return found
 
 
@@ -40,13 +40,14 @@ def with_version(hook: str) -> str:
     """
     if not hook:
         return hook
-    place, _, wanted = hook.partition(" ")
-    found = import_code("events.hook", place, "a function: package.module:name or path/to/file.py:name")
+    reference, _, wanted = hook.partition(" ")
+    found = import_code("events.hook", reference, "a function: package.module:name or path/to/file.py:name")
     module = sys.modules.get(getattr(found, "__module__", ""))
     version = getattr(found, "__version__", "") or getattr(module, "__version__", "")
     if wanted and wanted != str(version):
-        raise ConfigurationError(f"events.hook: {place}: expected version {wanted}, got {version or 'none'}")
-    return f"{place} {version}".strip()
+        version = version or "none"
+        raise ConfigurationError(f"events.hook: {reference}: expected version {wanted}, got {version}")
+    return f"{reference} {version}".strip()
 
 
 def _import_module(location: str) -> ModuleType:

@@ -290,8 +290,8 @@ def reason(error: ErrorDetails, n_known: int = 0) -> str:
 
     The first `n_known` names of the location are left out.
     """
-    place = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
-    return ": ".join([*place, pydantic_sentence(error, "setting")])
+    location = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
+    return ": ".join([*location, pydantic_sentence(error, "setting")])
 
 
 def lower(value: object) -> object:

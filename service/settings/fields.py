@@ -185,7 +185,7 @@ class Settings(Table):
     """Detection of drifts."""
     webhooks: tuple[parts.WebhookSettings, ...] = setting(
         (),
-        shown=lambda webhooks: [each.shown() for each in webhooks],
+        shown=lambda webhooks: [webhook.shown() for webhook in webhooks],
         max_length=100,
         parse=forms.parse_tables,
         check=parts.check_titles,
@@ -273,7 +273,7 @@ def _check_hook(settings: Settings) -> None:
 
 
 def _check_rates(settings: Settings) -> None:
-    has_rates = any(parts.LABEL in each.of for each in settings.events.windows)
+    has_rates = any(parts.LABEL in window.of for window in settings.events.windows)
     if has_rates and len(settings.classes) > BINARY:
         reason = "@label counts positive labels, which need two classes"
         raise disagreement(("events.windows", "classes"), reason)
@@ -284,7 +284,7 @@ def _check_decisions(settings: Settings) -> None:
 
 
 def _check_webhooks(settings: Settings) -> None:
-    known = [each.name for each in settings.decisions] or ["positive"] * settings.costs.are_given
+    known = [decision.name for decision in settings.decisions] or ["positive"] * settings.costs.are_given
     for named in (each for webhook in settings.webhooks for each in webhook.on):
         if named == parts.DRIFT and not settings.drift.is_on:
             raise disagreement(

@@ -102,10 +102,10 @@ class KafkaSettings(Table):
 
 
 def _check_url(url: str) -> str:
-    scheme, separator, place = url.partition("://")
-    if url and (scheme not in {"http", "https"} or not separator or not place or "," in place):
+    scheme, separator, address = url.partition("://")
+    if url and (scheme not in {"http", "https"} or not separator or not address or "," in address):
         raise ValueError("expected http://host:8081 or https://host")
-    if "@" in place:
+    if "@" in address:
         raise ValueError(
             "credentials belong in schema_registry.username and schema_registry.password, not here"
         )

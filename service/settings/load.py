@@ -206,22 +206,22 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
 
 def _read_secret(name: str, path: str, origin: str) -> str:
     """Read a secret from a file, without the newline at the end; errors do not show it."""
-    place = f"{name} = {path!r} (from {origin})"
+    location = f"{name} = {path!r} (from {origin})"
     hint = f"set {name} to a readable file with only the secret in it"
-    if secret := _read(Path(path), place, hint).rstrip("\r\n"):
+    if secret := _read(Path(path), location, hint).rstrip("\r\n"):
         return secret
-    raise ConfigurationError(f"{place}: the file is empty", hint=hint)
+    raise ConfigurationError(f"{location}: the file is empty", hint=hint)
 
 
-def _read(path: Path, place: str, hint: str) -> str:
-    """Return the text of a file. Raises `ConfigurationError` with `place`."""
+def _read(path: Path, location: str, hint: str) -> str:
+    """Return the text of a file. Raises `ConfigurationError` with `location`."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 at byte {error.start}"
-    raise ConfigurationError(f"{place}: {reason}", hint=hint)
+    raise ConfigurationError(f"{location}: {reason}", hint=hint)
 
 
 def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:

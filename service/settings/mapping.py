@@ -32,9 +32,9 @@ _OF_TEXT: Final = frozenset({"format", "id", "text_format"})
 """Settings of records that are plain text."""
 
 
-def is_of_record(place: str) -> bool:
+def is_of_record(location: str) -> bool:
     """Return whether an id is in the key, headers or offset of the record, not in its value."""
-    return place in {KEY, OFFSET} or (place.startswith(HEADER) and place != HEADER)
+    return location in {KEY, OFFSET} or (location.startswith(HEADER) and location != HEADER)
 
 
 def feature_path(entry: str) -> tuple[Path | None, bool]:
@@ -52,8 +52,8 @@ def feature_path(entry: str) -> tuple[Path | None, bool]:
     return parse_path(entry), False
 
 
-def _check_id(place: str) -> str:
-    return place if is_of_record(place) else forms.check_path(place)
+def _check_id(location: str) -> str:
+    return location if is_of_record(location) else forms.check_path(location)
 
 
 def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -86,10 +86,10 @@ def _check_time_formats(formats: Pairs) -> Pairs:
     return formats
 
 
-def _check_hook(place: str) -> str:
-    if place and ":" not in place:
+def _check_hook(reference: str) -> str:
+    if reference and ":" not in reference:
         raise ValueError("expected package.module:function or path/to/file.py:function")
-    return place
+    return reference
 
 
 def _check_derive(pairs: Pairs) -> Pairs:

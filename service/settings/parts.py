@@ -235,17 +235,17 @@ def check_decisions(
     decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
 ) -> None:
     """Raise `PydanticCustomError` if decisions and costs do not fit each other or the classes."""
-    if twice := forms.first_repeated(each.name for each in decisions):
+    if twice := forms.first_repeated(decision.name for decision in decisions):
         raise disagreement(("decisions",), f"{twice!r} is named twice")
-    for each in decisions:
+    for decision in decisions:
         try:
-            goal_of(each, classes)
+            goal_of(decision, classes)
         except ValueError as error:
             raise disagreement(("decisions", "classes"), str(error)) from None
-        if each.goal == COST and not costs.are_given:
+        if decision.goal == COST and not costs.are_given:
             raise disagreement(
                 ("decisions", "costs.false_positive"),
-                f"{each.name!r} needs a goal such as min_precision, or [costs]",
+                f"{decision.name!r} needs a goal such as min_precision, or [costs]",
             )
     if costs.are_given and len(classes) > BINARY:
         reason = "costs need two classes"
@@ -319,18 +319,18 @@ class WebhookSettings(Table):
         return self.name or "+".join(self.on)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """Return the part of the URL that may be shown: a token may be anywhere after the host."""
         found = _WEB_URL.match(self.url.get_secret_value())
         return f"{found[1] if found else ''}/{STARS}"
 
     def shown(self) -> Mapping[str, object]:
         """Return the webhook without secrets, to be shown."""
-        return {"name": self.title, "on": self.on, "url": self.place}
+        return {"name": self.title, "on": self.on, "url": self.address}
 
 
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
     """Check that the titles of webhooks differ. Raises `ValueError`."""
-    if twice := forms.first_repeated(each.title for each in webhooks):
+    if twice := forms.first_repeated(webhook.title for webhook in webhooks):
         raise ValueError(f"two webhooks are named {twice!r}: give each its own name")
     return webhooks

@@ -31,7 +31,7 @@ def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequen
 def input_places(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
     """List the topic partitions of these partitions, in the order for records of equal time."""
     numbers = [*partitions]
-    return [(topic, each) for topic in input_topics(settings) for each in numbers]
+    return [(topic, partition) for topic in input_topics(settings) for partition in numbers]
 
 
 def output_topics(settings: Settings) -> tuple[str, ...]:

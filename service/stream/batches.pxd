@@ -16,9 +16,9 @@ cdef struct Entry:
     Py_ssize_t value_size
     long long offset
     long long timestamp_ms
-    int topic  # its place in `topics`
+    int topic  # its index in `topics`
     int partition
-    int headers  # their place in `_headers`
+    int headers  # their index in `_headers`
 
 
 cdef class MessageBatch:
@@ -35,22 +35,22 @@ cdef class MessageBatch:
     cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
     cdef int share(self, MessageBatch other) except -1
     cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
-    cdef object message(self, Py_ssize_t place)
+    cdef object message(self, Py_ssize_t index)
     cdef tuple headers_of(self, const Entry* entry)
     cdef int _reserve(self, Py_ssize_t n) except -1
-    cdef int _topic_place(self, topic) except -1
+    cdef int _topic_index(self, topic) except -1
 
 
 # Behind each key and value there is a NUL.
 cdef class RecordBatch(MessageBatch):
     cpdef add(self, tuple at, long long offset, long long timestamp_ms, key, value, tuple headers)
     cdef bint ends_run(self, Py_ssize_t k) noexcept
-    cpdef value(self, Py_ssize_t place)
-    cdef const unsigned char* data(self, Py_ssize_t place) noexcept
-    cdef Py_ssize_t size(self, Py_ssize_t place) noexcept
-    cpdef long long timestamp_ms(self, Py_ssize_t place)
+    cpdef value(self, Py_ssize_t index)
+    cdef const unsigned char* data(self, Py_ssize_t index) noexcept
+    cdef Py_ssize_t size(self, Py_ssize_t index) noexcept
+    cpdef long long timestamp_ms(self, Py_ssize_t index)
 
 
 cdef class OutputBatch(MessageBatch):
-    cpdef tuple fields(self, Py_ssize_t place)
+    cpdef tuple fields(self, Py_ssize_t index)
     cpdef add(self, topic, bytes key, bytes value, tuple headers)

@@ -37,16 +37,16 @@ class MessageBatch(list[_M]):
         return list(dict.fromkeys(message.topic for message in self))
 
     @overload
-    def __getitem__(self, place: SupportsIndex) -> _M: ...
+    def __getitem__(self, index: SupportsIndex) -> _M: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, index: slice) -> Self: ...
 
-    def __getitem__(self, place: SupportsIndex | slice) -> _M | Self:
+    def __getitem__(self, index: SupportsIndex | slice) -> _M | Self:
         """Return a record or an output, or a slice of the batch."""
-        if isinstance(place, slice):
-            return type(self)(super().__getitem__(place))
-        return super().__getitem__(place)
+        if isinstance(index, slice):
+            return type(self)(super().__getitem__(index))
+        return super().__getitem__(index)
 
 
 class RecordBatch(MessageBatch[Record]):
@@ -75,21 +75,21 @@ class RecordBatch(MessageBatch[Record]):
         """Return the size of a slice: the keys, the values, and `RECORD_BYTES` for each record."""
         return sum([_size_bytes(record) for record in self[start:end]])
 
-    def value(self, place: int) -> bytes | None:
+    def value(self, index: int) -> bytes | None:
         """Return the value of a record; None if it has none."""
-        return self[place].value
+        return self[index].value
 
-    def data(self, place: int) -> bytes:
+    def data(self, index: int) -> bytes:
         """Return the value of a record; empty if it has none."""
-        return self.value(place) or b""
+        return self.value(index) or b""
 
-    def size(self, place: int) -> int:
+    def size(self, index: int) -> int:
         """Return the bytes of the value of a record; 0 if it has none."""
-        return len(self.data(place))
+        return len(self.data(index))
 
-    def timestamp_ms(self, place: int) -> int:
+    def timestamp_ms(self, index: int) -> int:
         """Return the event time of a record."""
-        return self[place].timestamp_ms
+        return self[index].timestamp_ms
 
     def counts(self) -> dict[TopicPartition, int]:
         """Count the records by topic and partition."""
@@ -99,9 +99,9 @@ class RecordBatch(MessageBatch[Record]):
         """Return the offset after the last record of each topic and partition."""
         return {record[:2]: record.offset + 1 for record in self}
 
-    def last_places(self) -> dict[TopicPartition, int]:
+    def last_indices(self) -> dict[TopicPartition, int]:
         """Return the position in the batch of the last record of each topic and partition."""
-        return {record[:2]: place for place, record in enumerate(self)}
+        return {record[:2]: index for index, record in enumerate(self)}
 
     def runs(self) -> list[tuple[str, RecordBatch]]:
         """Split the batch where the topic changes; return the (topic, part) pairs."""
@@ -126,9 +126,9 @@ class OutputBatch(MessageBatch[Output]):
 
     """
 
-    def fields(self, place: int) -> Output:
+    def fields(self, index: int) -> Output:
         """Return the fields of an output; faster than making the output when compiled."""
-        return self[place]
+        return self[index]
 
     def add(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
         """Add an output whose partition and time the writer chooses; faster than `append` when compiled."""

@@ -31,18 +31,18 @@ cdef class MessageBatch:
         The batch keeps references to its key and value: bytes, of a subclass too, or None.
         """
         cdef Entry* entry
-        cdef int place = self.entries[self.n - 1].topic if self.n else 0
+        cdef int index = self.entries[self.n - 1].topic if self.n else 0
         _check_bytes(key)
         _check_bytes(value)
-        if not self.n or self.topics[place] is not topic:  # else that of the message before, as of most
-            place = self._topic_place(topic)
+        if not self.n or self.topics[index] is not topic:  # else that of the message before, as of most
+            index = self._topic_index(topic)
         if self.n == self._capacity:
             self._reserve(1)
         entry = &self.entries[self.n]
         entry.key = entry.value = NULL
         entry.key_size = entry.value_size = 0
         entry.offset, entry.timestamp_ms = 0, NO_TIME
-        entry.topic, entry.partition, entry.headers = place, NO_PARTITION, NO_HEADERS
+        entry.topic, entry.partition, entry.headers = index, NO_PARTITION, NO_HEADERS
         if key is not None:
             self._blocks.append(key)
             entry.key, entry.key_size = <const unsigned char*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
@@ -72,22 +72,22 @@ cdef class MessageBatch:
         """Add messages of a batch whose memory this batch already shares."""
         cdef Py_ssize_t k
         cdef Entry* entry
-        cdef int topic = -1, place = -1
+        cdef int topic = -1, index = -1
         self._reserve(count)
         for k in range(count):
             entry = &self.entries[self.n]
             entry[0] = other.entries[start + k * step]
             if entry.topic != topic:
                 topic = entry.topic
-                place = self._topic_place(other.topics[topic])
-            entry.topic = place
+                index = self._topic_index(other.topics[topic])
+            entry.topic = index
             if entry.headers != NO_HEADERS:
                 self._headers.append(other._headers[entry.headers])
                 entry.headers = len(self._headers) - 1
             self.n += 1
         return 0
 
-    cdef object message(self, Py_ssize_t place):
+    cdef object message(self, Py_ssize_t index):
         """Make the record or output at an index, which must be in range."""
         raise NotImplementedError
 
@@ -109,17 +109,17 @@ cdef class MessageBatch:
         self.entries, self._capacity = entries, capacity
         return 0
 
-    cdef int _topic_place(self, topic) except -1:
+    cdef int _topic_index(self, topic) except -1:
         """Return the index of a topic in `topics`, and add it if it is missing."""
-        cdef int place = 0
+        cdef int index = 0
         for known in self.topics:
             if known is topic:
-                return place
-            place += 1
+                return index
+            index += 1
         if topic in self.topics:
             return self.topics.index(topic)
         self.topics.append(topic)
-        return place
+        return index
 
     def append(self, message):
         """Add a record or an output."""
@@ -140,15 +140,15 @@ cdef class MessageBatch:
     def __len__(self):
         return self.n
 
-    def __getitem__(self, place):
+    def __getitem__(self, index):
         cdef MessageBatch part
         cdef Py_ssize_t k
-        if isinstance(place, slice):
-            chosen = range(*place.indices(self.n))
+        if isinstance(index, slice):
+            chosen = range(*index.indices(self.n))
             part = type(self)()
             part.take(self, chosen.start, len(chosen), chosen.step)
             return part
-        k = place
+        k = index
         if k < 0:
             k += self.n
         if not 0 <= k < self.n:
@@ -183,9 +183,9 @@ cdef class RecordBatch(MessageBatch):
             found += RECORD_BYTES + self.entries[k].key_size + self.entries[k].value_size
         return found
 
-    cdef object message(self, Py_ssize_t place):
+    cdef object message(self, Py_ssize_t index):
         """Make the record at an index, which must be in range."""
-        cdef Entry* entry = &self.entries[place]
+        cdef Entry* entry = &self.entries[index]
         fields = (
             self.topics[entry.topic],
             entry.partition,
@@ -197,21 +197,21 @@ cdef class RecordBatch(MessageBatch):
         )
         return _new(Record, fields)
 
-    cpdef value(self, Py_ssize_t place):
+    cpdef value(self, Py_ssize_t index):
         """Return the value of a record; None if it has none."""
-        return bytes_at(self.entries[place].value, self.entries[place].value_size)
+        return bytes_at(self.entries[index].value, self.entries[index].value_size)
 
-    cdef const unsigned char* data(self, Py_ssize_t place) noexcept:
+    cdef const unsigned char* data(self, Py_ssize_t index) noexcept:
         """Return a pointer to the value of a record; NULL if it has none."""
-        return self.entries[place].value
+        return self.entries[index].value
 
-    cdef Py_ssize_t size(self, Py_ssize_t place) noexcept:
+    cdef Py_ssize_t size(self, Py_ssize_t index) noexcept:
         """Return the bytes of the value of a record; 0 if it has none."""
-        return self.entries[place].value_size
+        return self.entries[index].value_size
 
-    cpdef long long timestamp_ms(self, Py_ssize_t place):
+    cpdef long long timestamp_ms(self, Py_ssize_t index):
         """Return the event time of a record."""
-        return self.entries[place].timestamp_ms
+        return self.entries[index].timestamp_ms
 
     def append(self, record):
         """Add a record."""
@@ -243,9 +243,9 @@ cdef class RecordBatch(MessageBatch):
 
     def next_offsets(self):
         """Return the offset after the last record of each topic and partition."""
-        return {each: self.entries[<Py_ssize_t>place].offset + 1 for each, place in self.last_places().items()}
+        return {place: self.entries[<Py_ssize_t>index].offset + 1 for place, index in self.last_indices().items()}
 
-    def last_places(self):
+    def last_indices(self):
         """Return the position in the batch of the last record of each topic and partition."""
         cdef Py_ssize_t k
         found = {}
@@ -278,13 +278,13 @@ cdef class RecordBatch(MessageBatch):
 cdef class OutputBatch(MessageBatch):
     """Records to write, in order."""
 
-    cdef object message(self, Py_ssize_t place):
+    cdef object message(self, Py_ssize_t index):
         """Make the output at an index, which must be in range."""
-        return _new(Output, self.fields(place))
+        return _new(Output, self.fields(index))
 
-    cpdef tuple fields(self, Py_ssize_t place):
+    cpdef tuple fields(self, Py_ssize_t index):
         """Return the fields of the output at an index, which must be in range."""
-        cdef Entry* entry = &self.entries[place]
+        cdef Entry* entry = &self.entries[index]
         return (
             self.topics[entry.topic],
             bytes_at(entry.key, entry.key_size),

@@ -54,27 +54,27 @@ def open_transport(
         The stream cannot be opened; see the subclasses.
 
     """
-    scheme, separator, place = url.partition("://")
+    scheme, separator, address = url.partition("://")
     if separator and scheme == "memory":
         from service.stream.sqlite import MemoryTransport  # noqa: PLC0415
 
-        return MemoryTransport(place)
-    if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
-        if not create and not Path(place[1:]).expanduser().exists():
+        return MemoryTransport(address)
+    if separator and scheme == "sqlite" and address.startswith("/") and not address.endswith("/"):
+        if not create and not Path(address[1:]).expanduser().exists():
             raise TransportError(
-                f"{place[1:]}: no stream found",
+                f"{address[1:]}: no stream found",
                 hint="check --broker; `perceptron produce` or `serve` creates a stream",
             )
         from service.stream.sqlite import SqliteTransport  # noqa: PLC0415
 
-        return SqliteTransport(place[1:])
+        return SqliteTransport(address[1:])
     if separator and scheme == "kafka":
         from service.stream.kafka.limits import ClientOptions  # noqa: PLC0415
         from service.stream.kafka.transport import KafkaTransport  # noqa: PLC0415
 
         times = dict(kafka or {})
         client_options = times.pop("client_options", {})
-        cluster = _cluster(kafka_client)(_servers(url, place), client_options)
+        cluster = _cluster(kafka_client)(_servers(url, address), client_options)
         return KafkaTransport(cluster, ClientOptions(**times))
     raise _malformed(url)
 
@@ -99,8 +99,8 @@ def _cluster(client: KafkaClient) -> type[KafkaCluster]:
     return found
 
 
-def _servers(url: str, place: str) -> list[str]:
-    servers = place.split(",")
+def _servers(url: str, address: str) -> list[str]:
+    servers = address.split(",")
     for server in servers:
         found = _SERVER.fullmatch(server)
         if not found or not 0 < int(found["port"]) <= _HIGHEST_PORT:

@@ -80,7 +80,7 @@ class Writer(Protocol):
         OwnershipLost
             Fenced by a newer owner.
         TransportUnavailable, StorageFull, MessageTooLarge, AccessRefused
-            As their names say.
+            See their docstrings.
 
         """
         self.begin(outputs, offsets, compress=compress)
@@ -123,7 +123,7 @@ class Consumer(Protocol):
             A partition's position is no longer in the topic. No record of that partition is delivered before
             `start`; records of other partitions come with the next call.
         TopicMissing, AccessRefused
-            As their names say.
+            See their docstrings.
 
         """
 
@@ -141,7 +141,7 @@ class Consumer(Protocol):
         OwnershipLost
             The partition is not assigned to this member.
         TransportUnavailable, AccessRefused
-            As their names say.
+            See their docstrings.
 
         """
 
@@ -170,7 +170,7 @@ class Consumer(Protocol):
         TransportUnavailable
             The stream is unreachable, or a transaction of an earlier writer has not ended.
         AccessRefused
-            As its name says.
+            See its docstring.
 
         """
 
@@ -291,7 +291,7 @@ class Transport(ReadStream, Protocol):
         ConfigurationError
             A topic should be kept forever but is not, and must not be changed.
         TransportUnavailable, AccessRefused
-            As their names say.
+            See their docstrings.
 
         """
 
@@ -301,7 +301,7 @@ class Transport(ReadStream, Protocol):
         Raises
         ------
         TopicMissing, TransportUnavailable, AccessRefused
-            As their names say.
+            See their docstrings.
 
         """
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 Headers = tuple[tuple[str, bytes], ...]
 
 TopicPartition = tuple[str, int]
-"""A topic and a partition."""
+"""A topic and a partition: a variable of this type is a `place`."""
 
 RECORD_BYTES: Final = 256
 """Bytes that a record counts for besides its key and value, for its objects and its answer's."""

@@ -346,7 +346,7 @@ def problem_of(request: Request, error: Exception) -> Response:
         return problem_response(
             _UNREADABLE, pydantic_sentence(first, "parameter"), where, "/docs describes each parameter"
         )
-    place = f"{request.method} {request.url.path}"
+    location = f"{request.method} {request.url.path}"
     if isinstance(error, HTTPException):
         headers = error.headers or {}
         ours: Mapping[int, str] = {
@@ -354,12 +354,12 @@ def problem_of(request: Request, error: Exception) -> Response:
             HTTPStatus.METHOD_NOT_ALLOWED: f"expected {headers.get('Allow')}, got {request.method}",
         }
         status, what = error.status_code, ours.get(error.status_code, error.detail)
-        response = problem_response(status, what, place, _HINTS.get(status, ""))
+        response = problem_response(status, what, location, _HINTS.get(status, ""))
         response.headers.update(headers)
         return response
     what = f"the service failed: {type(error).__name__}"
     hint = "please report it, with the service's log"
-    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, place, hint)
+    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, location, hint)
 
 
 ERROR_HANDLERS: Final[Mapping[Any, Any]] = dict.fromkeys(

@@ -108,7 +108,7 @@ class Window:
             **self._row(model),
             "data_warning": self._warning(published),
             "window": RECENT,
-            "history": {name: [getattr(each, name) for each in points] for name in Point._fields},
+            "history": {name: [getattr(point, name) for point in points] for name in Point._fields},
             "quality": _quality(published),
             **model.decisions_taken(),
             "experts": _experts(published),
@@ -116,7 +116,7 @@ class Window:
                 {"class": model.label_of(each), **model.terms.of(each)} for each in [*model.terms.classes]
             ],
             "shows_events": model.recent is not None,
-            "events": [_event(each) for each in answers],
+            "events": [_event(answer) for answer in answers],
             "mistakes": [_event(each) for each in mistakes],
             "columns": _COLUMNS,
         }
@@ -160,7 +160,7 @@ def _experts(published: Published) -> dict[str, Any] | None:
     if mixture is None:
         return None
     shown = ("name", "weight", "mistakes", "recent_error")
-    experts = [{name: getattr(each, name) for name in shown} for each in mixture.experts]
+    experts = [{name: getattr(expert, name) for name in shown} for expert in mixture.experts]
     return {"leader": mixture.leader, "experts": experts}
 
 

@@ -50,16 +50,16 @@ class AlertMaker:
 
     def alert(self, record: Record) -> Alert | None:
         """Return the alert of a prediction, an outcome or a drift; None if the webhook is not about it."""
-        place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        origin = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         try:
             fields = json.loads(record.value or b"null")
             reasons = self._on if isinstance(fields, dict) else ()
             reason = next((each for each in reasons if _is_about(each, fields)), None)
-            body = json.dumps({"on": reason, **place, "record": fields}) if reason else ""
+            body = json.dumps({"on": reason, **origin, "record": fields}) if reason else ""
         except (ValueError, RecursionError):
             self.n_unreadable += 1
             return None
-        return Alert("-".join(map(str, place.values())), record.offset, body.encode()) if body else None
+        return Alert("-".join(map(str, origin.values())), record.offset, body.encode()) if body else None
 
 
 def _is_about(reason: str, fields: Mapping[str, Any]) -> bool:

@@ -60,8 +60,8 @@ class Delivery:
             seconds = max(backoff.next_seconds(), asked_seconds)
             if failures & (failures - 1) == 0:  # 1, 2, 4, 8, …
                 message = "webhook %s: %s: alert %s: %s; trying again in %.1f s (failures: %d)"
-                place = self._hook.title, self._hook.place
-                _log.warning(message, *place, alert.id, why, seconds, failures)
+                target = self._hook.title, self._hook.address
+                _log.warning(message, *target, alert.id, why, seconds, failures)
             is_cancelled.wait(seconds)
         return False
 

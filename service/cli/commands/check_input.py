@@ -44,7 +44,7 @@ from service.settings.mapping import OFFSET, EventSettings
 from service.stream.protocol import Record, Transport
 
 
-class Found(NamedTuple):
+class Sample(NamedTuple):
     """The first records of a file, or the newest of a topic."""
 
     name: str
@@ -86,13 +86,13 @@ def check_input_command(inputs: Inputs, topic: str | None, count: int, output: s
     """
     if (inputs.file is not None or inputs.labels is not None) == (topic is not None):
         raise click.UsageError("name a FILE (- for stdin) or a --topic")
-    for found, settings in _inputs(inputs, loaded, topic, count):
-        _check(found, settings, output)
+    for sample, settings in _inputs(inputs, loaded, topic, count):
+        _check(sample, settings, output)
 
 
 def _inputs(
     inputs: Inputs, loaded: Loaded, topic: str | None, count: int
-) -> Iterator[tuple[Found, Settings]]:
+) -> Iterator[tuple[Sample, Settings]]:
     """Yield the records of each input, and the settings under which they are read."""
     settings = loaded.settings
     if topic is not None:
@@ -103,25 +103,25 @@ def _inputs(
         yield _of_file(inputs, settings, count, are_labels=True), for_file(settings)
 
 
-def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
+def _of_file(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Sample:
     """Return the first records of a file. Raises `InputFileError` if there is none."""
     topic = settings.labels_topic if are_labels else settings.events_topic
     source = inputs.open(settings, are_labels=are_labels)
     with InputFiles(TopicFile(source, topic, inputs.timestamp or "")) as files:
-        return Found(files.name, [(files.place(record), record) for record in islice(files, count)])
+        return Sample(files.name, [(files.location_of(record), record) for record in islice(files, count)])
 
 
-def _of_topic(loaded: Loaded, topic: str, count: int) -> Found:
+def _of_topic(loaded: Loaded, topic: str, count: int) -> Sample:
     """Return the newest records of a topic by their timestamps, to be read as events or labels."""
-    found: list[Record] = []
+    records: list[Record] = []
     with opened_stream(loaded) as transport:
         for partition in range(transport.partition_count(topic)):
-            found += _last(transport, topic, partition, count)
-    found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
+            records += _last(transport, topic, partition, count)
+    records.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
     settings = loaded.settings
     read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
-    places = [(f"{topic}[{each.partition}]@{each.offset}", each._replace(topic=read_as)) for each in found]
-    return Found(topic, places[-count:])
+    located = [(f"{topic}[{each.partition}]@{each.offset}", each._replace(topic=read_as)) for each in records]
+    return Sample(topic, located[-count:])
 
 
 def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
@@ -138,33 +138,33 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
         n_offsets *= 4
 
 
-def _check(found: Found, settings: Settings, output: str, most: int | None = None) -> None:
+def _check(sample: Sample, settings: Settings, output: str, most: int | None = None) -> None:
     """Show how the first records are read, and count all. Raises `InputFileError` if none can be read."""
     reader = InputReader(settings)
-    reader.prepare([record for _, record in found.records])
+    reader.prepare([record for _, record in sample.records])
     decoder = reader.decoder
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
     read, rejected, name_of = 0, Counter[str](), Vocabulary(settings.classes).name
-    for number, (place, record) in enumerate(found.records):
+    for number, (location, record) in enumerate(sample.records):
         became: Incoming | Rejection
         try:
             became = decoder.decode(record.value, record)
             time_ms = record.timestamp_ms if became.timestamp_ms is None else became.timestamp_ms
-            bounds.check(time_ms, decoder.place_of_time(record))
+            bounds.check(time_ms, decoder.time_location(record))
             read += 1
         except Rejection as rejection:
             rejected[rejection.reason] += 1
             became = rejection_of_row(record.value, rejection)
         if most is None or number < most:
-            as_json = {"place": place, **_fields(became)}
-            echo_result(output, as_json, partial(_as_text, place, became, name_of))
+            as_json = {"place": location, **_fields(became)}
+            echo_result(output, as_json, partial(_as_text, location, became, name_of))
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = refusal_hint(rejected, settings.events)
     if not read:
         what = f"all {rejected.total()} records are rejected" if rejected else nothing_left(skipped)
-        raise InputFileError(f"{found.name}: {what}", hint=hint)
+        raise InputFileError(f"{sample.name}: {what}", hint=hint)
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
     refused = f"; {rejected.total()} become dead letters ({reasons})" if rejected else ""
     left_out = f"; {skipped} are skipped" if skipped else ""
@@ -172,29 +172,29 @@ def _check(found: Found, settings: Settings, output: str, most: int | None = Non
     report("checked", "green", f"{read} of {total} records can be read{left_out}{refused}", hint=hint)
 
 
-def _as_text(place: str, found: Incoming | Rejection, name_of: Callable[[TrueLabel], str]) -> str:
-    fields = _fields(found)
-    if not isinstance(found, Rejection) and found.truth is not None:
-        fields["label"] = name_of(found.truth)
-    head = one_line(f"{place}: {fields.pop('kind')}")
+def _as_text(location: str, decoded: Incoming | Rejection, name_of: Callable[[TrueLabel], str]) -> str:
+    fields = _fields(decoded)
+    if not isinstance(decoded, Rejection) and decoded.truth is not None:
+        fields["label"] = name_of(decoded.truth)
+    head = one_line(f"{location}: {fields.pop('kind')}")
     return "\n".join([head, *(f"  {name:<12} {one_line(_cut(value))}" for name, value in fields.items())])
 
 
-def _fields(found: Incoming | Rejection) -> dict[str, Any]:
+def _fields(decoded: Incoming | Rejection) -> dict[str, Any]:
     """Return the kind of a record and all its fields, uncut."""
-    if isinstance(found, Rejection):
-        kind = SKIPPED if isinstance(found, Skipped) else "dead letter"
-        return {"kind": kind, "reason": found.reason, "message": found.message}
+    if isinstance(decoded, Rejection):
+        kind = SKIPPED if isinstance(decoded, Skipped) else "dead letter"
+        return {"kind": kind, "reason": decoded.reason, "message": decoded.message}
     known = {
-        "id": found.id,
-        "features": None if found.features is None else dict(found.features),
-        "text": found.text,
-        "label": found.label,
-        "weight": found.weight,
-        "event_time_ms": found.timestamp_ms,
-        "tenant": found.tenant,
+        "id": decoded.id,
+        "features": None if decoded.features is None else dict(decoded.features),
+        "text": decoded.text,
+        "label": decoded.label,
+        "weight": decoded.weight,
+        "event_time_ms": decoded.timestamp_ms,
+        "tenant": decoded.tenant,
     }
-    kind = "label" if found.is_label else "event"
+    kind = "label" if decoded.is_label else "event"
     return {"kind": kind} | {name: value for name, value in known.items() if value is not None}
 
 
@@ -229,10 +229,10 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     """
     _check_possible(inputs, topic, output)
     settings = loaded.settings
-    found = _rows(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
-    records = _objects(found, settings)
+    sample = _rows(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)
+    records = _objects(sample, settings)
     if not records.documents:
-        none = f"{found.name}: none of {records.n_records} records is a JSON object"
+        none = f"{sample.name}: none of {records.n_records} records is a JSON object"
         raise InputFileError(none, hint=_hint(settings))
     labels = None
     if inputs.labels is not None:  # more of them than events: they may come in another order
@@ -247,7 +247,7 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     echo(table([("field", "role", "why"), *rows], left=3))
     for warning in proposal.warnings:
         report_warning(warning)
-    origin = f"Proposed by `perceptron init` from {len(records.documents)} records of {found.name}."
+    origin = f"Proposed by `perceptron init` from {len(records.documents)} records of {sample.name}."
     _write(output, toml_of(proposal, origin))
     report("written", "green", f"{output}", hint=f"check it, then use it: --config {output}")
     values = setting_values(settings)
@@ -268,11 +268,11 @@ def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
         raise ServiceError(f"{output}: exists and is not overwritten", hint="name another file with --output")
 
 
-def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Found:
+def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = False) -> Sample:
     """Return the first rows of a file unchanged."""
     as_they_are = settings.model_copy(update={"events": _ANY, "labels": _ANY})
     try:
-        found = _of_file(inputs, as_they_are, count, are_labels=are_labels)
+        sample = _of_file(inputs, as_they_are, count, are_labels=are_labels)
     except ConfigurationError as error:
         name = str(error).partition(":")[0]
         raise InputFileError(
@@ -280,15 +280,15 @@ def _rows(inputs: Inputs, settings: Settings, count: int, *, are_labels: bool = 
             hint="specify only the classes: `perceptron replay FILE --classes NEGATIVE,POSITIVE`; "
             "if the first line names columns: --input-format csv",
         ) from None
-    place, first = found.records[0]
+    location, first = sample.records[0]
     if isinstance(first.value, BadRow):
-        raise InputFileError(f"{place}: {first.value.complaint}")
-    return found
+        raise InputFileError(f"{location}: {first.value.complaint}")
+    return sample
 
 
-def _objects(found: Found, settings: Settings) -> Records:
+def _objects(sample: Sample, settings: Settings) -> Records:
     """Read the records that are objects."""
-    records = [record for _, record in found.records]
+    records = [record for _, record in sample.records]
     schemas = make_schemas(settings)
     if schemas is not None:
         schemas.add(Sources(settings).find(schemas, records))
@@ -298,7 +298,7 @@ def _objects(found: Found, settings: Settings) -> Records:
             document = read(each.value or b"")
             if document and isinstance(document, dict):
                 documents.append(document)
-    return Records(found.name, documents, len(records), [each.key for each in records])
+    return Records(sample.name, documents, len(records), [each.key for each in records])
 
 
 def _hint(settings: Settings) -> str:

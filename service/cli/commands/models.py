@@ -43,12 +43,12 @@ def inspect_command(file: Path, *, output: str) -> None:
     class, and the largest sum decides. The norm is the Euclidean length of the weights, without the
     bias. `perceptron checkpoint export` and `perceptron replay --save` write FILE.
     """
-    found = read_model_file(file)
-    shown = _described(found.model)
-    if found.settings is not None:
-        shown["settings"] = {name: each for name, each in found.settings.items() if name != DECISIONS}
-    if (part := decisions_in(found)) and found.settings:
-        name_of = Vocabulary(found.settings["classes"]).name
+    model_file = read_model_file(file)
+    shown = _described(model_file.model)
+    if model_file.settings is not None:
+        shown["settings"] = {name: each for name, each in model_file.settings.items() if name != DECISIONS}
+    if (part := decisions_in(model_file)) and model_file.settings:
+        name_of = Vocabulary(model_file.settings["classes"]).name
         shown["decisions"] = [
             {
                 "name": rule.name,
@@ -56,9 +56,9 @@ def inspect_command(file: Path, *, output: str) -> None:
                 "goal": kept.get("goal_text"),
                 "threshold": rule.shown,
             }
-            for rule, kept in zip(part.rules, found.settings[DECISIONS], strict=True)
+            for rule, kept in zip(part.rules, model_file.settings[DECISIONS], strict=True)
         ]
-    echo_result(output, shown, lambda: _as_text(found, shown))
+    echo_result(output, shown, lambda: _as_text(model_file, shown))
 
 
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
     return {str(name): _plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
-def _as_text(found: ModelFile, shown: Mapping[str, Any]) -> str:
+def _as_text(model_file: ModelFile, shown: Mapping[str, Any]) -> str:
     settings = shown.get("settings", {})
     said = {
         **{name.removeprefix("n_"): each for name, each in shown.items() if name not in _APART},
@@ -94,7 +94,7 @@ def _as_text(found: ModelFile, shown: Mapping[str, Any]) -> str:
         for each in shown.get("decisions", ())
     ]
     decisions = ["", table([["decision", "class", "goal", "threshold"], *rows], left=3)] if rows else []
-    weights = largest_weights(learner_of(found.model), settings.get("classes", ()))
+    weights = largest_weights(learner_of(model_file.model), settings.get("classes", ()))
     return "\n".join([*facts(said, *said), *decisions, *weights])
 
 

@@ -177,9 +177,9 @@ class _Run:
         self._events = settings.events
         self.open = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
         self._topic = topic
-        self._id_place = _id_place(settings, topic)
+        self._id_location = _id_location(settings, topic)
         self._decoder = make_decoder(settings) if options.validate else None
-        self._place = _place_of_name(self._id_place) if options.loop else ()
+        self._id_keys = _keys_of_id(self._id_location) if options.loop else ()
 
     def send_all(self, first: Source, sender: Sender) -> None:
         """Send all messages, or all before the first bad one; report the number, and how to continue."""
@@ -213,13 +213,13 @@ class _Run:
         for number, message in enumerate(source, start=1):
             if isinstance(message, CutLine):  # half a message is useless
                 raise InputFileError(
-                    f"{source.place}: the line is longer than {len(message) - 1} bytes",
+                    f"{source.location}: the line is longer than {len(message) - 1} bytes",
                     hint="nothing after it was sent; raise max_message_bytes",
                 )
             if number <= skip:
                 continue
-            if self._place:
-                message = named_anew(message, self._place, suffix)  # noqa: PLW2901 - is the one that is sent
+            if self._id_keys:
+                message = named_anew(message, self._id_keys, suffix)  # noqa: PLW2901 - is the one that is sent
             sender.add(self._key(message, source), message, self._time(message, source))
         if number < skip:
             raise InputFileError(
@@ -238,11 +238,11 @@ class _Run:
             pass
         except Rejection as rejection:
             hint = f"{refusal_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
-            complaint = f"{source.place}: {rejection_of_row(message, rejection)}"
+            complaint = f"{source.location}: {rejection_of_row(message, rejection)}"
             raise InputFileError(complaint, hint=hint) from None
-        if self._id_place == OFFSET:
+        if self._id_location == OFFSET:
             return None
-        return _encoded(field_of(message, self._id_place) if name is None else name)
+        return _encoded(field_of(message, self._id_location) if name is None else name)
 
     def _time(self, message: bytes, source: Source) -> int | None:
         """Return the time of a record, None for the time of writing. Raises `InputFileError`."""
@@ -254,16 +254,16 @@ class _Run:
             if not self._options.validate:
                 return NO_TIME_MS
             hint = f"name a column, a field or a path with --timestamp; {_NOTHING_SENT}"
-            raise InputFileError(f"{source.place}: {error}", hint=hint) from None
+            raise InputFileError(f"{source.location}: {error}", hint=hint) from None
 
 
-def _place_of_name(place: str) -> Sequence[str]:
+def _keys_of_id(location: str) -> Sequence[str]:
     """Return the path of the event's id in a message; empty if the id is the offset."""
-    if place == OFFSET:
+    if location == OFFSET:
         return ()
-    if (keys := parse_path(place).keys) is None:
+    if (keys := parse_path(location).keys) is None:
         why = "--loop writes new ids in each round, so the id must be at a path"
-        raise click.UsageError(f"{why}; {place} is an expression")
+        raise click.UsageError(f"{why}; {location} is an expression")
     return keys
 
 
@@ -274,7 +274,7 @@ def _encoded(name: object) -> bytes | None:
     return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
 
 
-def _id_place(settings: Settings, topic: str) -> str:
+def _id_location(settings: Settings, topic: str) -> str:
     """Return the path of the ids in messages, from which keys are made."""
     table = settings.labels if topic == settings.labels_topic else settings.events
     if table.id.startswith((KEY, HEADER)):

@@ -175,7 +175,7 @@ def replay(loaded: Loaded) -> None:
                 cut += decision.dead_letter.is_truncated
             topic, why = decision.output.topic, decision.why
             became = f"replayed to {topic}" if decision.is_replayed else f"rejected: {why}"
-            echo(one_line(f"{decision.dead_letter.place}  {became}"))
+            echo(one_line(f"{decision.dead_letter.location}  {became}"))
     report("done", "green", f"{replayed} replayed, {refused.total()} still rejected{_by_reason(refused)}")
     if cut:
         raise ServiceError(
@@ -200,7 +200,7 @@ def _as_line(dead_letter: DeadLetter) -> str:
     source = f"{dead_letter.source_topic}[{dead_letter.source_partition}]@{dead_letter.source_offset}"
     size = len(dead_letter.record.value or b"")
     return "  ".join(
-        [dead_letter.place, time_text(dead_letter.event_time_ms)]
+        [dead_letter.location, time_text(dead_letter.event_time_ms)]
         + [one_line(part) for part in (f"{dead_letter.reason:<14}", source, dead_letter.message)]
         + [f"(cut: {size} of {dead_letter.full_size} bytes)"] * dead_letter.is_truncated
     )

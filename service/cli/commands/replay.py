@@ -121,7 +121,7 @@ def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[
         except ValueError:
             ratio = -1.0
         if name not in GOALS or not 0 <= ratio <= 1:
-            raise click.BadParameter(f"{text!r} expected {'|'.join(GOALS)}=RATIO with a ratio from 0 to 1")
+            raise click.BadParameter(f"expected {'|'.join(GOALS)}=RATIO, a ratio from 0 to 1, got {text!r}")
         goals.append((name, ratio))
     return goals
 
@@ -291,7 +291,7 @@ def _process(
 ) -> Sequence[tuple[int, Output]]:
     """Predict and learn a batch; note what `serve` would write to a topic; return the dead letters."""
     processed = run.process(batch, processing_time_ms)
-    written += (each.value or b"" for each in processed.outputs if each.topic == topic)
+    written += (output.value or b"" for output in processed.outputs if output.topic == topic)
     return processed.dead_letters
 
 
@@ -445,7 +445,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    warn_of_ignored_settings(loaded, *(model_of(each)[0] for each in models))
+    warn_of_ignored_settings(loaded, *(model_of(model)[0] for model in models))
     comparison, leaks = Comparison.of(settings, models), Leaks()
     comparison.contenders[0].observers.append(leaks.observe)
     run_comparison(inputs, settings, comparison)
@@ -453,7 +453,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     shown = {"models": [{"model": name, **summary} for name, summary in summaries.items()]}
     echo_result(output, shown, lambda: _standings(summaries))
     warn_of_leaks(leaks, inputs.label_column)
-    truths = {each for one in comparison.contenders for each in one.processor.counters.confusion.truths}
+    truths = {truth for one in comparison.contenders for truth in one.processor.counters.confusion.truths}
     return report_data_warnings(
         data_warnings(comparison.rejected().total(), comparison.n_records, settings.classes, truths)
     )

@@ -138,7 +138,7 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
     from service.partition.parts import counters  # noqa: PLC0415
 
     tallies = [each.counters for each in states]
-    done = counters.Totals.sum_of(each.totals() for each in tallies)
+    done = counters.Totals.sum_of(tally.totals() for tally in tallies)
     events, labelled, _, rejected, skipped, *_ = done
     mistakes, kinds = done.mistakes + done.revised, counters.listed(done.labels())
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
@@ -147,13 +147,13 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
         f"stopped: {events} events, {labelled} labelled{kinds}, {mistakes} mistakes{error}, "
         f"{rejected} rejected{left_out}"
     )
-    cells = sum((+each.confusion.cells for each in tallies), Counter[tuple[TrueLabel, TrueLabel]]())
+    cells = sum((+tally.confusion.cells for tally in tallies), Counter[tuple[TrueLabel, TrueLabel]]())
     name_of = Vocabulary(settings.classes).name
     for concern in counters.concerns(cells, name_of, settings.model, settings.decisions):
         report_warning(*concern)
     if is_end:
         truths = {truth for truth, _ in cells}
-        records = sum(each.consumed.total() for each in tallies)
+        records = sum(tally.consumed.total() for tally in tallies)
         classes = settings.classes if truths else ()  # otherwise labels may still arrive
         of_records = counters.data_warnings(rejected, records, classes, truths)
         report_data_warnings("; ".join(filter(None, (of_records, *warnings_of_labels(done, states)))))

@@ -59,41 +59,41 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     settings = loaded.settings
     with opened_stream(loaded) as transport:
         topics = input_topics(settings)
-        found = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
-    _warn_of_unread_topics(loaded, found)
-    classes = {name: each._asdict() for name, each in class_metrics(_cells(found)).items()}
-    for concern in concerns(_cells(found), str, max(each.model for each in found)):
+        statuses = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
+    _warn_of_unread_topics(loaded, statuses)
+    classes = {name: each._asdict() for name, each in class_metrics(_cells(statuses)).items()}
+    for concern in concerns(_cells(statuses), str, max(each.model for each in statuses)):
         report_warning(*concern)
-    partitions = [_as_row(each) for each in found]
+    partitions = [_as_row(each) for each in statuses]
     shown = {"group": settings.group, "partitions": partitions, "classes": classes}
     echo_result(
-        output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(found), *class_table(classes)])
+        output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(statuses), *class_table(classes)])
     )
 
 
-def _warn_of_unread_topics(loaded: Loaded, found: Sequence[PartitionStatus]) -> None:
+def _warn_of_unread_topics(loaded: Loaded, statuses: Sequence[PartitionStatus]) -> None:
     """Warn of input topics that are given, and that no partition reads."""
-    read = dict.fromkeys(topic for each in found for topic in each.lag)
+    read = dict.fromkeys(topic for each in statuses for topic in each.lag)
     for name in ("events_topic", "labels_topic"):
         topic = getattr(loaded.settings, name)
         if topic and topic not in read and loaded.origins[name] != DEFAULT:
             report_warning(f"{name}: the group has no offset of {topic}; it has offsets of {', '.join(read)}")
 
 
-def _undecided(found: Sequence[PartitionStatus]) -> list[str]:
+def _undecided(statuses: Sequence[PartitionStatus]) -> list[str]:
     """List the decisions that decide nothing, and why; mark values of a snapshot that may have changed."""
     lines = []
-    for each in found:
+    for each in statuses:
         where = f"partition {each.partition}{', as of its snapshot' if each.batches_to_learn else ''}"
         lines += [f"{where}: {name!r} has no threshold: {why}" for name, why in each.undecided.items()]
         lines += [f"{where}: {name!r} has used up the decisions of its period" for name in each.exhausted]
     return [*map(one_line, lines)]
 
 
-def _cells(found: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
+def _cells(statuses: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
     """Add up the confusion matrices of the partitions."""
     cells: Counter[tuple[str, str]] = Counter()
-    for each in found:
+    for each in statuses:
         cells.update(each.cells)
     return cells
 
@@ -156,57 +156,57 @@ def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
     """
     with opened_stream(loaded) as transport:
         settings = with_settings_of_the_log(transport, loaded).settings
-        found = verify(transport, settings)
+        outcome = verify(transport, settings)
     if output == "json":
-        echo(json.dumps(_report_as_json(settings.group, found), ensure_ascii=False))
+        echo(json.dumps(_report_as_json(settings.group, outcome), ensure_ascii=False))
     else:
-        _print_report(found)
-    if not found.is_proved:
+        _print_report(outcome)
+    if not outcome.is_proved:
         ctx.exit(FAILURE)
 
 
-def _report_as_json(group: str, found: Report) -> dict[str, Any]:
+def _report_as_json(group: str, outcome: Report) -> dict[str, Any]:
     return {
         "group": group,
-        "proved": found.is_proved,
-        "partitions": found.partitions,
-        **{name: getattr(found, name) for name in _counted(found)},
-        "not_yet_evaluated": found.not_yet_evaluated,
-        "not_yet_processed": found.unread,
-        "not_verifiable": found.notes,
+        "proved": outcome.is_proved,
+        "partitions": outcome.partitions,
+        **{name: getattr(outcome, name) for name in _counted(outcome)},
+        "not_yet_evaluated": outcome.not_yet_evaluated,
+        "not_yet_processed": outcome.unread,
+        "not_verifiable": outcome.notes,
         "never_verifiable": NOT_VERIFIABLE,
-        "faults": dict(found.findings.counts),
+        "faults": dict(outcome.findings.counts),
         "findings": [
             {"fault": each.fault, **each.place._asdict(), "id": each.event_id, "message": each.message}
-            for each in found.findings.kept
+            for each in outcome.findings.kept
         ],
     }
 
 
-def _print_report(found: Report) -> None:
-    for each in found.findings.kept[:_SHOWN]:
+def _print_report(outcome: Report) -> None:
+    for each in outcome.findings.kept[:_SHOWN]:
         whose = "" if each.event_id is None else f"  id {json.dumps(each.event_id, ensure_ascii=False)}"
         echo(one_line(f"{each.place}  {each.fault}{whose}: {each.message}"))
-    if len(found.findings) > _SHOWN:
-        echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
-    for note in found.notes:
+    if len(outcome.findings) > _SHOWN:
+        echo(f"... and {len(outcome.findings) - _SHOWN} more; --format json lists up to 1,000")
+    for note in outcome.notes:
         echo(one_line(f"not verifiable: {note}"))
-    if found.not_yet_evaluated:
-        echo(f"not yet evaluated: {count_text(found.not_yet_evaluated)} records written during the check")
-    for place, n_offsets in found.unread.items():
+    if outcome.not_yet_evaluated:
+        echo(f"not yet evaluated: {count_text(outcome.not_yet_evaluated)} records written during the check")
+    for place, n_offsets in outcome.unread.items():
         echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
-    if found.is_proved:
-        echo(f"proved: {_summary(found)}")
+    if outcome.is_proved:
+        echo(f"proved: {_summary(outcome)}")
         echo(f"never verifiable: {'; '.join(NOT_VERIFIABLE)}")
     else:
-        faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
-        report("not proved", "red", f"{faults}; {_summary(found)}")
+        faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in outcome.findings.counts.items())
+        report("not proved", "red", f"{faults}; {_summary(outcome)}")
 
 
-def _counted(found: Report) -> Sequence[str]:
-    return (*_COUNTED, "skipped") if found.skipped else _COUNTED
+def _counted(outcome: Report) -> Sequence[str]:
+    return (*_COUNTED, "skipped") if outcome.skipped else _COUNTED
 
 
-def _summary(found: Report) -> str:
-    counts = (f"{count_text(getattr(found, name))} {name.replace('_', ' ')}" for name in _counted(found))
-    return f"{', '.join(counts)} in {found.partitions} partition(s)"
+def _summary(outcome: Report) -> str:
+    counts = (f"{count_text(getattr(outcome, name))} {name.replace('_', ' ')}" for name in _counted(outcome))
+    return f"{', '.join(counts)} in {outcome.partitions} partition(s)"

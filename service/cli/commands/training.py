@@ -85,7 +85,7 @@ def load_examples(inputs: Inputs, settings: Settings) -> ExampleSet:
     with inputs.open(settings) as source:
         rejections = Rejections()
         return read_examples(
-            source, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
+            source, settings, source.name, lambda each: rejections.report(f"{source.location}: {each}")
         )
 
 
@@ -107,15 +107,15 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
     return learner
 
 
-def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
+def train(settings: Settings, examples: ExampleSet, options: TrainingOptions) -> Training:
     """Train in epochs, with a row for each on stderr."""
-    weighted, held_out = list(zip(found.examples, found.weights, strict=True)), list[WeightedExample]()
+    weighted, held_out = list(zip(examples.examples, examples.weights, strict=True)), list[WeightedExample]()
     if options.holdout:
         try:
             weighted, held_out = hold_out(weighted, options.holdout, options.seed)
         except ValueError as error:
             raise InputFileError(
-                f"{found.name}: {error}", hint="train on all examples: --holdout 0"
+                f"{examples.name}: {error}", hint="train on all examples: --holdout 0"
             ) from None
     try:
         return perceptron_train(
@@ -160,26 +160,26 @@ def train_command(
     """
     settings = loaded.settings
     learner = make_trainable(settings)
-    found = load_examples(inputs, settings)
+    examples = load_examples(inputs, settings)
     started = perf_counter()
-    training = train(settings, found, options)
+    training = train(settings, examples, options)
     seconds = perf_counter() - started
     learner.model = training.model
     if save:
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
-    summary = _training_summary(found, training, learner, options, seconds)
+    summary = _training_summary(examples, training, learner, options, seconds)
     echo_result(output, summary, lambda: summary_text(summary, learner, settings.classes))
     return report_data_warnings(
-        data_warnings(found.rejected.total(), found.records, settings.classes, found.truths())
+        data_warnings(examples.rejected.total(), examples.records, settings.classes, examples.truths())
     )
 
 
 def _training_summary(
-    found: ExampleSet, training: Training, learner: Learner, options: TrainingOptions, seconds: float
+    examples: ExampleSet, training: Training, learner: Learner, options: TrainingOptions, seconds: float
 ) -> dict[str, Any]:
     summary = {
-        **found.describe(),
+        **examples.describe(),
         "epochs": training.epochs,
         "best_epoch": training.best_epoch,
         "stopped": training.stopped,
@@ -212,13 +212,13 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     """
     file, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    found = load_examples(inputs, settings)
+    examples = load_examples(inputs, settings)
     started = perf_counter()
-    evaluation = _evaluate(learner_of(file.model), found.examples, settings.classes)
-    summary = _test_summary(found, evaluation, perf_counter() - started)
+    evaluation = _evaluate(learner_of(file.model), examples.examples, settings.classes)
+    summary = _test_summary(examples, evaluation, perf_counter() - started)
     echo_result(output, summary, lambda: summary_text(summary))
     return report_data_warnings(
-        data_warnings(found.rejected.total(), found.records, settings.classes, found.truths())
+        data_warnings(examples.rejected.total(), examples.records, settings.classes, examples.truths())
     )
 
 
@@ -231,13 +231,13 @@ def _evaluate(learner: Learner, examples: Sequence[Example], classes: Sequence[s
     return evaluation
 
 
-def _test_summary(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+def _test_summary(examples: ExampleSet, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
     confusion = evaluation.confusion()
     mistakes = sum(n for truth, row in confusion.items() for guess, n in row.items() if guess != truth)
     summary = {
-        **found.describe(),
+        **examples.describe(),
         "mistakes": mistakes,
-        "error_rate": mistakes / len(found.examples),
+        "error_rate": mistakes / len(examples.examples),
         "confusion": confusion,
         "classes": evaluation.classes(),
         **evaluation.ranking(),
@@ -285,7 +285,7 @@ def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str
             skipped += 1
         except Rejection as rejection:
             rejected.append(rejection.reason)
-            report("rejected", "yellow", f"{source.place}: {rejection_of_row(message, rejection)}")
+            report("rejected", "yellow", f"{source.location}: {rejection_of_row(message, rejection)}")
         else:
             predicted += 1
             stdout.write(escaped(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")

@@ -230,13 +230,13 @@ class Counters(Part):
 
     def observe(self, learned: LearnedExamples) -> None:
         """Count labelled predictions and their corrections, in order."""
-        place = 0
-        for each in learned.corrections:
-            if each.place > place:
-                self._observe(learned[place : each.place])
-                place = each.place
-            self._correct(each)
-        self._observe(learned[place:] if place else learned)
+        start = 0
+        for correction in learned.corrections:
+            if correction.n_before > start:
+                self._observe(learned[start : correction.n_before])
+                start = correction.n_before
+            self._correct(correction)
+        self._observe(learned[start:] if start else learned)
 
     def _correct(self, correction: Correction) -> None:
         """Move a prediction to its corrected truth; the label also counts among the recent labels."""
@@ -336,7 +336,7 @@ def concerns(
     found = []
     if worse := _worse_than_nothing(mistakes, +truths, name_of, model, last_label):
         found.append(worse)
-    names = [repr(each.name) for each in decisions if not each.of]
+    names = [repr(decision.name) for decision in decisions if not decision.of]
     [(majority, most), *others] = truths.most_common()
     if names and majority is True and others:
         said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"

@@ -63,16 +63,16 @@ class Detector:
     def observe(self, mistakes: Sequence[bool]) -> list[Rise]:
         """Take the next labels as mistake or not; return the rises detected."""
         found = []
-        place = 0
-        while len(mistakes) - place >= UNIT - self._n:
-            end = place + UNIT - self._n
-            self._add(self._n_wrong + sum(mistakes[place:end]))
+        start = 0
+        while len(mistakes) - start >= UNIT - self._n:
+            end = start + UNIT - self._n
+            self._add(self._n_wrong + sum(mistakes[start:end]))
             self._n = self._n_wrong = 0
-            place = end
+            start = end
             if (rise := self._cut()) is not None:
                 found.append(rise)
-        self._n += len(mistakes) - place
-        self._n_wrong += sum(mistakes[place:])
+        self._n += len(mistakes) - start
+        self._n_wrong += sum(mistakes[start:])
         return found
 
     def _add(self, n_wrong: int) -> None:
@@ -95,7 +95,7 @@ class Detector:
         share = total_wrong / total
         spread = total_wrong * (total - total_wrong)
         most_confident = log(max(1.0, cuts * self._units_between))
-        place = 0
+        cut = 0
         n = n_wrong = 0.0
         for k in range(cuts, 0, -1):
             n += sizes[k]
@@ -108,12 +108,12 @@ class Detector:
             after = n * _divergence(n_wrong / n, share)
             before = n_before * _divergence((total_wrong - n_wrong) / n_before, share)
             if max(after, before) > most_confident:
-                most_confident, place = max(after, before), k
-        if not place:
+                most_confident, cut = max(after, before), k
+        if not cut:
             return None
-        n_newest, n_newest_wrong = sum(sizes[place:]), sum(wrong[place:])
-        n_oldest, n_oldest_wrong = sum(sizes[:place]), sum(wrong[:place])
-        del sizes[:place], wrong[:place]
+        n_newest, n_newest_wrong = sum(sizes[cut:]), sum(wrong[cut:])
+        n_oldest, n_oldest_wrong = sum(sizes[:cut]), sum(wrong[:cut])
+        del sizes[:cut], wrong[:cut]
         rise = Rise(n_oldest_wrong / n_oldest, n_newest_wrong / n_newest, n_oldest, n_newest)
         return rise if rise.after > rise.before else None
 
@@ -167,11 +167,11 @@ class Drift(Part):
 
     def observe(self, learned: LearnedExamples) -> None:
         """Detect drifts in the labelled predictions of a batch."""
-        mistakes, seen, place = learned.mistakes, [], 0
-        for each in learned.corrections:
-            seen += [*mistakes[place : each.place], each.predicted != each.truth]
-            place = each.place
-        self._found = self._detector.observe(seen + mistakes[place:] if seen else mistakes)
+        mistakes, seen, start = learned.mistakes, [], 0
+        for correction in learned.corrections:
+            seen += [*mistakes[start : correction.n_before], correction.predicted != correction.truth]
+            start = correction.n_before
+        self._found = self._detector.observe(seen + mistakes[start:] if seen else mistakes)
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:
         """Return a signal of each drift in the batch, with the offsets after the batch."""

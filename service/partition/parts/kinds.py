@@ -114,7 +114,7 @@ def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     found = dict(changes[-1])
     for kind in (*ALWAYS, *FURTHER):
         if kind.name in found and all(kind.name in each for each in states):
-            found[kind.name] = kind.with_changes(first[kind.name], [each[kind.name] for each in changes])
+            found[kind.name] = kind.with_changes(first[kind.name], [change[kind.name] for change in changes])
     return found
 
 

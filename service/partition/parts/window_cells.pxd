@@ -33,7 +33,7 @@ cdef class Cells:
     cdef unsigned char[::1] registers
     cdef readonly unsigned char[::1] changed
 
-    @cython.locals(cell=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(cell=Py_ssize_t, k=Py_ssize_t)
     cdef int take(self, long long number) except -1
 
     @cython.locals(following=int)
@@ -41,17 +41,17 @@ cdef class Cells:
 
     cdef void link(self, int cell, int following) noexcept
 
-    @cython.locals(at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t, value=double, digest=cython.longlong)
+    @cython.locals(at=Py_ssize_t, start=Py_ssize_t, column=Py_ssize_t, value=double, digest=cython.longlong)
     cdef int count(self, Py_ssize_t cell, list numbers, list hashes) except -1
 
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(at=Py_ssize_t)
     cdef void count_label(self, Py_ssize_t cell, int before, int truth) noexcept
 
     @cython.locals(total=double, gained=double)
-    cdef void _count_number(self, Py_ssize_t place, long long n, double value) noexcept
+    cdef void _count_number(self, Py_ssize_t start, long long n, double value) noexcept
 
     @cython.locals(rest=cython.longlong, rank=int)
-    cdef void _count_hash(self, Py_ssize_t place, long long digest) noexcept
+    cdef void _count_hash(self, Py_ssize_t register, long long digest) noexcept
 
     cdef int _make_room(self, Py_ssize_t n) except -1
 
@@ -66,10 +66,10 @@ cdef class Totals:
     cdef double[::1] _numbers
     cdef unsigned char[::1] _registers
 
-    @cython.locals(column=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(column=Py_ssize_t, k=Py_ssize_t)
     cdef void begin(self) noexcept
 
-    @cython.locals(cells=Cells, at=Py_ssize_t, place=Py_ssize_t, column=Py_ssize_t)
+    @cython.locals(cells=Cells, at=Py_ssize_t, start=Py_ssize_t, column=Py_ssize_t)
     cdef void add(self, Py_ssize_t cell) noexcept
 
     @cython.locals(n=cython.longlong, at=Py_ssize_t)
@@ -78,13 +78,13 @@ cdef class Totals:
     @cython.locals(
         cells=Cells, before=cython.longlong, at=Py_ssize_t, total=double, mean=double, difference=double, share=double
     )
-    cdef void _add_number(self, Py_ssize_t column, long long n, Py_ssize_t place) noexcept
+    cdef void _add_number(self, Py_ssize_t column, long long n, Py_ssize_t start) noexcept
 
     @cython.locals(inverse=double, zeros=int, register=Py_ssize_t, rank=int, estimate=double)
-    cdef double _distinct(self, Py_ssize_t place) noexcept
+    cdef double _distinct(self, Py_ssize_t k) noexcept
 
 
 @cython.locals(k=Py_ssize_t)
 cdef void _raise_to(
-    unsigned char[::1] registers, const unsigned char[::1] others, Py_ssize_t place, Py_ssize_t n
+    unsigned char[::1] registers, const unsigned char[::1] others, Py_ssize_t start, Py_ssize_t n
 ) noexcept

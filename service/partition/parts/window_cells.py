@@ -168,12 +168,12 @@ class Cells:
             self.n = cell + 1
         self.number[cell] = number
         self.changed[cell] = 1
-        for place in range(cell * self.n_counts, (cell + 1) * self.n_counts):
-            self.counts[place] = 0
-        for place in range(cell * self.n_doubles, (cell + 1) * self.n_doubles):
-            self.doubles[place] = 0.0
-        for place in range(cell * self.n_registers, (cell + 1) * self.n_registers):
-            self.registers[place] = 0
+        for k in range(cell * self.n_counts, (cell + 1) * self.n_counts):
+            self.counts[k] = 0
+        for k in range(cell * self.n_doubles, (cell + 1) * self.n_doubles):
+            self.doubles[k] = 0.0
+        for k in range(cell * self.n_registers, (cell + 1) * self.n_registers):
+            self.registers[k] = 0
         return cell
 
     def drop_from(self, cell: int) -> None:
@@ -196,14 +196,14 @@ class Cells:
         if self.counts[at] < _MOST_COUNT:
             self.counts[at] += 1
         at += self.first_number
-        place = cell * self.n_doubles
+        start = cell * self.n_doubles
         for column in range(self.n_numbers):
             value = numbers[column]
             if value == value:  # noqa: PLR0124 - NaN alone is not
                 if self.counts[at + column] < _MOST_COUNT:
                     self.counts[at + column] += 1
-                self._count_number(place, self.counts[at + column], value)
-            place += self.width
+                self._count_number(start, self.counts[at + column], value)
+            start += self.width
         for column in range(self.n_hashes):
             digest = hashes[column]
             if digest:
@@ -215,45 +215,45 @@ class Cells:
         The corrected label was not counted if the event's key had left.
         """
         self.changed[cell] = 1
-        counts, place = self.counts, cell * self.n_counts + 1
+        counts, at = self.counts, cell * self.n_counts + 1
         if before < 0:
-            if counts[place] < _MOST_COUNT:
-                counts[place] += 1
-                counts[place + 1] += truth
-        elif truth > before and counts[place + 1] < counts[place]:
-            counts[place + 1] += 1
-        elif truth < before and counts[place + 1] > 0:
-            counts[place + 1] -= 1
+            if counts[at] < _MOST_COUNT:
+                counts[at] += 1
+                counts[at + 1] += truth
+        elif truth > before and counts[at + 1] < counts[at]:
+            counts[at + 1] += 1
+        elif truth < before and counts[at + 1] > 0:
+            counts[at + 1] -= 1
 
-    def _count_number(self, place: int, n: int, value: float) -> None:
+    def _count_number(self, start: int, n: int, value: float) -> None:
         """Count a number, which is the n-th."""
         doubles = self.doubles
-        total = doubles[place]
-        doubles[place] = total + value
+        total = doubles[start]
+        doubles[start] = total + value
         if self.has_squares:
-            place += 1
+            start += 1
             if n > 1:
                 gained = (value - total / (n - 1)) * (value - (total + value) / n)
                 if gained > 0.0:  # otherwise rounded away
-                    doubles[place] += gained
+                    doubles[start] += gained
         if self.has_least:
-            place += 1
-            if n == 1 or value < doubles[place]:
-                doubles[place] = value
+            start += 1
+            if n == 1 or value < doubles[start]:
+                doubles[start] = value
         if self.has_most:
-            place += 1
-            if n == 1 or value > doubles[place]:
-                doubles[place] = value
+            start += 1
+            if n == 1 or value > doubles[start]:
+                doubles[start] = value
 
-    def _count_hash(self, place: int, digest: int) -> None:
+    def _count_hash(self, register: int, digest: int) -> None:
         """Count a value by its hash."""
-        place += digest & _REGISTERS - 1
+        register += digest & _REGISTERS - 1
         rest = (digest >> _REGISTER_BITS) & _REST
         rank = 1
         while rank < _MOST_RANK and not rest & 1:
             rest >>= 1
             rank += 1
-        self.registers[place] = max(self.registers[place], rank)
+        self.registers[register] = max(self.registers[register], rank)
 
     def _make_room(self, n: int) -> None:
         self.number, self.next = grown("q", self.number, n), grown("i", self.next, n)
@@ -286,8 +286,8 @@ class Totals:
         self._events = self._labelled = self._positives = 0
         for column in range(self._cells.n_numbers):
             self._counts[column] = 0
-        for place in range(self._cells.n_registers):
-            self._registers[place] = 0
+        for k in range(self._cells.n_registers):
+            self._registers[k] = 0
 
     def add(self, cell: int) -> None:
         """Add a cell, which must be older than those added before."""
@@ -298,11 +298,11 @@ class Totals:
             self._labelled += cells.counts[at + 1]
             self._positives += cells.counts[at + 2]
         at += cells.first_number
-        place = cell * cells.n_doubles
+        start = cell * cells.n_doubles
         for column in range(cells.n_numbers):
             if cells.counts[at + column]:
-                self._add_number(column, cells.counts[at + column], place)
-            place += cells.width
+                self._add_number(column, cells.counts[at + column], start)
+            start += cells.width
         if cells.n_registers:
             _raise_to(self._registers, cells.registers, cell * cells.n_registers, cells.n_registers)
 
@@ -327,10 +327,10 @@ class Totals:
             return sqrt(self._numbers[at + 2] / n)
         return self._numbers[at + 3 if kind == _LEAST else at + 4]
 
-    def _add_number(self, column: int, n: int, place: int) -> None:
+    def _add_number(self, column: int, n: int, start: int) -> None:
         """Add a number of a cell, which has it n times."""
         cells, numbers, before, at = self._cells, self._numbers, self._counts[column], 5 * column
-        total = cells.doubles[place]
+        total = cells.doubles[start]
         mean = total / n
         self._counts[column] = before + n
         if before == 0:
@@ -338,24 +338,24 @@ class Totals:
             numbers[at + 1] = mean
         numbers[at] += total
         if cells.has_squares:
-            place += 1
+            start += 1
             difference = mean - numbers[at + 1]
             share = 1.0 * n / (before + n)
             numbers[at + 1] += difference * share
-            numbers[at + 2] += cells.doubles[place] + difference * difference * before * share
+            numbers[at + 2] += cells.doubles[start] + difference * difference * before * share
         if cells.has_least:
-            place += 1
-            if before == 0 or cells.doubles[place] < numbers[at + 3]:
-                numbers[at + 3] = cells.doubles[place]
+            start += 1
+            if before == 0 or cells.doubles[start] < numbers[at + 3]:
+                numbers[at + 3] = cells.doubles[start]
         if cells.has_most:
-            place += 1
-            if before == 0 or cells.doubles[place] > numbers[at + 4]:
-                numbers[at + 4] = cells.doubles[place]
+            start += 1
+            if before == 0 or cells.doubles[start] > numbers[at + 4]:
+                numbers[at + 4] = cells.doubles[start]
 
-    def _distinct(self, place: int) -> float:
+    def _distinct(self, start: int) -> float:
         """Return the estimated number of distinct values."""
         inverse, zeros = 0.0, 0
-        for register in range(place, place + _REGISTERS):
+        for register in range(start, start + _REGISTERS):
             rank = self._registers[register]
             zeros += rank == 0
             inverse += _POWERS[rank]
@@ -363,11 +363,11 @@ class Totals:
         return _LINEAR[zeros] if zeros and estimate <= _LINEAR_UP_TO else estimate
 
 
-def _raise_to(registers: Any, others: Any, place: int, n: int) -> None:  # noqa: ANN401 - memory views
-    """Set each of n registers to the maximum of itself and another register, from `place` on.
+def _raise_to(registers: Any, others: Any, start: int, n: int) -> None:  # noqa: ANN401 - memory views
+    """Set each of n registers to the maximum of itself and another register, from `start` on.
 
     It is a separate function so that the C compiler knows that its arguments do not change, and vectorizes
     it.
     """
     for k in range(n):
-        registers[k] = max(registers[k], others[place + k])
+        registers[k] = max(registers[k], others[start + k])

@@ -48,10 +48,10 @@ cdef class Window:
     cdef long long _number(self, long long timestamp_ms, Py_ssize_t span) noexcept
 
     @cython.locals(cells=Cells, cell=int)
-    cdef void _add_up(self, Py_ssize_t place, long long number) noexcept
+    cdef void _add_up(self, Py_ssize_t head, long long number) noexcept
 
-    @cython.locals(n=Py_ssize_t, row=int, first=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(n=Py_ssize_t, row=int, first=Py_ssize_t, head=Py_ssize_t)
     cdef Py_ssize_t _enter(self, long long key, long long timestamp_ms) except -1
 
     @cython.locals(cells=Cells, previous=int, cell=int, made=int)
-    cdef int _cell(self, Py_ssize_t place, long long number, long long least) except -1
+    cdef int _cell(self, Py_ssize_t head, long long number, long long least) except -1

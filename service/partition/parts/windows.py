@@ -247,10 +247,10 @@ class Window:
             return sixteenths // length
         return -((length - 1 - sixteenths) // length)
 
-    def _add_up(self, place: int, number: int) -> None:
+    def _add_up(self, head: int, number: int) -> None:
         """Add up the cells of a list that a value at a time in cell `number` aggregates."""
         cells = self._cells
-        cell = self._heads[place]
+        cell = self._heads[head]
         while cell >= 0 and cells.number[cell] > number:
             cell = cells.next[cell]
         while cell >= 0 and cells.number[cell] >= number - _CELLS:
@@ -263,21 +263,21 @@ class Window:
         row = self.keys.add(key)
         first = row * self._n_spans
         if self.keys.n == n:  # the row of an evicted key
-            for place in range(first, first + self._n_spans):
-                self._cells.drop_from(self._heads[place])
+            for head in range(first, first + self._n_spans):
+                self._cells.drop_from(self._heads[head])
         elif n == len(self._newest_ms):
             room = min(max(n + n // 4, _FIRST_ROWS), self._max_keys)
             self._newest_ms = grown("q", self._newest_ms, room)
             self._heads = grown("i", self._heads, room * self._n_spans)
             self.changed = grown("B", self.changed, room)
-        for place in range(first, first + self._n_spans):
-            self._heads[place] = -1
+        for head in range(first, first + self._n_spans):
+            self._heads[head] = -1
         self._newest_ms[row] = timestamp_ms
         return row
 
-    def _cell(self, place: int, number: int, least: int) -> int:
+    def _cell(self, head: int, number: int, least: int) -> int:
         """Return the cell with this number in a list; make it if necessary."""
-        cells, previous, cell = self._cells, -1, self._heads[place]
+        cells, previous, cell = self._cells, -1, self._heads[head]
         while cell >= 0 and cells.number[cell] > number:
             previous, cell = cell, cells.next[cell]
         if cell >= 0 and cells.number[cell] == number:
@@ -287,7 +287,7 @@ class Window:
         if previous >= 0:
             cells.link(previous, made)
             return made
-        self._heads[place] = previous = made  # the newest: older ones may have left the span
+        self._heads[head] = previous = made  # the newest: older ones may have left the span
         while cell >= 0 and cells.number[cell] >= least:
             previous, cell = cell, cells.next[cell]
         cells.link(previous, -1)
@@ -313,8 +313,8 @@ class Windows(Part):
 
     def __init__(self, settings: Sequence[WindowSettings]) -> None:
         super().__init__()
-        self._windows = [make_window(each) for each in settings]
-        self.feature_names = frozenset(name for each in settings for name in each.feature_names())
+        self._windows = [make_window(setting) for setting in settings]
+        self.feature_names = frozenset(name for setting in settings for name in setting.feature_names())
         self._learners = [
             (n, window)
             for n, (each, window) in enumerate(zip(settings, self._windows, strict=True))
@@ -370,9 +370,9 @@ class Windows(Part):
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return a state with changes applied. Raises as `window_keys.with_changes`."""
-        for each in changes:
-            pairs = zip(state["windows"], each["windows"], strict=True)
-            state = {**each, "windows": [with_changes(*pair) for pair in pairs]}
+        for change in changes:
+            pairs = zip(state["windows"], change["windows"], strict=True)
+            state = {**change, "windows": [with_changes(*pair) for pair in pairs]}
         return state
 
     def restore(self, state: Any) -> None:  # noqa: ANN401

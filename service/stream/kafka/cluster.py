@@ -233,7 +233,7 @@ class KafkaCluster(ABC):
 
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
         """List the partitions with an open transaction: records that committed readers do not see yet."""
-        places = [(topic, each) for each in partitions]
+        places = [(topic, partition) for partition in partitions]
         written = self.offsets_at(places, Bound.WRITTEN)
         committed = self.offsets_at(places, Bound.COMMITTED)
         return [place[1] for place in places if committed[place] < written[place]]

@@ -229,7 +229,7 @@ class FormerOwners:
                 return {}, hidden[0]
             sleep(_ASK_AGAIN_SECONDS)
         committed = self._cluster.committed(self._group, self._topics, partitions, within_seconds)
-        return committed, next((each for each in partitions if each not in committed), None)
+        return committed, next((partition for partition in partitions if partition not in committed), None)
 
     def _names(self, partition: int) -> set[str]:
         """Return the transactional ids that a former owner may have used.
@@ -426,7 +426,7 @@ class KafkaMember(ABC):
     def _check_written(self, topics: set[str]) -> None:
         """Raise `TopicMissing` unless the topics exist; a topic found a moment ago counts as existing."""
         now = monotonic()
-        unknown = {each for each in topics if now - self._found_at.get(each, -inf) > _FOUND_SECONDS}
+        unknown = {topic for topic in topics if now - self._found_at.get(topic, -inf) > _FOUND_SECONDS}
         self._check_topics(unknown)
         self._found_at |= dict.fromkeys(unknown, now)
 

@@ -244,7 +244,7 @@ class KafkaTransport(KafkaTopics):
         self._check_topics(topics)
         first = self._ask(topics, lambda: self._cluster.offsets_at(places, Bound.FIRST))
         ends = self._committed_ends(places)
-        return {each: (first[each], ends[each]) for each in places}
+        return {place: (first[place], ends[place]) for place in places}
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record at or after a time; see `Transport.first_at`."""
@@ -262,7 +262,7 @@ class KafkaTransport(KafkaTopics):
         deadline = monotonic() + SETTLE_SECONDS
         while True:
             ends = self._cluster.offsets_at(places, Bound.COMMITTED)
-            if all(ends[each] >= written[each] for each in places) or monotonic() >= deadline:
+            if all(ends[place] >= written[place] for place in places) or monotonic() >= deadline:
                 return ends
             sleep(SETTLE_SECONDS / 100)
 

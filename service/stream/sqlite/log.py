@@ -292,7 +292,7 @@ def _count(connection: sqlite3.Connection, topic: str) -> int:
 
 def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) -> None:
     connection.executemany(
-        "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, each) for each in partitions]
+        "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, partition) for partition in partitions]
     )
 
 

@@ -68,7 +68,7 @@ class SqliteTransport(EmbeddedTransport):
     TransportError
         The file is not a stream, is damaged, or has another format.
     TransportUnavailable, AccessRefused, StorageFull
-        As their names say.
+        See their docstrings.
 
     """
 

@@ -149,7 +149,7 @@ class ConfluentCluster(Questions, KafkaCluster):
             if isinstance(bound, Bound)
             else (OffsetSpec.for_timestamp(bound), IsolationLevel.READ_COMMITTED)
         )
-        return self.offsets([ClientPartition(*each) for each in places], which, isolation)
+        return self.offsets([ClientPartition(*place) for place in places], which, isolation)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
@@ -168,7 +168,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         while True:
             found, unstable = self._group_offsets(group, topics, partitions)
             if not unstable or monotonic() > deadline:
-                return {each: found[each] for each in partitions if each not in unstable}
+                return {partition: found[partition] for partition in partitions if partition not in unstable}
             sleep(_ASK_AGAIN_SECONDS)
 
     def _group_offsets(
@@ -287,4 +287,4 @@ def _knows(client: AdminClient, topic: str) -> bool:
         found = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]
     except FOREIGN:
         return True
-    return found.error is None and all(each.leader >= 0 for each in found.partitions.values())
+    return found.error is None and all(partition.leader >= 0 for partition in found.partitions.values())

@@ -19,5 +19,5 @@ cpdef keep(messages, dict taken, begun, note)
 cdef tuple _headers(message)
 
 
-@cython.locals(batch=OutputBatch, place=Py_ssize_t)
+@cython.locals(batch=OutputBatch, k=Py_ssize_t)
 cpdef produce_each(produce, outputs)

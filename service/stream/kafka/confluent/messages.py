@@ -73,8 +73,8 @@ def keep(
 
 def as_record(message: Message) -> Record:
     """Return a message that is not an error as a `Record`."""
-    place, timestamp_ms = (message.topic(), message.partition(), message.offset()), message.timestamp()[1]
-    return Record(*place, timestamp_ms, message.key(), message.value(), _headers(message))
+    position, timestamp_ms = (message.topic(), message.partition(), message.offset()), message.timestamp()[1]
+    return Record(*position, timestamp_ms, message.key(), message.value(), _headers(message))
 
 
 def _headers(message: Message) -> Headers:
@@ -87,8 +87,8 @@ def _headers(message: Message) -> Headers:
     try:
         found = _headers_of(message)
     except (SystemError, UnicodeError):
-        place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
-        _log.warning("%s: its headers are ignored: a header name is not UTF-8", place)
+        location = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+        _log.warning("%s: its headers are ignored: a header name is not UTF-8", location)
         return ()
     if not found:
         return ()
@@ -98,8 +98,8 @@ def _headers(message: Message) -> Headers:
 def produce_each(produce: Callable[..., None], outputs: Iterable[Output]) -> None:
     """Call a producer's `produce` for each output."""
     batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
-    for place in range(len(batch)):
-        topic, key, value, headers, partition, timestamp_ms = batch.fields(place)
+    for k in range(len(batch)):
+        topic, key, value, headers, partition, timestamp_ms = batch.fields(k)
         if key is not None and partition is None and timestamp_ms is None and not headers:
             produce(topic, value, key)  # other arguments take a tenth longer; most outputs have none
             continue

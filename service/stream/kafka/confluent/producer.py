@@ -180,7 +180,7 @@ class BulkProducer:
     @property
     def _reason(self) -> KafkaError | None:
         """Why the first record was refused, if known; the other records are purged without a reason."""
-        return next((each for each in self._failures if each.code() not in _PURGED), None)
+        return next((failure for failure in self._failures if failure.code() not in _PURGED), None)
 
     @property
     def is_worn(self) -> bool:

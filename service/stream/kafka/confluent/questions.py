@@ -104,7 +104,7 @@ class Questions:
     TransportUnavailable
         No broker answers.
     AccessRefused, ConfigurationError
-        As their names say.
+        See their docstrings.
 
     """
 
@@ -121,8 +121,8 @@ class Questions:
         with translated(self.name):
             found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
         hosts = [
-            (f"[{each.host}]" if ":" in each.host else each.host, each.port)
-            for each in found.brokers.values()
+            (f"[{broker.host}]" if ":" in broker.host else broker.host, broker.port)
+            for broker in found.brokers.values()
         ]
         return [f"{host}:{port}" for host, port in hosts]
 
@@ -148,7 +148,7 @@ class Questions:
 
     def _silence(self) -> TransportUnavailable:
         """Return the error for a cluster that did not answer, with the client's errors, if any."""
-        met = [each for each in self._asking.errors if each.code() != _ALL_DOWN]
+        met = [error for error in self._asking.errors if error.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
             return unresolved(self.name)
         return away(f"{self.name} ({met[-1].str()})" if met else self.name)

@@ -79,7 +79,7 @@ class KafkaPythonCluster(KafkaCluster):
         TransportUnavailable
             No broker answers.
         AccessRefused, ConfigurationError
-            As their names say.
+            See their docstrings.
 
         """
         clients: list[Any] = []

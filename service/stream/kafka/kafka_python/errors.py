@@ -127,12 +127,12 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, lo
     A broker that refuses a login reports that and closes the connection; kafka-python only reports the
     latter.
     """
-    refusal = next((each for each in reversed(failures) if isinstance(each, _REFUSALS)), error)
+    refusal = next((failure for failure in reversed(failures) if isinstance(failure, _REFUSALS)), error)
     if isinstance(refusal, ssl.SSLError):
         return no_tls(where, getattr(refusal, "verify_message", str(refusal)))
     if not isinstance(refusal, KafkaTimeoutError):
         return translate(refusal, where)
-    met = [each for each in failures if not isinstance(each, KafkaTimeoutError)]
+    met = [failure for failure in failures if not isinstance(failure, KafkaTimeoutError)]
     if met and all(_NO_ADDRESS in str(each) for each in met):
         return unresolved(where)
     if logs_in and any(_CLOSED in str(each) for each in met):

@@ -55,8 +55,8 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         counts: dict[str, int] = {}
         sent = []
         batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
-        for place in range(len(batch)):
-            topic, key, value, headers, partition, timestamp_ms = batch.fields(place)
+        for k in range(len(batch)):
+            topic, key, value, headers, partition, timestamp_ms = batch.fields(k)
             if topic not in counts:
                 counts[topic] = len(self.partitions_for(topic))
             chosen = partition_for_key(key, counts[topic]) if partition is None else partition
