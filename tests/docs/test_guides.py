@@ -58,7 +58,7 @@ def replayed(config, files, model, *, plain):
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_mistakes_and_average_precision_are_those_of_the_table(guide, empty_folder):
+def test_table_matches_measured_mistakes_and_average_precision(guide, empty_folder):
     page = ROOT / "docs" / "tutorials" / f"{guide}.md"
     for block in blocks(page):
         if block.language == "python":

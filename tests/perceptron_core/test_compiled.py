@@ -60,7 +60,7 @@ def made_by(core, ours):
 
 
 @pytest.mark.skipif("PERCEPTRON_REQUIRE_COMPILED" not in os.environ, reason="no one says what is tested")
-def test_what_is_tested_was_built_as_asked_and_installed():
+def test_tested_core_is_installed_and_compiled_as_required():
     assert (os.environ["PERCEPTRON_REQUIRE_COMPILED"] == "1") == COMPILED
     assert Path(perceptron_core.__file__).parents[1] != Path(__file__).parents[2]
 
@@ -277,7 +277,7 @@ def test_score_uses_the_current_dictionary(cls, history):
         assert model.score_one(x) == model.score_one(x) == expected
 
 
-def test_a_value_that_empties_its_own_dictionary_is_told_so():
+def test_value_that_empties_its_own_dictionary_raises_a_clear_error():
     model = perceptron_core.Perceptron()
     model.learn_one({f"f{k}": 1.0 for k in range(40)}, True)
 

@@ -146,7 +146,7 @@ def test_the_interpreter_computes_the_same_bits(interpreted, name):
     assert [point for point in points(name, POINTS // 10) if ours(*point) != theirs(*point)] == []
 
 
-def test_cosines_in_lanes_are_those_one_by_one():
+def test_vectorized_cosines_equal_single_ones():
     chance = random.Random(SEED)
     sums = array("d", [chance.uniform(-1000, 1000) for _ in range(203)])
     values = array("d", bytes(8 * len(sums)))

@@ -107,7 +107,7 @@ def test_a_copy_of_any_kind_goes_on_as_the_original(learner, before, after):
     assert [to_bytes(each) for each in copies] == [to_bytes(model)] * len(copies)
 
 
-def test_what_the_given_learner_has_learned_is_not_used():
+def test_learned_weights_of_the_given_learner_are_not_used():
     learner = Perceptron()
     learner.learn_one({"a": 1.0}, True)
     assert HashedClassifier(learner, 4).score_one({0: 1.0}) == 0.0
@@ -116,7 +116,7 @@ def test_what_the_given_learner_has_learned_is_not_used():
 @pytest.mark.parametrize(
     "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
 )
-def test_a_feature_that_is_no_index_is_refused_by_name(name):
+def test_feature_that_is_not_an_index_is_refused_by_name(name):
     model = HashedClassifier(bits=BITS)
     for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):
         with pytest.raises(FeatureError, match="is not an integer from 0 to 15"):

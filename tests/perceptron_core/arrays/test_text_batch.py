@@ -35,7 +35,7 @@ TEXTS, LABELS = ["win a prize", "see you", "", "WIN", "you win"], [True, False, 
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS)
 @given(stream=streams)
 @settings(max_examples=n_examples(50), deadline=None)
-def test_the_answers_are_those_of_dictionaries_bit_for_bit(learner, hasher, stream):
+def test_arrays_give_the_answers_of_dictionaries_bit_for_bit(learner, hasher, stream):
     model, expected = HashedClassifier(learner, 10), HashedClassifier(learner, 10)
     found = model.predict_learn_texts(hasher, [text for text, _ in stream], [label for _, label in stream])
     for (text, label), score, predicted in zip(stream, found.scores, found.classes, strict=True):
@@ -65,7 +65,7 @@ def test_the_texts_before_one_that_cannot_be_hashed_are_learned(bad, at):
     assert to_bytes(model) == to_bytes(expected)
 
 
-def test_what_is_refused_changes_nothing():
+def test_refused_input_changes_nothing():
     model, hasher = HashedClassifier(bits=10), HASHERS["words"]
     for wrong, error, said in [
         (("win", [True]), TypeError, "several texts"),

@@ -62,7 +62,7 @@ def test_it_learns_a_circle_of_two_numbers():
     assert mistakes(AutoClassifier(), stream) < 150
 
 
-def test_shuffled_labels_leave_nothing_to_learn():
+def test_shuffled_labels_teach_nothing():
     draw = random.Random(7)
     stream = [(x, draw.random() < 0.5) for x, _ in mixed_stream(2000)]
     assert 0.45 < mistakes(AutoClassifier(), stream) / 2000 < 0.55
@@ -101,7 +101,7 @@ def test_a_model_from_bytes_continues_identically(stream, cut):
     assert to_bytes(again) == to_bytes(model)
 
 
-def test_columns_are_no_more_than_the_cap():
+def test_columns_never_exceed_the_maximum():
     model = AutoClassifier(max_columns=3)
     for x, y in [({f"x{k}": 0.1 * k + number for k in range(10)}, True) for number in range(40)]:
         model.learn_one(x, y)

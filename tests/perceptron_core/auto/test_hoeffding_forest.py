@@ -17,7 +17,7 @@ def test_a_class_may_come_late():
     assert model.predict_one({"a": 6.0, "b": 0.0}) == "late"
 
 
-def test_values_beyond_those_that_are_told_apart_are_one():
+def test_rare_values_beyond_the_limit_share_a_code():
     draw, model = random.Random(5), HoeffdingForest()
     for _ in range(600):
         value = f"v{draw.randrange(100)}"
@@ -25,7 +25,7 @@ def test_values_beyond_those_that_are_told_apart_are_one():
     assert len(model.maps.categories.codes[0]) == 62
 
 
-def test_a_text_of_many_values_is_no_category():
+def test_text_of_many_values_is_not_a_category():
     model = HoeffdingForest()
     for n in range(200):
         model.learn_one({"id": f"number {n}"}, n % 2 == 0)

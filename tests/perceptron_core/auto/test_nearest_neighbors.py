@@ -51,7 +51,7 @@ def test_a_class_may_come_late():
         assert model.predict_one({"a": 5.15 + 9 * number, "b": 0.0}) == label
 
 
-def test_an_event_of_weight_counts_so_many_times():
+def test_weight_of_an_event_multiplies_its_vote():
     for weight, expected in ((1.0, False), (1000.0, True)):
         model = taught(NearestNeighbors(), [({"kind": "uv"[n % 2]}, n % 2 > 0) for n in range(40)])
         model.learn_one({"kind": "u"}, True, weight)

@@ -166,7 +166,7 @@ def test_changes_hold_changed_features_only():
         lambda model: setattr(model, "weights", {"a": 1.0}),
     ],
 )
-def test_unknown_or_large_changes_are_none(change, monkeypatch):
+def test_unknown_or_large_changes_are_not_frozen(change, monkeypatch):
     monkeypatch.setattr(model_changes, "_MOST_RATIO", 0.5)
     model = Perceptron()
     model.learn_one({f"feature {n}": 1.0 for n in range(20)}, True)

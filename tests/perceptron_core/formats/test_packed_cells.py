@@ -55,7 +55,7 @@ def test_names_in_reused_slots_keep_their_order(monkeypatch):
 
 
 @compiled
-def test_the_size_is_about_what_is_written():
+def test_estimated_size_is_near_the_written_size():
     for name in ("x", "a name of some length"):
         cells = {f"{name} {k}": float(k) for k in range(10_000)}
         names = packed_cells.FrozenNames([*cells], array("q", range(len(cells))))

@@ -157,7 +157,7 @@ def test_the_first_example_of_a_class_is_a_mistake(learner):
 
 
 @every_learner
-def test_what_is_refused_leaves_no_trace(learner):
+def test_refused_examples_leave_no_trace(learner):
     model = trained(learner(KINDS), [({"a": 1.0, "b": 2.0}, "cow")])
     before = state(model)
     for x in ({"a": math.nan}, {"b": 1.0, "a": "red"}, {"a": 1e101}):

@@ -28,7 +28,7 @@ def test_after_an_unconstrained_step_the_signed_score_is_one(stream, last, fit_i
 
 
 @given(streams, examples, st.booleans(), variants, prices, st.sampled_from([1.0, 0.25, 3.0]))
-def test_the_step_is_that_of_the_paper(stream, last, fit_intercept, variant, price, w):
+def test_step_equals_the_formula_of_the_paper(stream, last, fit_intercept, variant, price, w):
     model = learn(PassiveAggressive(C=price, variant=variant, fit_intercept=fit_intercept), stream)
     x, y = last
     norm = squared_norm(x, fit_intercept)

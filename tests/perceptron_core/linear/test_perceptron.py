@@ -34,7 +34,7 @@ def test_worked_example_of_gormley_ends_at_3_1():
 @pytest.mark.parametrize(
     ("tie", "y", "mistake"), [(False, True, 1), (False, False, 0), (True, False, 1), (True, True, 0)]
 )
-def test_tie_decides_what_is_predicted_at_the_threshold(tie, y, mistake):
+def test_tie_decides_the_class_at_the_threshold(tie, y, mistake):
     model = Perceptron(tie=tie, threshold=2.0)
     model.bias = 2.0
     assert model.predict_one({}) is tie

@@ -31,7 +31,7 @@ def vote(survivors, x):
 
 
 @given(streams, examples, st.sampled_from([None, 1, 2, 5]), st.booleans())
-def test_the_vote_is_that_of_every_survivor_written_out(stream, last, cap, fit_intercept):
+def test_vote_equals_the_sum_over_all_survivors(stream, last, cap, fit_intercept):
     model = learn(VotedPerceptron(max_survivors=cap, fit_intercept=fit_intercept), stream)
     survivors = brute_force(stream, cap, fit_intercept)
     assert [survivor.count for survivor in model.survivors] == [count for _, _, count in survivors]

@@ -191,7 +191,7 @@ def test_mixture_with_a_river_expert_cannot_be_saved():
         to_bytes(mixed())
 
 
-def test_names_show_what_is_not_the_default():
+def test_names_show_parameters_other_than_defaults():
     experts = [AROW(r=10.0), HashedClassifier(SCW(C=0.5), bits=8), rivers(), Mixture([SCW(), AROW()])]
     assert [status.name for status in Mixture(experts).expert_statuses] == [
         "AROW(r=10.0)",

@@ -56,7 +56,7 @@ def score(model, xs, tags):
 
 
 @given(st.data(), st.integers(1, 5), st.integers(1, 3))
-def test_viterbi_finds_what_trying_every_path_finds(data, n_positions, n_states):
+def test_viterbi_finds_the_best_of_all_paths(data, n_positions, n_states):
     def matrix(*shape):
         size = math.prod(shape)
         return np.array(data.draw(st.lists(small, min_size=size, max_size=size))).reshape(shape)
@@ -188,7 +188,7 @@ def test_it_grows_beyond_its_first_tables():
         ([["a"], 3], ["D", "N"], FeatureError),
     ],
 )
-def test_what_is_refused_leaves_no_trace(xs, tags, error):
+def test_refused_examples_leave_no_trace(xs, tags, error):
     model = trained(StructuredPerceptron(TAGS), [([["a"], ["b"]], ["N", "D"])])
     before = to_bytes(model)
     with pytest.raises(error):

@@ -63,7 +63,7 @@ def test_every_code_point_is_cut_as_its_kind_says(plane):
 
 
 @given(st.text(st.sampled_from("abc ,.!?\n"), max_size=40))
-def test_words_of_latin_letters_are_those_of_words(text):
+def test_latin_scripts_give_the_tokens_of_words(text):
     words, scripts = TextHasher(18, ngrams=(1, 2)), TextHasher(18, ngrams=(1, 2), analyzer="scripts")
     assert scripts.transform_one(text) == words.transform_one(text)
 
@@ -120,7 +120,7 @@ def test_symbol_is_a_token_and_mark_belongs_to_a_word():
 
 
 @given(mixed, st.sampled_from([(1, 1), (1, 2), (2, 3)]), st.booleans())
-def test_hashed_ngrams_are_those_of_the_tokens(text, ngrams, counts):
+def test_hashed_ngrams_match_the_tokens(text, ngrams, counts):
     plain = plain_text_features(
         tokens_of(folded(text, lowercase=True)), 18, ngrams=ngrams, lowercase=False, counts=counts
     )

@@ -56,7 +56,7 @@ def test_the_answer_comes_with_its_proof(data, fit_intercept):
 
 @given(st.lists(points, min_size=1, max_size=12), points, st.integers(-8, 8))
 @example([{}, {"c": 1, "a": -1}, {"a": 0, "b": -8}, {"a": 1, "b": -1, "c": -7}, {"b": 4, "a": -2}], {}, 1)
-def test_what_a_hyperplane_labelled_is_found_separable(xs, weights, bias):
+def test_examples_labelled_by_a_hyperplane_are_separable(xs, weights, bias):
     scores = [sum(weights.get(name, 0) * value for name, value in x.items()) + bias for x in xs]
     assume(all(scores))
     data = [(x, score > 0) for x, score in zip(xs, scores, strict=True)]
@@ -122,7 +122,7 @@ def test_the_margin_scales_the_minimum_length_solution():
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan, math.inf])
-def test_a_margin_that_is_no_positive_number_is_refused(margin):
+def test_margin_that_is_not_positive_is_refused(margin):
     with pytest.raises(ValueError, match="margin"):
         minimum_length_solution([], margin)
 

@@ -40,7 +40,7 @@ def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_
 
 
 @given(examples)
-def test_never_claims_to_have_separated_what_cannot_be(data):
+def test_inseparable_examples_are_never_reported_separable(data):
     assume(not linear_separability(data).separable)
     model = BatchPerceptron(max_iter=50).fit(*split(data))
     assert not model.converged
@@ -76,7 +76,7 @@ def test_training_ends_when_the_step_is_below_the_criterion():
     assert (model.n_iterations, model.n_violations, model.converged) == (1, 2, False)
 
 
-def test_starts_afresh_each_time_or_where_it_is_told():
+def test_each_fit_starts_untrained_or_at_the_given_hyperplane():
     model = BatchPerceptron().fit(LINE, LABELS)
     first = (dict(model.weights), model.bias)
     model.fit(LINE, LABELS)

@@ -107,7 +107,7 @@ def test_stops_after_an_epoch_without_an_update(order):
     assert training.curve[-1].mistakes == training.curve[-1].training_error == 0
 
 
-def test_does_not_converge_on_what_cannot_be_separated():
+def test_does_not_converge_on_inseparable_examples():
     training = perceptron_train(XOR, 30)
     assert (training.converged, training.stopped, training.epochs) == (False, "max_iter", 30)
     assert training.best_epoch == 30
@@ -118,7 +118,7 @@ def test_draws_with_replacement_prove_no_convergence():
 
 
 @given(examples, st.data())
-def test_a_weight_is_that_of_learn_one(data, drawn):
+def test_weight_means_the_same_as_in_learn_one(data, drawn):
     weights = drawn.draw(st.lists(st.integers(0, 3).map(float), min_size=len(data), max_size=len(data)))
     by_hand = Perceptron()
     for (x, y), w in zip(data, weights, strict=True):
@@ -133,7 +133,7 @@ def test_there_is_a_weight_for_each_example():
 
 
 @pytest.mark.parametrize("order", ["shuffle", "constant", "random"])
-def test_stops_within_an_epoch_after_so_many_quiet_draws(order):
+def test_training_stops_within_an_epoch_after_the_quiet_draws(order):
     training = perceptron_train(AND, 1000, order=order, quiet_draws=11, stop_on_convergence=False)
     assert training.stopped == "quiet"
     assert training.curve[-1].draws <= 4
@@ -150,7 +150,7 @@ def test_random_start_depends_on_the_seed_and_converges():
     assert starts[0].model.bias != starts[1].model.bias
 
 
-def test_a_random_start_respects_that_there_is_no_intercept():
+def test_random_start_without_intercept_has_no_bias():
     training = perceptron_train([({"a": 1.0}, True)], start="random", learner=Perceptron(fit_intercept=False))
     assert training.model.bias == 0
     assert not training.model.weights["a"].is_integer()
@@ -212,7 +212,7 @@ def learners():
 
 
 @pytest.mark.parametrize("learner", list(learners()))
-def test_trains_every_learner_there_is(learner):
+def test_trains_every_learner(learner):
     pages = PHISHING[:300]
     if isinstance(learner, perceptron_core.HashedClassifier):  # which takes features by index
         pages = [(dict(enumerate(x.values())), y) for x, y in pages]
@@ -241,7 +241,7 @@ def test_tests_in_every_spelling_of_the_labels(labels):
     assert perceptron_test(perceptron_train(data).model, data).mistakes == 0
 
 
-def test_the_error_on_nothing_is_not_a_number():
+def test_error_of_no_examples_is_nan():
     assert math.isnan(perceptron_test(Perceptron(), []).error)
 
 
@@ -256,7 +256,7 @@ def test_holding_out_splits_without_loss_and_keeps_the_order(n, ratio, seed):
 
 
 @pytest.mark.parametrize(("n", "ratio"), [(10, 0.0), (10, 1.0), (10, math.nan), (1, 0.5)])
-def test_what_cannot_be_held_out_is_refused(n, ratio):
+def test_impossible_ratio_to_hold_out_is_refused(n, ratio):
     with pytest.raises(ValueError, match="hold"):
         hold_out(numbered(n), ratio)
 

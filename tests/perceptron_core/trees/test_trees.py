@@ -75,7 +75,7 @@ def test_trees_separate_classes_within_one_bin():
 
 
 @pytest.mark.slow
-def test_a_tree_has_no_more_nodes_than_it_may():
+def test_tree_never_exceeds_its_maximum_of_nodes():
     draw = random.Random(5)
     events = (({"a": draw.random(), "b": draw.random()}, 0) for _ in range(30_000))
     model = grown((x, int(x["a"] * 40) % 2 != int(x["b"] * 40) % 2) for x, _ in events)

@@ -22,13 +22,13 @@ def test_weights_that_are_set_replace_those_before():
         learner.weights = {16: 1.0}
 
 
-def test_the_size_told_is_that_of_the_columns():
+def test_reported_size_is_the_size_of_the_columns():
     for learner, columns in ((Perceptron(), 1), (AveragedPerceptron(), 2), (AROW(full=True), 1)):
         size = learner.hashed(10).table.__sizeof__()
         assert 8 * 1024 * columns <= size < 8 * 1024 * columns + 500
 
 
-def test_rows_at_the_end_of_arrays_read_nothing_beyond():
+def test_last_rows_read_nothing_beyond_the_array():
     n = 200
     rows = Rows(np.arange(n + 1), np.full(n, 15, np.int32), np.ones(n))
     model = HashedClassifier(bits=4)

@@ -61,7 +61,7 @@ def test_packed_values_are_a_mapping_with_the_same_bits(kind, n):
         hash(made)
 
 
-def test_they_equal_what_holds_the_same():
+def test_named_values_equal_mappings_with_the_same_items():
     named = NamedValues(("a", "b"), (1, 2.5))
     assert named == {"b": 2.5, "a": 1.0} == named == NamedValues(("b", "a"), (2.5, 1.0))
     assert named != {"a": 1.0}
@@ -101,7 +101,7 @@ def test_they_can_be_copied_and_pickled(made, again):
         (IndexedValues, [1], ["x"], ValueError),
     ],
 )
-def test_what_is_no_number_for_each_key_is_refused(kind, keys, values, error):
+def test_values_that_are_not_numbers_by_key_are_refused(kind, keys, values, error):
     with pytest.raises(error):
         kind(keys, values)
 

@@ -31,7 +31,7 @@ def test_without_a_mapping_nothing_of_it_is_named():
         ({}, {"windows": [{"by": "card", "over": "1h", "of": {"@event": "count"}}]}),
     ],
 )
-def test_other_features_are_another_model(made, given):
+def test_changed_feature_settings_refuse_the_checkpoint(made, given):
     with pytest.raises(CheckpointError) as refused:
         check_config_fingerprint(snapshot(events=made), settings(events=given), n_batches=0)
     assert "drop the model" in refused.value.hint

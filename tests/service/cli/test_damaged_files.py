@@ -121,7 +121,7 @@ def test_bad_row_is_named_by_its_line(run, command, form, tmp_path):
 
 
 @each_with_every_command(FORMATS)
-def test_an_empty_file_is_said_to_be_one(run, command, form, tmp_path):
+def test_empty_file_is_reported_as_empty(run, command, form, tmp_path):
     (tmp_path / f"x.{form}").touch()
     result = run(command, f"x.{form}")
     can_be_empty = form not in {"csv", *TABLES} and command[0] in {"predict", "produce"}

@@ -43,7 +43,7 @@ def test_misleading_result_gives_exit_code_1(run, command, labels, why):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_twentieth_refused_is_no_reason_to_doubt(run, command):
+def test_five_percent_rejected_gives_no_warning(run, command):
     assert run(command, labels(5), "--classes", "ham,spam").exit_code == 0
 
 
@@ -59,7 +59,7 @@ def test_of_many_classes_without_a_label_a_few_are_named(run):
 
 
 @pytest.mark.parametrize(("classes", "warns"), [("ham,spam", False), ("ham,spamm", True)])
-def test_serve_warns_at_the_end_of_what_it_has_committed(perceptron, broker, classes, warns):
+def test_serve_warns_at_its_end_about_committed_counts(perceptron, broker, classes, warns):
     at = ("--broker", broker)
     perceptron("produce", "-", "--no-validate", *at, stdin=ndjson(labels(0)))
     result = perceptron("serve", "--exit-at-end", "--http", "", "--classes", classes, *at)

@@ -35,7 +35,7 @@ def summary(perceptron, texts, model):
     return run
 
 
-def test_without_options_a_model_is_tested_as_it_was_made(summary):
+def test_model_is_tested_with_its_own_settings_by_default(summary):
     silent, stderr = summary()
     assert silent == summary(*CHARS)[0]
     assert silent["mistakes"] == 0
@@ -106,7 +106,7 @@ def test_classes_without_names_may_be_given_names(perceptron, texts, tmp_path):
     assert json.loads(result.stdout)["mistakes"] == 0
 
 
-def test_inspect_shows_what_a_model_was_made_with(perceptron, model):
+def test_inspect_shows_the_settings_of_a_model(perceptron, model):
     assert "text='chars', ngrams=(4, 4)" in perceptron("inspect", model).stdout
     shown = json.loads(perceptron("inspect", model, "--format", "json").stdout)
     assert shown["settings"]["classes"] == ["ham", "spam"]

@@ -283,7 +283,7 @@ def test_bad_gzip_is_an_error_with_a_hint(messages, content):
     assert "gzip --test" in caught.value.hint
 
 
-def test_an_extension_that_says_nothing_needs_a_format(tmp_path):
+def test_unknown_extension_needs_a_format(tmp_path):
     (tmp_path / "x.dat").touch()
     with pytest.raises(InputFileError, match=r"unknown extension \.dat") as caught:
         open_source(str(tmp_path / "x.dat"))
@@ -297,7 +297,7 @@ def test_a_missing_file_names_a_similar_one(tmp_path):
     assert caught.value.hint == f"did you mean {tmp_path / 'events.csv'}?"
 
 
-def test_a_link_to_nothing_names_what_it_leads_to(tmp_path):
+def test_broken_link_is_an_error_naming_its_target(tmp_path):
     (tmp_path / "x.csv").symlink_to("nowhere.csv")
     with pytest.raises(InputFileError, match=r"x\.csv: a link to nowhere\.csv, which does not exist"):
         open_source(str(tmp_path / "x.csv"))
@@ -309,7 +309,7 @@ def test_a_link_to_nothing_names_what_it_leads_to(tmp_path):
     ids=["gzip", "parquet", "arrow"],
 )
 @pytest.mark.parametrize("name", ["x.csv", "x.ndjson", "x.tsv"])
-def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, content, known):
+def test_binary_content_is_recognised_by_its_first_bytes(messages, name, content, known):
     with pytest.raises(InputFileError, match=f"expected .*, got {known}"):
         messages(name, content)
 
@@ -329,11 +329,11 @@ def test_a_directory_is_an_error(tmp_path):
         open_source(str(tmp_path), "csv")
 
 
-def test_the_place_of_a_message_is_its_line(tmp_path):
+def test_location_of_a_message_is_its_line(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('a\n1\n\n"2\n3"\n')
     with open_source(str(path)) as source:
-        assert [source.place for _ in source] == [f"{path}:2", f"{path}:5"]
+        assert [source.location for _ in source] == [f"{path}:2", f"{path}:5"]
 
 
 def test_stdin_is_ndjson_and_stays_open(monkeypatch):
@@ -342,11 +342,11 @@ def test_stdin_is_ndjson_and_stays_open(monkeypatch):
     with open_source("-") as source:
         assert list(source) == [b"{}"]
         assert not source.has_end
-        assert source.place == "stdin:1"
+        assert source.location == "stdin:1"
     assert not stdin.closed
 
 
-def test_a_pipe_tells_before_it_waits(tmp_path):
+def test_pipe_announces_before_it_waits(tmp_path):
     reading, writing = os.pipe()
     calls = []
     os.write(writing, b'{"id":"a"}\n')

@@ -103,7 +103,7 @@ FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("message", FOREIGN)
-def test_what_is_no_message_passes_untouched(message):
+def test_value_that_is_not_a_message_gets_no_suffix(message):
     assert named_anew(message, ["id"], "@1") == message
     assert named_anew(message, ["order", "id"], "@1") == message
 

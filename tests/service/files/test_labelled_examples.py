@@ -13,7 +13,7 @@ def settings(**given):
     return load_settings(given).settings
 
 
-def test_counts_what_it_leaves_out_and_tells_it():
+def test_left_out_messages_are_counted_and_reported():
     told = []
     messages = [
         b'{"id": "1", "text": "win", "label": true}',

@@ -50,7 +50,7 @@ def read(tmp_path):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_columns_are_what_those_of_a_csv_file_are(read, name):
+def test_columns_of_tables_are_read_as_in_csv(read, name):
     assert [json.loads(message) for message in read(ROWS, name)] == [
         {"id": "7", "features": {"size": 2, "lang": "en", "urgent": True}, "text": "win", "label": "spam"},
         {"id": "8", "features": {"size": 2.5, "urgent": False}, "text": ""},
@@ -62,7 +62,7 @@ def test_of_many_rows_none_is_lost(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table({"x": range(5000)}), path)
     with opened(path) as source:
-        found = [(source.place, json.loads(message)["id"]) for message in source]
+        found = [(source.location, json.loads(message)["id"]) for message in source]
     assert found == [(f"{path}:{n}", f"row-{n}") for n in range(1, 5001)]
 
 
@@ -199,7 +199,7 @@ def test_a_class_name_that_is_a_number_is_a_name(read):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_file_that_is_no_table_is_refused(tmp_path, name):
+def test_file_that_is_not_a_table_is_refused(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"id,text\na,win\n" * 100)
     with open_source(str(path)) as source, pytest.raises(InputFileError, match="another format"):
@@ -215,7 +215,7 @@ def test_parquet_is_not_read_from_a_pipe(tmp_path, name, batches):
             batches(file)
 
 
-def test_without_the_extra_it_is_named(monkeypatch, tmp_path):
+def test_missing_extra_is_named_in_the_error(monkeypatch, tmp_path):
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -97,7 +97,7 @@ def of_nulls(depth):
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
-def test_a_schema_that_nothing_sensible_is_written_with_is_refused(schema, reason):
+def test_unusable_schema_is_refused(schema, reason):
     with pytest.raises(UnusableSchema, match=reason):
         reader(schema)
 

@@ -52,7 +52,7 @@ def test_values_nested_deeper_than_100_levels_are_refused(schema, data):
         ({"type": "int", "logicalType": "date"}, b"\xfe\xff\xff\xff\x7f", "outside the years"),
     ],
 )
-def test_bytes_that_are_no_such_value_are_refused(schema, data, message):
+def test_bytes_that_do_not_fit_the_schema_are_refused(schema, data, message):
     with pytest.raises(ValueError, match=message):
         reader(schema)(data, 0)
 

@@ -61,7 +61,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("value_format", MAKERS)
-def test_what_confluents_serializers_write_is_read(registry, value_format):
+def test_values_of_confluents_serializers_are_read(registry, value_format):
     make, value = MAKERS[value_format]
     data = serialize(make, registry, value)
     read = WireReader(value_format, known(registry, data))

@@ -65,7 +65,7 @@ def test_the_state_of_schemas_makes_the_same_schemas(ids, batches):
     assert restored[key(99)] is None
 
 
-def test_a_snapshot_holds_no_more_than_those_last_used():
+def test_snapshot_holds_only_the_schemas_last_used():
     found = schemas(*range(MOST_KEPT + 2))
     found.missing(records(0))
     kept = [each[0] for each in found.state()]

@@ -167,7 +167,7 @@ def test_schema_is_in_the_log_before_any_snapshot(stream, registry, monkeypatch)
     assert restore(stream, given_for(registry), 0).processor.counters.predictions == 20
 
 
-def test_old_and_new_schemas_may_lie_on_one_topic(stream, registry):
+def test_old_and_new_schemas_share_a_topic(stream, registry):
     newer = record(**{each["name"]: each["type"] for each in EVENT["fields"]}, extra="int")
     newer["fields"][-1]["default"] = 0
     events = list(some_events(20))

@@ -41,7 +41,7 @@ def test_an_id_that_only_the_topic_gives_is_refused(place):
 
 
 @pytest.mark.parametrize(("at", "is_refused"), [(1e30, True), (-1, True), (1060, False), (1061, True)])
-def test_a_time_that_the_loop_would_refuse_is_refused(at, is_refused):
+def test_posted_time_is_refused_if_the_loop_would_reject_it(at, is_refused):
     mapping = {"events": {"text": "body", "timestamp": "at"}, "labels": {"timestamp": "at"}}
     clock = SetClock()
     clock.seconds = 1000

@@ -50,7 +50,7 @@ def test_labels_in_one_batch_follow_each_other_as_in_several():
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
-def test_auc_is_left_out_where_it_means_nothing(steps):
+def test_auc_is_omitted_where_undefined(steps):
     evaluation = Evaluation()
     evaluation.observe(learned(*steps))
     assert evaluation.ranking() == {}
@@ -91,7 +91,7 @@ def test_the_summary_counts_what_happened():
     }
 
 
-def test_the_log_loss_is_that_of_scikit_learn():
+def test_log_loss_equals_that_of_scikit_learn():
     feed = Feed(model="bayesian-logistic")
     for number in range(200):
         feed(event(str(number), f"w{number % 7} v{number % 3}", label=number % 7 < 3))

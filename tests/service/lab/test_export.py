@@ -198,6 +198,6 @@ def test_an_inexpressible_model_is_refused_with_formats_that_work(form, given, r
     assert refused.value.hint == "--format json exports every linear model"
 
 
-def test_a_model_that_has_learned_nothing_is_refused():
+def test_untrained_model_is_refused():
     with pytest.raises(ConfigurationError, match="has not learned yet"):
         linear_model(make_learner("perceptron", {}).model, Settings())

@@ -141,7 +141,7 @@ def test_an_id_that_repeats_is_warned_of():
     assert "transactionId: 1 records repeat an id, which makes them the same event" in found.warnings
 
 
-def test_a_word_for_nothing_is_a_category_among_categories():
+def test_word_meaning_missing_is_a_category_among_categories():
     found = proposed(
         rows(**ID, label=lambda n: n % 3 == 0, country=lambda n: ["DE", "NA", "none", "null"][n % 4])
     )
@@ -149,7 +149,7 @@ def test_a_word_for_nothing_is_a_category_among_categories():
     assert written(found)["events"]["missing"] == ["null"]
 
 
-def test_a_word_for_nothing_is_missing_among_numbers():
+def test_word_meaning_missing_is_missing_among_numbers():
     found = proposed(rows(**ID, label=half, balance=lambda n: [f"{n}.5", "NA", "-", "none"][n % 4]))
     assert role_of(found, "balance") == ("feature", "numbers as text, missing in 30: '-', 'NA', 'none'")
     assert "missing" not in written(found)["events"]
@@ -278,7 +278,7 @@ def test_a_stream_without_labels_or_features_is_an_error(documents, what):
 
 
 @pytest.mark.parametrize("name", ['a"b', "a'b", "a.b", "ü", "\x7f", "a\nb", "", "'\""])
-def test_any_name_is_written_so_that_it_is_read(name):
+def test_every_name_round_trips_as_a_path(name):
     documents = rows(**{"id": lambda n: n, "label": half, "x": 1, name: lambda n: n % 3})
     found = written(proposed(documents))
     settings = Settings(**found)
@@ -297,7 +297,7 @@ def test_id_missing_in_a_few_records_is_accepted_with_warning():
 
 
 @pytest.mark.parametrize("name", ["type", "kind"])
-def test_a_type_is_no_label_without_a_reason(name):
+def test_type_field_is_not_proposed_as_label_without_reason(name):
     found = proposed(
         rows(**{name: lambda n: "ab"[n % 2], "id": lambda n: n, "x": lambda n: n % 7}), topic="t"
     )
@@ -313,7 +313,7 @@ def test_a_label_may_be_an_expression_of_fields_without_features():
     assert "classes" not in written(found)
 
 
-def test_identifiers_within_lists_are_no_features():
+def test_identifiers_within_lists_are_not_features():
     items = [{"id": 0, "sku": "s"}]
     documents = rows(
         id=lambda n: n,

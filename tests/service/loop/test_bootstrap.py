@@ -104,7 +104,7 @@ def test_files_in_any_form_are_merged_by_event_time(stream, tmp_path):
     assert model(stream) == processed(found).learner.dump()
 
 
-def test_it_trains_once_and_needs_the_files_no_more(stream, history, tmp_path):
+def test_bootstrap_trains_once_and_then_needs_no_files(stream, history, tmp_path):
     run(stream, bootstrap=history)
     before = model(stream)
     (tmp_path / "history.ndjson").unlink()
@@ -153,7 +153,7 @@ def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, bega
         ("history.xyz", "{}", "unknown extension"),
     ],
 )
-def test_files_that_teach_nothing_are_refused_by_name(stream, tmp_path, name, text, complaint):
+def test_files_without_usable_examples_are_refused_by_name(stream, tmp_path, name, text, complaint):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises((InputFileError, ConfigurationError), match=rf"{name}: .*{complaint}"):

@@ -180,13 +180,13 @@ def test_increments_of_any_updates_restore_the_state_to_the_byte(given):
 
 @pytest.mark.parametrize("name", ["model", "join"])
 def test_changes_of_another_form_are_refused(stream, killed, monkeypatch, name):
-    def strange(self):
+    def changed(self):
         found = changes(self)
         return found and pack_around({**found, name: 5})
 
     produce(stream, EVENTS)
     changes = Processor.changes
-    monkeypatch.setattr(factory, "Processor", type("Strange", (Processor,), {"changes": strange}))
+    monkeypatch.setattr(factory, "Processor", type("Changed", (Processor,), {"changes": changed}))
     run(stream, 5)
     with pytest.raises(DamagedError, match="unreadable"):
         log_of(stream).snapshots[-1].read()

@@ -84,7 +84,7 @@ def test_records_of_the_topic_are_processed_before_any_decision(service, n_befor
     ("position", "waiting", "is_open"),
     [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (0, None, False)],
 )
-def test_it_waits_for_records_not_delivered_or_not_processed(position, waiting, is_open):
+def test_end_waits_for_undelivered_and_unprocessed_records(position, waiting, is_open):
     queues, consumer = RecordQueues(["events"]), mock.Mock()
     consumer.positions.return_value = {"events": position}
     queues.open(0, [0])

@@ -174,7 +174,7 @@ def test_a_partition_waits_for_no_topic_while_polls_are_full():
     assert made.blocked(since=15.0) == [(LABELS, 0)]
 
 
-def test_a_partition_that_waits_holds_no_other_up():
+def test_waiting_partition_does_not_delay_others():
     made = queues_of(records(EVENTS, 1))
     made.open(1, [1])
     made.add(1, records(EVENTS, 9, partition=1))

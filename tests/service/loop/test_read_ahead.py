@@ -68,7 +68,7 @@ def test_logs_that_are_large_together_are_read_one_by_one(stream, monkeypatch):
     assert stream.asked["read"] == 1
 
 
-def test_restoring_a_partition_asks_for_nothing_more(stream):
+def test_restore_uses_what_was_read_ahead(stream):
     stream.ensure_topics({"other": 3})
     given = settings(checkpoints_topic="other")
     ahead = ReadAhead(stream, given, [0, 1, 2])

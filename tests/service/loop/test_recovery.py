@@ -83,7 +83,7 @@ messages = st.one_of(
 
 @given(st.lists(st.tuples(st.integers(0, 50), messages), max_size=40), st.sampled_from([1, 4, 10**6]))
 @hypothesis_settings(max_examples=n_examples(30))
-def test_the_restored_state_is_that_of_an_undisturbed_run(log, snapshot_interval_records):
+def test_restored_state_equals_that_of_an_undisturbed_run(log, snapshot_interval_records):
     with pytest.MonkeyPatch.context() as monkeypatch:
         without_final_snapshot(monkeypatch)
         stream = open_transport("memory://")
@@ -273,7 +273,7 @@ def test_deleted_or_compacted_input_stops_the_restore(stream, monkeypatch, lose,
 
 @pytest.mark.parametrize("n_left", [1, 2, 3])
 @pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "killed"])
-def test_a_compacted_checkpoint_log_is_not_taken_for_none(stream, monkeypatch, is_stopped, n_left):
+def test_compacted_checkpoint_log_is_not_mistaken_for_empty(stream, monkeypatch, is_stopped, n_left):
     """All records of a group have one key: compaction leaves the last ones."""
     if not is_stopped:
         without_final_snapshot(monkeypatch)
@@ -290,7 +290,7 @@ def test_a_compacted_checkpoint_log_is_not_taken_for_none(stream, monkeypatch, i
         assert found.processor.learner.dump() == undisturbed.processor.learner.dump()
 
 
-def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
+def test_unprocessed_deleted_input_is_not_skipped(stream):
     """But where the settings say so."""
     process(stream, MESSAGES[:10])
     produce(stream, MESSAGES[10:])
@@ -393,7 +393,7 @@ def empty_the_checkpoints(stream):
     stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
 
 
-def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
+def test_emptied_checkpoints_topic_is_not_a_fresh_start(stream):
     process(stream)
     empty_the_checkpoints(stream)
     with pytest.raises(
@@ -414,7 +414,7 @@ def test_missing_input_is_named_when_the_checkpoints_topic_is_new(stream):
         restore(stream, new, 0, {("events", 0): 0})
 
 
-def test_a_log_whose_records_are_missing_is_no_fresh_start(tmp_path):
+def test_log_with_missing_records_is_not_a_fresh_start(tmp_path):
     path = tmp_path / "s.db"
     with closing(open_transport(f"sqlite:///{path}")) as stream:
         produce(stream, MESSAGES)

@@ -76,7 +76,7 @@ def started(stream, given):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
-def test_its_answers_and_mistakes_equal_one_partitions_to_the_event(stream, model):
+def test_shared_model_answers_as_one_partition_event_by_event(stream, model):
     found = messages(150)
     produce(stream, found)
     run(stream, shared(model=model))

@@ -63,7 +63,7 @@ def test_a_loop_that_does_not_wait_may_finish(exits):
     assert exits.codes == []
 
 
-def test_a_loop_that_was_not_stopped_is_not_ended(exits):
+def test_watchdog_leaves_a_loop_that_was_not_stopped(exits):
     run_stuck(exits, seconds=0.5, asking_since=lambda: 0.0)
     assert exits.codes == []
 

@@ -198,7 +198,7 @@ def test_an_unmappable_record_is_refused_by_path(case):
 
 
 @pytest.mark.parametrize("place", ["@key", "@header.trace"])
-def test_an_id_of_bytes_that_are_no_text_is_refused(place):
+def test_id_that_is_not_utf8_is_refused(place):
     with pytest.raises(Rejection, match=f"^invalid_id: {place}: byte 0 is not UTF-8"):
         decode({"x": 1}, X | {"id": place}, key=b"\xff", headers=(("trace", b"\xff"),))
 

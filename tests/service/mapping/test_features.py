@@ -36,7 +36,7 @@ def leaves(value, name="", *, in_list=False):
 
 
 @given(OBJECTS)
-def test_every_scalar_is_one_feature_and_nothing_else_is(document):
+def test_exactly_the_scalars_are_features(document):
     expected = {
         f"{name}={each if isinstance(each, str) else json.dumps(each)}" if in_list else name: (
             1.0 if in_list else each
@@ -76,7 +76,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("case", MADE)
-def test_features_are_what_the_paths_lead_to(case):
+def test_features_are_the_values_at_the_paths(case):
     document, entries, expected = MADE[case]
     assert made(document, *entries) == expected
 
@@ -111,7 +111,7 @@ def test_a_wildcard_below_a_scalar_is_refused(value):
         made({"after": value}, "after.*")
 
 
-def test_nothing_is_found_where_no_path_leads():
+def test_event_without_value_at_any_path_has_no_features():
     features = FeatureMap(["a", "b.*"], (), LARGE)
     assert not features.finds_anything({"c": 1})
     assert features.finds_anything({"b": {}})

@@ -133,7 +133,7 @@ def test_a_feature_is_warned_of_once_for_all_partitions(caplog):
 
 
 @pytest.mark.parametrize("events", [{"features": "b"}, {"missing": "9,91"}])
-def test_a_text_that_is_no_feature_is_not_warned_of(caplog, events):
+def test_text_that_is_not_a_feature_gives_no_warning(caplog, events):
     mappers._warned_of.clear()
     mapper = EventMapper(settings(events={"features": "*"} | events).events, Vocabulary(), read_json, 1000)
     mapper.read({"id": "x", "a": "9", "b": "3DS"}, None, 10)

@@ -24,7 +24,7 @@ HALF = 500_000
         ("<a href='x'>up</a>date", "update"),
     ],
 )
-def test_tags_comments_and_scripts_are_no_text(html, text):
+def test_tags_comments_and_scripts_are_not_text(html, text):
     assert text_of_html(html) == text
 
 

@@ -106,7 +106,7 @@ def learned_mixture(classes=()):
 
 
 @pytest.mark.parametrize("classes", [(), ("a", "b", "c")])
-def test_what_features_add_to_a_mixture_is_its_log_odds(classes):
+def test_contributions_to_a_mixture_sum_to_its_log_odds(classes):
     learner = learned_mixture(classes)
     x = {"length": 4.0, "loud": True, "note": "win a big prize"}
     predicted, score = learner.assess(x)

@@ -170,7 +170,7 @@ def test_two_class_model_is_saved_without_pickle(name):
 
 
 @pytest.mark.parametrize("name", TWO_CLASS)
-def test_a_step_is_undone_just_where_the_model_can(name):
+def test_step_is_undone_only_by_learners_that_can(name):
     learner = make_learner(name, {})
     before = learner.weights()
     step = learner.learn({"a": 1.0}, truth=True)

@@ -29,7 +29,7 @@ def test_a_reason_that_was_told_stays_the_reason():
         assert health.condition[1] == "the stream is away"
 
 
-def test_what_is_asked_of_the_stream_is_seen_from_outside():
+def test_pending_request_to_the_stream_is_visible_in_health():
     health, clock = ready(3)
     assert health.asking_since is None
     clock.seconds = 5.0

@@ -75,7 +75,7 @@ def test_a_decision_that_is_not_among_those_given_is_refused(tmp_path, more, kno
 
 def test_neither_token_nor_secret_is_shown():
     made = WebhookSettings(url=URL, on="mistake", secret="s3cret")
-    assert made.place == "https://example.org/**********"
+    assert made.address == "https://example.org/**********"
     for shown in (repr(made), str(made.shown()), made.title):
         assert "a-token" not in shown
         assert "s3cret" not in shown

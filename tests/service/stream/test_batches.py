@@ -121,7 +121,7 @@ def test_runs_are_the_parts_of_one_topic_each(records):
     assert [record for _, run in runs for record in run] == records
     assert all({record.topic for record in run} == {topic} for topic, run in runs)
     assert all(before[0] != behind[0] for before, behind in pairwise(runs))
-    assert batch.last_places() == {record[:2]: place for place, record in enumerate(records)}
+    assert batch.last_indices() == {record[:2]: place for place, record in enumerate(records)}
 
 
 @given(RECORDS, st.integers(0, 40), st.integers(0, 10_000))

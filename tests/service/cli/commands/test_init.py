@@ -120,7 +120,7 @@ def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
         ("none.csv", b"id,label\n1,yes\n2,no\n", "no field to learn from"),
     ],
 )
-def test_what_cannot_be_described_is_an_error_with_a_hint(perceptron, name, content, what):
+def test_unreadable_file_is_an_error_with_a_hint(perceptron, name, content, what):
     Path(name).write_bytes(content)
     result = perceptron("init", name)
     assert (result.exit_code, what in result.stderr) == (1, True)

@@ -61,7 +61,7 @@ def test_an_unknown_plot_or_format_is_refused(perceptron, arguments, code, said)
     assert (result.exit_code, said in result.stderr) == (code, True)
 
 
-def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
+def test_missing_matplotlib_is_an_error_with_the_extra(perceptron, plane, monkeypatch):
     monkeypatch.delitem(sys.modules, "service.lab.charts", raising=False)
     monkeypatch.delattr("service.lab.charts", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
@@ -72,7 +72,7 @@ def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch
     assert "hint: pip install 'online-perceptron[plot]'" in result.stderr
 
 
-def test_a_calibration_is_that_of_replay(perceptron, pages):
+def test_calibration_equals_that_of_replay(perceptron, pages):
     model = ("--model", "coin-betting")
     summary = json.loads(perceptron("replay", pages, *model, "--format", "json").stdout)
     result = perceptron("plot", "calibration", pages, *model, "-o", "calibration.svg")

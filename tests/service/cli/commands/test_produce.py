@@ -89,7 +89,7 @@ def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records
 
 
 @pytest.mark.parametrize("command", [("produce", "-", "--topic"), ("consume",)])
-def test_a_topic_that_is_no_text_is_refused(perceptron, broker, command):
+def test_topic_that_is_not_text_is_refused(perceptron, broker, command):
     result = perceptron(*command, "t\udcff", "--broker", broker, stdin=b"")
     assert result.exit_code == 2
     assert "expected text, got 't\\udcff'" in result.stderr

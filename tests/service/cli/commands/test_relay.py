@@ -38,7 +38,7 @@ def test_posts_what_comes_after_its_first_start(relay, process, monkeypatch):
         assert f"webhook mistake: {len(server.ids())} delivered, 0 attempts failed" in found.stderr
 
 
-def test_without_webhooks_it_says_where_they_belong(relay):
+def test_missing_webhooks_are_an_error_that_names_their_table(relay):
     found = relay()
     assert found.exit_code == 2
     assert "[[webhooks]]" in found.stderr

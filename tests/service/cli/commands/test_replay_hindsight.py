@@ -102,7 +102,7 @@ def test_threshold_reaches_its_goal_on_the_predictions(replay):
         assert found[name] >= least
 
 
-def test_a_goal_that_nothing_reaches_is_said_to_be_unreached(perceptron):
+def test_unreachable_goal_is_reported(perceptron):
     lines = b'{"id":"a","text":"x","label":false}\n{"id":"b","text":"y","label":true}\n'
     result = perceptron("replay", "-", "--threshold", "precision=1", stdin=lines)
     assert "not reached" in result.stdout

@@ -63,7 +63,7 @@ def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, s
     assert {**after, **dict.fromkeys(ages)} == {**before, **dict.fromkeys(ages)} | grown
 
 
-def test_a_decision_that_decides_nothing_is_told_with_the_reason(perceptron, broker, stream):
+def test_decision_without_threshold_is_shown_with_its_reason(perceptron, broker, stream):
     learn(stream)
     serve(stream, decisions=[{"name": "block", "min_precision": 0.9}, {"name": "all", "threshold": -1}])
     assert status(perceptron, broker)[0]["undecided"] == {
@@ -137,7 +137,7 @@ def test_before_the_first_serve_it_shows_what_waits(perceptron, broker, stream, 
     assert (first.split()[:2], second.split()[:2]) == (["0", "4"], ["1", "0"])
 
 
-def test_without_any_topic_it_says_so(perceptron, broker, stream):
+def test_missing_topics_are_an_error(perceptron, broker, stream):
     result = perceptron("status", "--broker", broker, "--events-topic", "nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "neither topic 'nowhere' nor topic 'checkpoints' exists" in result.stderr

@@ -53,7 +53,7 @@ EMPTY = {
 
 
 @given(orders)
-def test_what_protobuf_writes_is_read_as_it_was(order):
+def test_values_written_by_protobuf_are_read_unchanged(order):
     message = json_format.ParseDict(
         order | {"counts": {k: str(v) for k, v in order["counts"].items()}}, Order()
     )
@@ -97,7 +97,7 @@ def test_messages_are_found_by_their_indexes():
         FILE.reader_at((7,))
 
 
-def test_bytes_that_are_no_message_are_refused():
+def test_bytes_that_are_not_a_message_are_refused():
     with pytest.raises(Rejection, match=r"shop\.Order") as caught:
         FILE.reader_of("shop.Order")(b"\xff\xff")
     assert caught.value.reason is Reason.INVALID_DATA
@@ -111,7 +111,7 @@ def test_a_type_that_is_nowhere_makes_the_schema_unusable():
         ProtobufFile([file.SerializeToString()])
 
 
-def test_files_import_each_other_by_the_names_of_their_references():
+def test_files_import_each_other_by_reference_name():
     other = 'syntax = "proto3"; package o; message Inner { int32 n = 1; }'
     main = 'syntax = "proto3"; import "o/inner.proto"; message M { o.Inner inner = 1; }'
     found = ProtobufFile(compiled(main, {"o/inner.proto": other})).reader_at((0,))(b"\x0a\x02\x08\x05")

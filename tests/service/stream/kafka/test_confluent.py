@@ -81,7 +81,7 @@ def test_a_fatal_error_hidden_by_a_callback_is_found():
         raise covered
 
 
-def test_of_an_error_without_a_meaning_its_flags_decide():
+def test_flags_decide_about_unknown_errors():
     unknown = 9999
     assert meaning_of(KafkaError(unknown)) is TransportError
     assert meaning_of(KafkaError(unknown, retriable=True)) is TransportUnavailable
