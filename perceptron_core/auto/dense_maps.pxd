@@ -52,8 +52,8 @@ cdef class DenseMaps:
 
     cpdef arrange(self, Columns columns)
 
-    @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, position=double, hat=int,
-                   share=double)
+    @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, position=double,
+                   hat=int, share=double)
     cdef show(self, Columns columns)
 
     cdef show_nothing(self)
