@@ -123,7 +123,7 @@ def assert_all_once(stream, clients):
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("n_services", [1, 2], ids=["alone", "two members"])
-def test_what_is_acknowledged_under_kills_is_there_once(open_chaos, start, force, n_services):
+def test_acknowledged_records_survive_kills_exactly_once(open_chaos, start, force, n_services):
     stream = open_chaos(**sized(APART, force))
     n_kills = force.kills if force != SHORT else SHORT.kills // 2  # each takes ten seconds on Kafka
     moment, began = random.Random(), time.monotonic()

@@ -37,7 +37,7 @@ def shown_commands():
 
 
 @pages_with(lambda block: block.language == "python" or block.mark == "run")
-def test_code_of_a_page_runs_and_prints_what_is_shown(page, empty_folder):
+def test_code_of_a_page_runs_and_prints_the_shown_output(page, empty_folder):
     namespace = {}
     for block in blocks(page):
         if block.mark.startswith("file: "):

@@ -20,7 +20,7 @@ def pages():
     return references()
 
 
-def test_every_setting_has_a_section_that_says_what_it_is():
+def test_every_setting_has_a_section_with_its_description():
     sections = dict(re.findall(r"^## (\S+)\n\n(.+)\n", pages()["reference/settings.md"], re.MULTILINE))
     assert [name for name in setting_values(Settings()) if not sections.get(name, "").endswith(".")] == []
 

@@ -445,7 +445,7 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     expect(costs[1]).to_have_value("7")
 
 
-def test_the_slider_shows_what_a_threshold_would_decide_and_cost(mistaken, serve, open_page):
+def test_slider_shows_decisions_and_cost_of_a_threshold(mistaken, serve, open_page):
     address = serve(mistaken.served())
     page = open_page(address)
     expect(page.locator("#decisions-section")).to_be_hidden()
@@ -480,7 +480,7 @@ def test_kinds_of_labels_are_counted_separately(serve, open_page):
     expect(page.locator("#labels > div")).to_have_text(kinds)
 
 
-def test_before_the_first_event_it_shows_what_to_do(serve, open_page):
+def test_page_without_events_shows_the_next_step(serve, open_page):
     page = open_page(serve(Stage(broker="kafka://one:9092", group="mine", events_topic="pages").served()))
     expect(page.get_by_role("heading", name="No events yet")).to_be_visible()
     expect(page.locator("#welcome")).to_contain_text("perceptron produce")

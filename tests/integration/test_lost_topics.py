@@ -45,7 +45,7 @@ def delete(admin, topic):
         time.sleep(0.05)
 
 
-def test_a_deleted_checkpoints_topic_is_no_fresh_start(stream, admin):
+def test_deleted_checkpoints_topic_is_not_a_fresh_start(stream, admin):
     stream.create()
     stream.produce(EVENTS)
     run(stream)

@@ -88,7 +88,7 @@ def test_every_error_that_pydantic_may_raise_has_a_sentence():
         ({"group": ""}, "expected at least 1 characters"),
     ],
 )
-def test_a_setting_is_refused_with_what_was_expected(given, said):
+def test_invalid_setting_is_refused_with_the_expected_value(given, said):
     with pytest.raises(ValidationError) as refused:
         Settings(**given)
     assert pydantic_sentence(refused.value.errors()[0], "setting") == said
@@ -119,7 +119,7 @@ def test_an_error_outside_the_table_hides_the_sentence_of_pydantic():
         ("serve --model-param x", "'--model-param': expected key=value, got 'x'"),
     ],
 )
-def test_a_wrong_command_line_is_refused_with_what_was_expected(arguments, said):
+def test_wrong_command_line_is_refused_with_the_expected_value(arguments, said):
     with pytest.raises(click.ClickException) as refused:
         click.Group.main(cli, arguments.split(), standalone_mode=False)
     assert click_sentence(refused.value.format_message().replace("\n\t", " ")) == said

@@ -60,7 +60,7 @@ def test_the_form_that_is_asked_for_holds_everywhere(monkeypatch, form):
         assert stderr.getvalue().startswith("{") == logs_json() == (form == "json")
 
 
-def test_what_is_below_the_level_is_not_logged(logged):
+def test_messages_below_the_level_are_not_logged(logged):
     log_to_stderr("warning")
     logging.getLogger("service.x").info("hello")
     assert logged() == []

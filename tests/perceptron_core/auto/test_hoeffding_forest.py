@@ -45,7 +45,7 @@ def test_trees_wider_than_an_event_are_refused():
 
 
 @pytest.mark.parametrize("part", ["tests", "features"])
-def test_trees_on_what_no_event_had_are_refused(part):
+def test_trees_on_unseen_features_are_refused(part):
     *content, state = unpack(
         unseal(b"perceptron-model", range(1, 3), to_bytes(taught(HoeffdingForest(), thresholds(500))))[1]
     )

@@ -128,7 +128,7 @@ def test_predict_learn_equals_score_one_then_update_one(model, stream):
     assert state(one) == state(other)
 
 
-def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(models):
+def test_predict_learn_refuses_like_learn_one_and_changes_nothing(models):
     for model in models:
         before = state(model)
         for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):

@@ -48,12 +48,12 @@ def test_tokens_are_words_symbols_and_pairs_of_characters_without_spaces(text, t
 
 
 @given(mixed)
-def test_the_tokenizer_cuts_as_the_rule_says(text):
+def test_tokenizer_follows_its_rule(text):
     assert cut(text) == [*tokens_of(folded(text, lowercase=True))]
 
 
 @pytest.mark.parametrize("plane", range(17))
-def test_every_code_point_is_cut_as_its_kind_says(plane):
+def test_every_code_point_is_cut_by_its_kind(plane):
     points = [chr(plane << 16 | point) for point in range(1 << 16) if plane or not 0xD800 <= point < 0xE000]
     tokenizer = Tokenizer("scripts", 1, lowercase=False)
     for first in range(0, len(points), 5000):

@@ -70,7 +70,7 @@ def test_the_four_corners_of_xor_cancel():
     assert answer.multipliers == pytest.approx([0.25] * 4)
 
 
-def test_features_of_very_different_scales_are_no_obstacle():
+def test_separability_is_found_at_very_different_scales():
     data = [({"a": n * 1e-12, "b": n * 1e12}, n > 3) for n in range(8)]
     assert linear_separability(data).separable
     assert not linear_separability([*data, ({"a": 5e-12, "b": 5e12}, False)]).separable

@@ -119,7 +119,7 @@ def check_learning(ours, theirs, kind, stream):
 @pytest.mark.skipif(not COMPILED, reason="both forms are dictionaries there")
 @settings(max_examples=n_examples(300))
 @given(learner=any_of(TWO_CLASS), stream=st.lists(rows(st.sampled_from(SHAPES) | shapes), max_size=12))
-def test_learners_learn_from_names_what_they_learn_from_a_dictionary(learner, stream):
+def test_names_teach_the_same_as_a_dictionary(learner, stream):
     check_learning(learner, learner.clone(), NamedValues, stream)
 
 
@@ -129,7 +129,7 @@ def test_learners_learn_from_names_what_they_learn_from_a_dictionary(learner, st
     learner=any_of(LINEAR),
     stream=st.lists(rows(st.lists(st.integers(0, 2**BITS - 1), unique=True, max_size=40)), max_size=12),
 )
-def test_learners_learn_from_indices_what_they_learn_from_a_dictionary(learner, stream):
+def test_indices_teach_the_same_as_a_dictionary(learner, stream):
     check_learning(HashedClassifier(learner, BITS), HashedClassifier(learner, BITS), IndexedValues, stream)
 
 

@@ -128,7 +128,7 @@ def test_a_closed_stdin_or_stdout_is_named(tmp_path, redirection, said):
 
 
 @pytest.mark.parametrize("options", ["replay events.ndjson", "serve --exit-at-end --http ''"])
-def test_a_closed_stderr_is_no_failure(perceptron, broker, options):
+def test_closed_stderr_is_not_a_failure(perceptron, broker, options):
     perceptron("produce", "events.ndjson", "--broker", broker)
     line = f"{sys.executable} -m service {options} 2>&-"
     given = {"env": environment({"broker": broker}), "capture_output": True, "text": True}

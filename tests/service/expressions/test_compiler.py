@@ -21,7 +21,7 @@ NUMBERS = st.floats(-1e9, 1e9)
 
 
 @given(NUMBERS, NUMBERS)
-def test_arithmetic_and_comparison_are_those_of_doubles(a, b):
+def test_arithmetic_and_comparison_follow_doubles(a, b):
     for sign, operate in {
         "+": operator.add,
         "-": operator.sub,

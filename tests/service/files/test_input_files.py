@@ -75,7 +75,7 @@ def test_a_file_without_a_record_is_named(files):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_the_column_of_times_is_no_feature(tmp_path, name):
+def test_column_of_times_is_not_a_feature(tmp_path, name):
     columns = {"id": ["a"], "at": ["2026-01-01T00:00:00Z"], "x": [1.5]}
     path = tmp_path / name
     if name.endswith("csv"):

@@ -102,7 +102,7 @@ def test_unusable_schema_is_refused(schema, reason):
         reader(schema)
 
 
-def test_without_fastavro_the_error_says_what_to_install(monkeypatch):
+def test_missing_fastavro_is_an_error_with_its_package(monkeypatch):
     monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="needs the package fastavro") as caught:
         avro_reader([json.dumps("int").encode()])

@@ -254,7 +254,7 @@ def test_windows_over_a_stream_are_refused(saved):
         service.load(saved(events={"windows": windows, "timestamp": "at"}))
 
 
-def test_a_file_without_decisions_says_so(saved):
+def test_file_without_decisions_is_an_error(saved):
     with pytest.raises(ConfigurationError, match="missing from the model file"):
         service.load(saved()).decide({"text": "win"})
 

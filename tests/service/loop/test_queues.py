@@ -219,7 +219,7 @@ def test_partitions_that_got_nothing_are_the_next_in_turn():
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
 
 
-def test_a_partition_whose_turn_it_is_not_is_not_blocked():
+def test_partition_out_of_turn_is_not_blocked():
     made = RecordQueues((EVENTS, LABELS))
     for partition in range(2):
         made.open(partition, [partition])
@@ -228,7 +228,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     assert made.blocked(MANY) == []
 
 
-def test_polls_ask_for_what_fits_next_to_waiting_records():
+def test_size_of_polls_accounts_for_waiting_records():
     made = queues_of(topics=(EVENTS,))
     assert (made.room(5), made.room(MANY)) == (5, 1024)  # if records are as large as most are not
     made.add(0, records(EVENTS, *range(10)))

@@ -116,7 +116,7 @@ def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
     assert raised.value.hint == "mend it"
 
 
-def test_a_loop_that_ends_does_not_restore_what_is_left(stream, held):
+def test_ending_loop_restores_no_further_partitions(stream, held):
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
     runner.start()
     step_until(runner, held.waiting.is_set)

@@ -128,7 +128,7 @@ READ = {
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_record_is_read_as_the_settings_say(case):
+def test_record_is_read_by_the_settings(case):
     value, events, expected = READ[case]
     found = decode(value, events)
     assert {name: getattr(found, name) for name in expected} == expected
@@ -240,7 +240,7 @@ READ_LABELS = {
 
 
 @pytest.mark.parametrize("case", READ_LABELS)
-def test_a_label_is_read_as_the_settings_say(case):
+def test_label_is_read_by_the_settings(case):
     value, labels, classes, *expected = READ_LABELS[case]
     found = decode(value, labels, "labels", classes=classes)
     assert [found.id, found.label, found.truth, found.timestamp_ms] == expected

@@ -52,7 +52,7 @@ def test_a_wrong_expression_is_refused_at_the_start():
         load_settings({"events.derive": {"r": "foo(a) / 2"}})
 
 
-def test_pairs_tables_and_json_say_the_same():
+def test_pairs_tables_and_json_are_equivalent():
     pairs = [["r", "a / b"]]
     for given in (pairs, {"r": "a / b"}, '{"r": "a / b"}'):
         assert load_settings({"events.derive": given}).settings.events.derive == (("r", "a / b"),)

@@ -47,7 +47,7 @@ def test_exactly_the_scalars_are_features(document):
 
 
 @given(OBJECTS)
-def test_all_below_a_path_is_what_the_object_makes_alone(document):
+def test_all_below_a_path_equals_the_object_alone(document):
     assert made({"after": document}, "after.*") == made(document, "*")
 
 

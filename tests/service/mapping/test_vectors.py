@@ -52,7 +52,7 @@ def read(decoder, documents):
 
 
 @given(MAPPINGS, st.lists(DOCUMENTS, max_size=5), st.sampled_from([64, 10_000]))
-def test_arrays_say_what_numbers_one_by_one_say(mapping, documents, most):
+def test_arrays_equal_numbers_one_by_one(mapping, documents, most):
     given = settings(events=mapping, max_message_bytes=most)
     arrays = read(make_decoder(given), documents)
     with patch.object(Vectors, "pack", lambda *_: None):

@@ -57,7 +57,7 @@ def test_the_features_of_the_event_are_left_alone(features):
     "options", [FeatureOptions(), FeatureOptions(hash_bits=4), FeatureOptions(normalize="l2")]
 )
 @pytest.mark.parametrize(("text", "tenant"), [(None, None), ("", None), ("win a", None), (None, "acme")])
-def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, text, tenant):
+def test_numbers_give_the_features_of_their_dictionary(options, text, tenant):
     extractor, named = FeatureExtractor(options), NamedValues(("b", "a", "c"), (0.1, -3.0, 7.0))
     x = extractor.extract_values(named, text, tenant)
     expected = extractor.extract(named.as_dict(), text, tenant)
@@ -77,7 +77,7 @@ def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, 
     normalize=st.sampled_from(["none", "l2"]),
     text=st.sampled_from([None, "", "win a prize", "win x"]),
 )
-def test_vectors_without_a_dictionary_give_what_their_dictionary_gives(first, values, bits, normalize, text):
+def test_vectors_give_the_features_of_their_dictionary(first, values, bits, normalize, text):
     names = VectorNames([*(f"e[{n}]" for n in range(len(values))), "lang=x"])
     vectors = listed_values(names.names[:-1], values), listed_values(names.names[-1:], [0.5])
     extractor = FeatureExtractor(FeatureOptions(hash_bits=bits, normalize=normalize))
@@ -183,7 +183,7 @@ def test_hashing_keeps_the_sum_within_two_to_the_bits(features, bits):
     st.sampled_from(["none", "l2"]),
     st.sampled_from([2, 18]),
 )
-def test_hashed_text_adds_to_hashed_features_as_said_plainly(
+def test_hashed_text_adds_to_hashed_features_as_in_the_reference(
     features, text, ngrams, analyzer, text_values, normalize, bits
 ):
     expected = extract(features, hash_bits=bits)
@@ -208,7 +208,7 @@ def scale_plainly(x):
         x[name] /= math.sqrt(squares)
 
 
-def test_a_lone_surrogate_cannot_be_hashed_and_says_so():
+def test_lone_surrogate_cannot_be_hashed():
     with pytest.raises(UnicodeEncodeError):
         extract({"\ud800": 1}, hash_bits=18)
 

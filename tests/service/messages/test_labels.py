@@ -52,7 +52,7 @@ def test_where_numbers_are_names_no_other_number_denotes_a_class(classes, label)
 
 
 @pytest.mark.parametrize("classes", [("0", "1"), ("-1", "1"), ("false", "true")])
-def test_names_that_say_what_label_values_say_change_nothing(classes):
+def test_class_names_spelled_like_label_values_change_nothing(classes):
     vocabulary = Vocabulary(classes)
     assert [vocabulary.truth(label) for label in (False, 0, -1, True, 1)] == [False, False, False, True, True]
     assert vocabulary.spelling(0, vocabulary.first_spelling()) == (0, 1)

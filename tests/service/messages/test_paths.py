@@ -19,13 +19,13 @@ DOCUMENTS = st.recursive(
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4), DOCUMENTS)
-def test_a_plain_path_finds_what_jmespath_finds(keys, document):
+def test_plain_path_equals_jmespath(keys, document):
     path = ".".join(keys)
     assert parse_path(path).find(document) == jmespath.search(path, document)
 
 
 @given(st.lists(ODD_NAMES, min_size=1, max_size=4), DOCUMENTS)
-def test_a_path_of_quoted_names_finds_what_jmespath_finds(keys, document):
+def test_path_of_quoted_names_equals_jmespath(keys, document):
     path = ".".join(map(json.dumps, keys))
     assert parse_path(path).keys == tuple(keys)
     assert parse_path(path).find(document) == jmespath.search(path, document)
@@ -90,7 +90,7 @@ EXPRESSIONS = (
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_an_expression_of_any_kind_finds_what_jmespath_finds(expression):
+def test_expression_of_any_kind_equals_jmespath(expression):
     document = {"xs": [{"n": 3}, {"n": 1}, {"n": 2}], "a": {"n": 5, "xs": [7, 8, 9]}}
     assert parse_path(expression).find(document) == jmespath.search(expression, document)
 
@@ -100,7 +100,7 @@ MODERN = st.integers(1_000_000_000_000, 4_000_000_000_000)
 
 
 @given(MODERN, st.sampled_from([(1, 1), (1000, 1), (1_000_000, 1)]))
-def test_milliseconds_microseconds_and_nanoseconds_are_told_apart(time_ms, unit):
+def test_milliseconds_microseconds_and_nanoseconds_are_distinguished(time_ms, unit):
     times, per = unit
     assert event_time_ms(time_ms * times // per) == time_ms
 
@@ -114,7 +114,7 @@ def test_small_numbers_are_seconds(seconds):
     st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)),  # noqa: DTZ001 - the zone comes below
     st.integers(-12, 14),
 )
-def test_iso_8601_is_the_time_it_says(time, hours):
+def test_iso_8601_is_parsed_to_its_time(time, hours):
     time = time.replace(tzinfo=timezone(timedelta(hours=hours)))
     expected = (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     assert event_time_ms(time.isoformat()) == expected

@@ -109,7 +109,7 @@ def mail(event_id, text, company=None, **more):
     return {"id": event_id, "text": text, "who": {"company": company, "size": 3}, **more}
 
 
-def test_tenant_is_read_as_the_setting_says_without_a_feature():
+def test_tenant_is_read_by_its_setting_without_a_feature():
     feed = Feed(**MAPPED)
     feed(mail("a", "win", "acme", label=True))
     assert set(feed.model.weights) == {

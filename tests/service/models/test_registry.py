@@ -220,7 +220,7 @@ PARAMETERS = [
         ("multiclass-arow", {"classes": "ham"}, "classes: expected a list, got 'ham'"),
     ],
 )
-def test_the_error_says_what_is_expected(model, params, said):
+def test_error_of_a_parameter_names_the_expected_value(model, params, said):
     with pytest.raises(ConfigurationError, match=said):
         make_learner(model, params)
 
@@ -235,7 +235,7 @@ def test_no_parameter_takes_any_text(subtests):
 
 
 @pytest.mark.parametrize(("name", "bits"), [("voted-perceptron", 9), ("kernel-perceptron", 9), ("arow", 30)])
-def test_what_does_not_fit_in_arrays_keeps_its_names(name, bits):
+def test_hash_bits_beyond_arrays_keep_the_class_of_model(name, bits):
     learner = make_learner(name, {}, hash_bits=bits)
     learner.learn({2**bits - 1: 1.0}, truth=True)
     assert type(learner.model) is type(make_learner(name, {}).model)

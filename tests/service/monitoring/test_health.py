@@ -21,7 +21,7 @@ def test_batch_longer_than_the_limit_is_not_ready_with_reason():
     assert health.condition == (State.READY, "")
 
 
-def test_a_reason_that_was_told_stays_the_reason():
+def test_stated_reason_outlasts_a_long_action():
     health, clock = ready(3)
     health.become(State.UNAVAILABLE, "the stream is away")
     with health.doing("a poll"):
@@ -49,7 +49,7 @@ def test_inner_of_nested_steps_counts():
         assert health.asking_since == 0.0
 
 
-def test_what_takes_too_long_is_logged_once(caplog):
+def test_long_action_is_logged_once(caplog):
     health, clock = ready(3)
     for seconds in (4.0, 9.0):
         with health.doing("a commit"):

@@ -132,7 +132,7 @@ def test_hashed_features_are_shown_by_their_numbers(monkeypatch):
     assert (name[0], value) == ("#", 1.5)
 
 
-def test_a_mixture_is_told_by_what_its_features_added():
+def test_page_shows_contributions_to_a_mixture():
     stage = Stage(model="auto")
     for n in range(40):
         stage(event(f"e-{n}", "win money" if n % 2 else "see you", label=n % 2 == 1))

@@ -47,7 +47,7 @@ def test_log_line_has_the_counts_of_its_interval(metrics, observed):
     assert (line["events"], line["mistakes"]) == (0, 0)
 
 
-def test_what_others_did_with_a_partition_is_not_counted(metrics, observed):
+def test_counts_of_former_owners_are_not_counted(metrics, observed):
     feed = Feed()
     feed(event("a"))  # by whom it was restored from
     metrics.publish(0, metrics.state_of(0, feed.processor))

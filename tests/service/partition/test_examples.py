@@ -34,7 +34,7 @@ def noted(notes, *, has_log_odds):
 
 
 @given(NOTES, st.booleans())
-def test_columns_of_what_was_learned_are_those_of_its_steps(notes, has_log_odds):
+def test_columns_of_learned_examples_equal_their_steps(notes, has_log_odds):
     learned = noted(notes, has_log_odds=has_log_odds)
     steps = [*learned]
     of_two = [(p, t) for p, t, *_ in notes if isinstance(p, bool) and isinstance(t, bool)]
@@ -73,7 +73,7 @@ def test_a_part_is_what_a_list_would_have_there():
         learned[100]
 
 
-def test_a_truth_that_is_corrected_later_stays_what_was_learned():
+def test_learned_truth_is_unchanged_by_later_correction():
     learned, example = LearnedExamples(), Example("a", {}, True, 1.0, 0)
     learned.note(example, False, 0.0, 1)
     example.truth = True

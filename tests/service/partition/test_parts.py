@@ -86,7 +86,7 @@ def test_a_release_without_it_refuses_counts_of_it(stream, monkeypatch):
 
 
 @pytest.mark.usefixtures("part")
-def test_a_metric_shows_what_was_committed_of_it():
+def test_metric_counts_committed_records():
     feed, metrics = Feed(), Metrics(CollectorRegistry())
     feed(event("a", ""))
     metrics.publish(0, metrics.state_of(0, feed.processor))

@@ -270,7 +270,7 @@ logs = st.lists(st.tuples(messages, st.integers(0, 30)), max_size=40)
 
 
 @given(logs, st.integers(1, 41), st.sampled_from(["perceptron", "normalized-adagrad"]))
-def test_a_batch_does_what_its_records_do_one_by_one(log, size, model):
+def test_batch_equals_its_records_one_by_one(log, size, model):
     one, many = (Feed(model=model, label_timeout_seconds=10, max_pending=2) for _ in range(2))
     outputs = [output for value, at in log for output in one(value, at_seconds=at)]
     records = [many.record(value, at_seconds=at) for value, at in log]

@@ -49,7 +49,7 @@ def test_each_source_overrides_the_ones_below_it(tmp_path, monkeypatch):
     ]
 
 
-def test_every_setting_declares_itself_and_only_secrets_are_no_options():
+def test_every_setting_is_declared_and_only_secrets_lack_options():
     for name, field in FIELDS.items():
         assert field.description.endswith("."), name
         assert declaration(field).decides in Decides
@@ -70,7 +70,7 @@ def test_every_value_has_an_origin():
     assert loaded.origins["kafka.instance_id"] == "default"
 
 
-def test_sources_say_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
+def test_sources_set_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
     config = write(tmp_path / "my.toml", "[model_params]\na = 1\nb = 1\n[kafka]\ninstance_id = 'x'\n")
     monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS", '{"b": 2, "c": 2}')
     monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS__D", "true")

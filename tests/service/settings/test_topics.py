@@ -29,7 +29,7 @@ def test_created_topics_have_the_partitions_of_events_or_settings(stream, there,
 @pytest.mark.parametrize(
     ("given", "is_said"), [({"partitions": 3}, True), ({"partitions": 5}, False), ({}, False)]
 )
-def test_a_number_of_partitions_that_has_no_effect_is_said(stream, caplog, given, is_said):
+def test_ignored_number_of_partitions_gives_a_warning(stream, caplog, given, is_said):
     stream.ensure_topics({"events": 5})
     ensure_topics(stream, settings(**given))
     assert ("has no effect: topic 'events' exists and has 5" in caplog.text) is is_said

@@ -58,7 +58,7 @@ def test_a_mapping_comes_from_file_environment_and_command_line(tmp_path, monkey
 
 
 @pytest.mark.parametrize("table", [EventSettings, LabelSettings])
-def test_only_what_differs_from_the_own_schema_is_a_mapping(table):
+def test_only_differences_from_the_native_schema_are_a_mapping(table):
     assert not table().is_mapped
     assert not table(unknown_fields="refuse").is_mapped
     assert table(unknown_fields="ignore").is_mapped

@@ -43,7 +43,7 @@ def test_an_unavailable_broker_is_named_and_no_thread_remains(client):
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
-def test_an_unknown_host_name_is_told_from_an_unavailable_broker(client):
+def test_unknown_host_name_differs_from_unavailable_broker(client):
     url = "kafka://no-such-host.invalid:9092"
     with pytest.raises(TransportUnavailable, match=f"{url}: unknown host") as caught:
         open_transport(url, kafka_client=client)

@@ -98,7 +98,7 @@ DRIFT = {"drift": {"reaction": "record"}}
 @pytest.mark.parametrize(
     "starts", [[{}, DECIDED, DECIDED | FEW], [DECIDED, {}, DECIDED], [DRIFT, {}, DRIFT, {}, DRIFT]], ids=str
 )
-def test_settings_changed_without_a_batch_between_are_no_contradiction(open_stream, starts, snapshots_kept):
+def test_settings_changed_without_a_batch_are_not_a_contradiction(open_stream, starts, snapshots_kept):
     stream = open_stream(labels_topic="", snapshots_kept=snapshots_kept).produce(*TEN, *LABELS).run()
     plain = stream.settings.model_dump()
     for start in starts:
@@ -136,7 +136,7 @@ def test_a_threshold_that_its_prediction_does_not_reach_is_named(open_stream, mo
     ]
 
 
-def test_letters_that_were_replayed_are_no_contradiction(open_stream):
+def test_replayed_dead_letters_are_not_a_contradiction(open_stream):
     stream = open_stream(labels_topic="").produce(event("f", "win", "spam"), b"junk").run()
     stream.replay_letters()
     report = stream.run().verify()
@@ -243,7 +243,7 @@ def test_a_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, 
 
 
 @pytest.mark.parametrize("snapshots_kept", [1, 2])
-def test_time_outs_in_an_unknown_order_are_no_contradiction(open_stream, snapshots_kept):
+def test_timeouts_in_unknown_order_are_not_a_contradiction(open_stream, snapshots_kept):
     """Labels were read late, so that time-outs came first; `verify` cannot know where no progress is left."""
     given = {"label_timeout_seconds": 2, "events": AT_TIMEOUT, "snapshots_kept": snapshots_kept}
     stream = open_stream(labels_topic="labels", **given)
@@ -309,7 +309,7 @@ def test_a_provisional_truth_in_unknown_order_is_not_a_contradiction(open_stream
 
 
 @pytest.mark.parametrize("max_pending_bytes", [1500, 1900])
-def test_events_evicted_for_their_size_are_no_contradiction(open_stream, max_pending_bytes):
+def test_events_evicted_by_size_are_not_a_contradiction(open_stream, max_pending_bytes):
     stream = open_stream(labels_topic="")
     stream.settings = stream.settings.model_copy(update={"max_pending_bytes": max_pending_bytes})
     stream.produce(*TEN, *LABELS, *TEN, *LABELS).run()

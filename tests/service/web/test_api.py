@@ -153,7 +153,7 @@ def test_failing_user_model_is_a_rejection(monkeypatch, path, feature):
     assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
 
 
-def test_the_model_shows_what_it_is_and_what_it_weighs(stage, client):
+def test_model_endpoint_shows_kind_and_weights(stage, client):
     model, told = stage.feeds[0].model, client.get("/model").json()
     assert told["kind"] == "Perceptron"
     assert told["parameters"]["update_on_tie"] is True
@@ -180,7 +180,7 @@ def test_the_bound_appears_once_the_model_has_separated_enough(stage, client):
     assert bound["updates"] == pytest.approx((bound["radius"] / bound["margin"]) ** 2)
 
 
-def test_top_says_how_many_weights(client):
+def test_top_limits_the_number_of_weights(client):
     assert len(client.get("/model", params={"top": 1}).json()["weights"]) == 1
     assert client.get("/model", params={"top": -1}).status_code == 422
 

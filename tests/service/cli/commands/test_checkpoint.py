@@ -157,7 +157,7 @@ def test_no_command_runs_code_that_a_checkpoint_names(perceptron, stream, broker
     assert f"model: expected '{model}:make' as in the checkpoint" in result.stderr
 
 
-def test_export_says_how_code_is_run_that_a_checkpoint_names(checkpoint, stream, tmp_path):
+def test_export_explains_how_to_run_code_named_by_a_checkpoint(checkpoint, stream, tmp_path):
     produce(stream, *EVENTS)
     (tmp_path / "model.py").write_text("from perceptron_core import Perceptron as make")
     serve(stream, model="model.py:make")

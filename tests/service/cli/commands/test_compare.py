@@ -75,7 +75,7 @@ def test_a_model_is_named_with_its_parameters(compared):
     assert len({each["auc"] for each in found.values()}) == 3
 
 
-def test_models_that_take_no_text_say_so_and_come_last(perceptron):
+def test_models_without_text_warn_and_come_last(perceptron):
     texts = "".join(f'{{"id": "{n}", "text": "word {n % 3}", "label": {n % 2}}}\n' for n in range(20))
     result = perceptron("compare", "-", "--model", "nearest-neighbors", "--model", "auto", stdin=texts)
     assert [row.split()[0] for row in result.stdout.splitlines()[1:3]] == ["auto", "nearest-neighbors"]

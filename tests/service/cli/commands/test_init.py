@@ -70,7 +70,7 @@ def test_records_with_schemas_are_described(perceptron, broker, monkeypatch):
     assert events == {"format": "avro", "id": "no", "text": ["body"], "label": "label"}
 
 
-def test_the_table_says_what_each_field_is_and_why(perceptron, tmp_path):
+def test_table_shows_each_fields_role_and_reason(perceptron, tmp_path):
     result = perceptron("init", streams.write(tmp_path, "payment"))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     why = "an outcome, known only after the label"

@@ -26,7 +26,7 @@ def process(perceptron, broker):
     return run
 
 
-def test_posts_what_comes_after_its_first_start(relay, process, monkeypatch):
+def test_new_webhook_posts_records_after_its_first_start(relay, process, monkeypatch):
     process("before")
     with WebhookServer() as server:
         monkeypatch.setenv("PERCEPTRON_WEBHOOKS", json.dumps([{"url": server.url, "on": "mistake"}]))

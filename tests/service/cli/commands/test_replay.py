@@ -65,7 +65,7 @@ def as_csv(events):
 
 
 @pytest.mark.parametrize(("form", "write"), [("ndjson", ndjson), ("csv", as_csv)])
-def test_a_file_gives_exactly_what_the_bare_model_gives(replay, tmp_path, form, write):
+def test_replay_of_a_file_equals_the_bare_model(replay, tmp_path, form, write):
     events = phishing_events()
     path = tmp_path / f"pages.{form}"
     path.write_bytes(write(events))

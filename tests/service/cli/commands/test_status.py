@@ -73,7 +73,7 @@ def test_decision_without_threshold_is_shown_with_its_reason(perceptron, broker,
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 
-def test_decision_whose_budget_is_used_up_is_named(perceptron, broker, stream):
+def test_exhausted_decision_is_named(perceptron, broker, stream):
     learn(stream)
     serve(stream, decisions=[{"name": "look", "max_rate": "1/day"}])
     assert status(perceptron, broker)[0]["exhausted"] == ["look"]
@@ -125,7 +125,7 @@ NOTHING_COMMITTED["batches_to_replay"] = 0
 
 
 @pytest.mark.parametrize("topics", [[], ["labels", "checkpoints"]])
-def test_before_the_first_serve_it_shows_what_waits(perceptron, broker, stream, topics):
+def test_status_before_the_first_serve_shows_waiting_records(perceptron, broker, stream, topics):
     stream.ensure_topics(dict.fromkeys(topics, 2))
     learn(stream)
     labels = {"labels": 0} if topics else {}

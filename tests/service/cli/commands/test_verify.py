@@ -81,7 +81,7 @@ def test_an_unverifiable_part_is_named_without_failure(perceptron, broker, strea
     assert "not verifiable: events[0]: records 0-0 are deleted\n" in result.stdout
 
 
-def test_a_stream_without_checkpoints_is_no_proof(perceptron, broker):
+def test_stream_without_checkpoints_is_not_proved(perceptron, broker):
     with_events = open_transport(broker)
     with_events.ensure_topics({"events": 1})
     with_events.close()

@@ -54,7 +54,7 @@ def test_the_most_confident_mistake_has_a_finite_loss(log_odds, correct):
     assert 0 <= calibration.expected_calibration_error() <= 1
 
 
-def test_without_predictions_nothing_is_said():
+def test_calibration_without_predictions_has_no_values():
     calibration = Calibration()
     assert (calibration.expected_calibration_error(), calibration.log_loss(), calibration.bins()) == (
         None,

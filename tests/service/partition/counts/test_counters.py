@@ -18,7 +18,7 @@ def test_predictions_scored_together_count_as_one_by_one(batches):
     assert together.mistakes == sum(map(sum, batches))
 
 
-def test_the_recent_error_forgets_what_left_the_window():
+def test_recent_error_excludes_labels_before_the_window():
     counters = Counters()
     counters.score([True] * WINDOW)
     counters.score([False] * (WINDOW // 2))

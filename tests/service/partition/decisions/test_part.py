@@ -51,7 +51,7 @@ def test_a_corrected_label_reverts_the_cost_and_moves_the_event():
     assert decisions(feed).bins[True].n_others == others - 1
 
 
-def test_a_decision_without_a_threshold_says_why():
+def test_decision_without_threshold_has_a_reason():
     feed = Feed(
         decisions=[{"name": "block", "min_precision": 0.95}, {"name": "rare", "max_false_positive_rate": 0.2}]
     )

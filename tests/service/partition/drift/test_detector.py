@@ -59,7 +59,7 @@ def test_where_batches_end_and_processes_restart_changes_nothing(stretches, cuts
 
 
 @given(MISTAKES)
-def test_what_is_forgotten_lies_before_the_surest_cut(stretches):
+def test_drift_forgets_labels_before_the_most_confident_cut(stretches):
     detector, mistakes = Detector(1000), stretched(stretches)
     for begin in range(0, len(mistakes) - UNIT, UNIT):
         sizes, wrong, *_ = detector.state()

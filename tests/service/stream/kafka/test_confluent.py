@@ -272,7 +272,7 @@ def test_step_frozen_past_its_deadline_gets_a_moment_to_answer(late):
         transact(over(calls), seconds=0)
 
 
-def test_records_that_are_not_acknowledged_in_time_are_no_commit():
+def test_unacknowledged_records_are_not_a_commit():
     with pytest.raises(KafkaException, match="1 records were not acknowledged in time"):
         over({"flush": lambda _: 1}).send_outputs([OUTPUT], time.monotonic())
 
@@ -327,7 +327,7 @@ def test_a_fatal_error_that_no_call_reports_is_asked_for(calls, said):
         ([KafkaError._PURGE_QUEUE], TransactionFailed),  # the broker's answer is not known
     ],
 )
-def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures, error):
+def test_full_transaction_fails_with_the_reason_of_its_record(monkeypatch, failures, error):
     """The client tells of the record that has failed it after the records after it."""
     monkeypatch.setattr(producer, "MOMENT_SECONDS", 0.1)
 

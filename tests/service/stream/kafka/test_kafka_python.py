@@ -129,7 +129,7 @@ def test_all_requests_for_an_end_share_one_timeout():
     assert first >= began + 0.3
 
 
-def test_a_missing_codec_is_refused_with_what_to_install():
+def test_missing_codec_is_refused_with_its_package():
     refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
     assert type(refused) is TransportError
     assert "pip install lz4" in refused.hint

@@ -132,7 +132,7 @@ def test_a_stream_that_is_away_does_not_separate_partitions():
     assert not stage.transactions._apart
 
 
-def test_a_generation_that_has_changed_is_no_failure():
+def test_changed_generation_is_not_a_failure():
     generations = iter(range(9))
     stage = Stage(
         Producer(GenerationChanged("joined"), GenerationChanged("joined")),
@@ -198,7 +198,7 @@ def test_failed_producer_with_its_own_id_is_reopened_at_once():
 
 
 @pytest.mark.parametrize("is_finished", [True, False])
-def test_started_commit_that_fails_says_so_and_begins_no_other(is_finished):
+def test_failed_commit_raises_and_starts_no_other(is_finished):
     stage = Stage(Producer(TransactionFailed("rolled back")))
     stage.begin_all()
     (writer,) = stage.writers

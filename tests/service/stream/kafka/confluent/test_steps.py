@@ -78,7 +78,7 @@ def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
         (("REQTMOUT", "producer-1", "Timed out 1 in-flight"), True, True),
     ],
 )
-def test_a_failed_connection_is_told_from_a_broken_one(words, has_failure, has_broken):
+def test_failed_connection_differs_from_a_broken_one(words, has_failure, has_broken):
     log = ConnectionLog()
     log.log(3, "%s %s %s", *words)
     log.log(6, "%s %s %s", "CONFWARN", "producer-1", "anything")
