@@ -89,12 +89,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path.name != LONGEST)
     if IS_NIGHTLY:
         return
-    kept: list[pytest.Item] = []
-    out: list[pytest.Item] = []
-    for item in items:
-        (out if ONLY_NIGHTLY.search(item.nodeid) else kept).append(item)
-    items[:] = kept
-    config.hook.pytest_deselected(items=out)
+    out = {item: None for item in items if ONLY_NIGHTLY.search(item.nodeid)}
+    items[:] = [item for item in items if item not in out]
+    config.hook.pytest_deselected(items=[*out])
 
 
 @pytest.fixture
