@@ -238,7 +238,8 @@ class Case:
             if label is not None and event.number not in self._answered:
                 self._take(found, event, label)
                 return
-        if found.is_new or not known.is_complete:  # an earlier event with its id may be missing
+        # An event with its id may be missing, in any partition.
+        if found.is_new or not all(each.is_complete for each in self._ledger.known.values()):
             self._ledger.unasked(found, events)
         elif self._answered and not missing:
             self._say(Fault.DUPLICATE, found.place, f"second outcome of event {events[0].place}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -64,8 +64,7 @@ class Ledger:
         self._n_partitions = len(firsts)
         self.deleted = {q for q, first in enumerate(firsts) if first}
         for q in sorted(self.deleted):
-            where = RecordPosition(self._topic, q)
-            stream.report.notes.append(f"{where}: records 0-{firsts[q] - 1} are deleted")
+            stream.report.notes.append(f"{self._topic}[{q}]: records 0-{firsts[q] - 1} are deleted")
         self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
         self.is_mixed = False
         settings = stream.settings
@@ -285,6 +284,7 @@ def _as_written(found: Sequence[Found], events: Sequence[Event]) -> Sequence[Fou
         left[each.place.partition].append(each)
     ordered: list[Found] = []
     for event in events if len(left) > 1 else ():  # partitions were added in between
-        due = (each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms)
-        ordered += [each.popleft() for each in islice(due, 1)]
+        due = [each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms]
+        fitting = [each for each in due if each[0].answer.truth in event.truths]  # of events of one time
+        ordered += [each.popleft() for each in (fitting or due)[:1]]
     return [*ordered, *chain.from_iterable(left.values())]
