@@ -141,10 +141,10 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
     return None
 
 
-def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
+def _names(values: Sequence[object], longest: int | None = None) -> list[str]:
     """Return names of fields or symbols. Raises `UnusableSchema` unless they are texts in UTF-8."""
     names: list[str] = []
-    for name in found:
+    for name in values:
         if type(name) is not str or not is_utf8(name):
             raise UnusableSchema(f"invalid name {name!r:.80}")
         if longest is not None and len(name) > longest:

@@ -84,9 +84,9 @@ class Unfound:
         self._waiting.clear()
 
 
-def warn_of_unfound(found: Iterable[tuple[int, Collection[str]]]) -> None:
+def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
     """Warn of fields that no event had, given `Unfound.found` of each partition."""
-    if seen := [(n_events, waiting) for n_events, waiting in found if n_events]:
+    if seen := [(n_events, waiting) for n_events, waiting in unfound if n_events]:
         for named in seen[0][1]:
             if all(named in waiting for _, waiting in seen):
                 _warn(named, sum(n_events for n_events, _ in seen))

@@ -79,7 +79,7 @@ class WindowedFields:
         return Field(name, path.find, name in counted, key)
 
     def read(
-        self, found: Mapping[str, Any], document: object, record: Record | None
+        self, features: Mapping[str, Any], document: object, record: Record | None
     ) -> tuple[WindowInput, ...]:
         """Return the inputs of each window, given the features by name and the document.
 
@@ -87,29 +87,29 @@ class WindowedFields:
         """
         inputs: list[WindowInput] = []
         for key, of_numbers, of_hashes in self._windows:
-            value = self._value(key, found, document)
+            value = self._value(key, features, document)
             text = "" if value is None else key_text(value, key.name)
             if not text:
                 inputs.append((0, [], []))
                 continue
             if self._waits_for_records and record is not None:
                 self._compare(text, key.name, record)
-            numbers = [self._number(field, found, document) for field in of_numbers]
-            hashes = [self._hash(field, found, document) for field in of_hashes]
+            numbers = [self._number(field, features, document) for field in of_numbers]
+            hashes = [self._hash(field, features, document) for field in of_hashes]
             inputs.append((hash_of(text), numbers, hashes))
         return tuple(inputs)
 
-    def _value(self, field: Field, found: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
+    def _value(self, field: Field, features: Mapping[str, Any], document: object) -> Any:  # noqa: ANN401 - any value
         if field.find is None:
-            return found.get(field.name)
+            return features.get(field.name)
         if field.key is not None and type(document) is dict:
             value = document.get(field.key)
         else:
             value = field.find(document)
         return None if self._is_missing is not None and self._is_missing(value) else value
 
-    def _number(self, field: Field, found: Mapping[str, Any], document: object) -> float:
-        value = self._value(field, found, document)
+    def _number(self, field: Field, features: Mapping[str, Any], document: object) -> float:
+        value = self._value(field, features, document)
         if type(value) is float and -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE and not field.is_counted:
             return value
         if value is None:
@@ -122,8 +122,8 @@ class WindowedFields:
             raise Rejection(Reason.OUT_OF_RANGE, f"{field.name} (events.windows): too large, or not finite")
         return float(value)
 
-    def _hash(self, field: Field, found: Mapping[str, Any], document: object) -> int:
-        value = self._value(field, found, document)
+    def _hash(self, field: Field, features: Mapping[str, Any], document: object) -> int:
+        value = self._value(field, features, document)
         return 0 if value is None else hash_of(key_text(value, field.name))
 
     def _compare(self, text: str, by: str, record: Record) -> None:

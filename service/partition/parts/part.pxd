@@ -4,7 +4,7 @@
 cdef class Part:
     cdef public object count
 
-    cpdef features(self, dict found, event, long long timestamp_ms)
+    cpdef features(self, dict features, event, long long timestamp_ms)
 
     cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)
 

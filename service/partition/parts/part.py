@@ -59,7 +59,7 @@ class Part:
     def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
         """Start with a learner: whether its scores are log-odds, and of calibrated probabilities."""
 
-    def features(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
+    def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
         """Add the features of `feature_names` to those of an event, without changing the part."""
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - compiled, there are no keywords

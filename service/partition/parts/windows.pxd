@@ -10,7 +10,7 @@ cdef double _LARGEST
 
 
 @cython.locals(n=Py_ssize_t, window=Window, inputs=tuple)
-cpdef put_all(list windows, dict found, tuple windowed, long long timestamp_ms)
+cpdef put_all(list windows, dict features, tuple windowed, long long timestamp_ms)
 
 
 @cython.locals(is_late=bint, n=Py_ssize_t, window=Window, inputs=tuple)
@@ -36,7 +36,7 @@ cdef class Window:
     cdef readonly unsigned char[::1] changed
 
     @cython.locals(row=Py_ssize_t, totals=Totals, span=Py_ssize_t, output=Py_ssize_t, value=double)
-    cpdef put(self, dict found, long long key, long long timestamp_ms)
+    cpdef put(self, dict features, long long key, long long timestamp_ms)
 
     @cython.locals(row=Py_ssize_t, is_late=bint, span=Py_ssize_t, number=cython.longlong, least=cython.longlong)
     cpdef bint take(self, long long key, long long timestamp_ms, list numbers, list hashes) except -1

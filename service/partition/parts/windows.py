@@ -51,13 +51,13 @@ class Output(NamedTuple):
 
 
 def put_all(
-    windows: list[Window], found: dict[str, Any], windowed: tuple[WindowInput, ...], timestamp_ms: int
+    windows: list[Window], features: dict[str, Any], windowed: tuple[WindowInput, ...], timestamp_ms: int
 ) -> None:
     """Add the features of an event with `Window.put`, for each window for which it has a key."""
     for n in range(len(windows)):
         window, inputs = windows[n], windowed[n]
         if inputs[0]:
-            window.put(found, inputs[0], timestamp_ms)
+            window.put(features, inputs[0], timestamp_ms)
 
 
 def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp_ms: int) -> bool:
@@ -132,7 +132,7 @@ class Window:
         """For each row and span, the newest cell; -1 if there is none."""
         self.changed = array("B")
 
-    def put(self, found: dict[str, Any], key: int, timestamp_ms: int) -> None:
+    def put(self, features: dict[str, Any], key: int, timestamp_ms: int) -> None:
         """Add the features of an event at this time, from earlier events, without counting it."""
         row, totals = self.keys.find(key), self._totals
         for span in range(self._n_spans):
@@ -143,14 +143,14 @@ class Window:
                 value = totals.value(self._kinds[output], self._columns[output])
                 name = self._names[span * self._n_outputs + output]
                 if -_LARGEST <= value <= _LARGEST:  # False for NaN
-                    found[name] = value
+                    features[name] = value
                 else:
-                    found.pop(name, None)
+                    features.pop(name, None)
         if self._since:
             if row >= 0 and timestamp_ms >= self._newest_ms[row]:
-                found[self._since] = (timestamp_ms - self._newest_ms[row]) / 1000.0
+                features[self._since] = (timestamp_ms - self._newest_ms[row]) / 1000.0
             else:
-                found.pop(self._since, None)
+                features.pop(self._since, None)
 
     def take(self, key: int, timestamp_ms: int, numbers: list[float], hashes: list[int]) -> bool:
         """Count an event; return whether it was too late for the cells of a span.
@@ -328,10 +328,10 @@ class Windows(Part):
         """Make the windows of the settings; None if there are none."""
         return cls(settings.events.windows) if settings.events.windows else None
 
-    def features(self, found: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
+    def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
         """Add the windows' features to those of an event, without counting it."""
         if event.windowed is not None:
-            put_all(self._windows, found, event.windowed, timestamp_ms)
+            put_all(self._windows, features, event.windowed, timestamp_ms)
 
     def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - see Part
         """Count a new event; the example stores its keys in the windows that count labels."""
