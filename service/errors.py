@@ -77,7 +77,7 @@ def cut(text: str, longest: int = 2000) -> str:
 
 
 class ServiceError(Exception):
-    """Base class of all. ``str()`` tells what happened, where and why; `hint` names what to change.
+    """Base class of all. ``str()`` contains what happened, where and why; `hint` names what to change.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class NewerRelease(CheckpointError):
 
     @classmethod
     def wrote(cls, what: str) -> NewerRelease:
-        """Return the error for `what`, which tells where the checkpoint is and what in it is unknown."""
+        """Return the error for `what`, which names the checkpoint and the unknown part of it."""
         hint = (
             "start that release or a newer one, and reset nothing: the model is intact; to downgrade, run "
             "`perceptron checkpoint export` with it, then `checkpoint reset` and `checkpoint import` here"

@@ -150,7 +150,7 @@ _HOW = (
 
 
 def source_options(*, optional: bool = False, timed: bool = False, labelled: bool = False) -> Decorator:
-    """Add the argument FILE, and the options that say how to read it, to a command.
+    """Add the argument FILE, and the options for reading it, to a command.
 
     The command gets them as the keyword argument `inputs`, an `Inputs`.
 

@@ -306,7 +306,7 @@ def _converter_of(fields: Iterable[_FieldReader]) -> _Convert:
 
 
 def _presence(field: FieldDescriptor) -> Callable[[Message], bool] | None:
-    """Return a function that says whether a field is set; None for a field without presence."""
+    """Return a function that returns whether a field is set; None for a field without presence."""
     name = field.name
     return (lambda message: bool(message.HasField(name))) if field.has_presence else None
 

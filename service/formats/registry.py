@@ -184,11 +184,11 @@ class SchemaRegistry:
 def _explain(error: HTTPError, url: str) -> Exception:
     with error:
         try:
-            said = _Refusal.model_validate_json(error.read(_MOST_BYTES))
+            refusal = _Refusal.model_validate_json(error.read(_MOST_BYTES))
         except (ValueError, OSError, HTTPException):
-            said = _Refusal()
-    message = said.message or ""
-    if error.code == _NOT_FOUND and said.error_code in _NOT_FOUND_CODES:
+            refusal = _Refusal()
+    message = refusal.message or ""
+    if error.code == _NOT_FOUND and refusal.error_code in _NOT_FOUND_CODES:
         return SchemaMissing(message)
     hint = "check schema_registry.username and schema_registry.password" if error.code in _REFUSED else _HINT
     return _unavailable(url, f"HTTP {error.code} {message or error.reason}", hint)

@@ -40,7 +40,7 @@ _MOST_AT_ONCE: Final = 5000
 class PartitionIntake:
     """Appends new events and labels to one partition.
 
-    The HTTP server calls `submit`, the loop the methods that say so; a separate thread appends.
+    The HTTP server calls `submit`, the loop the methods whose docstrings name it; a separate thread appends.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Final, Self
 
 from service.lab.evaluation import Evaluation, summarise
-from service.lab.fields import Field, tells
+from service.lab.fields import Field, determines
 from service.messages.features import X
 from service.messages.labels import TrueLabel
 from service.partition.examples import LearnedExamples
@@ -156,7 +156,7 @@ class Leaks:
         if len([count for count in self._counts.values() if count >= _FEWEST]) <= 1:
             return []
         truths = {number: truth for number, (_, truth) in enumerate(self._rows)}
-        return [field.keys[0] for field in self._fields() if tells(field, truths)]
+        return [field.keys[0] for field in self._fields() if determines(field, truths)]
 
     def _fields(self) -> list[Field]:
         """Return the fields that all events, or as many as a class has, have once."""

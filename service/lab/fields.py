@@ -32,7 +32,7 @@ _TEXT_DISTINCT_RATIO: Final = 0.3
 _VECTOR_LENGTH: Final = 2
 
 
-def says_missing(value: object, words: str = "missing") -> bool:
+def means_missing(value: object, words: str = "missing") -> bool:
     """Return whether a value is a text that means a missing value."""
     return isinstance(value, str) and value.strip().lower() in WORDS[words]
 
@@ -101,9 +101,9 @@ class Field:
     @cached_property
     def known(self) -> Mapping[int, Any]:
         """The values that do not stand for a missing value."""
-        said = {n: says_missing(value) for n, value in self.values.items()}
-        certain = {n: value for n, value in self.values.items() if not said[n]}
-        words = {n for n, value in certain.items() if says_missing(value, "perhaps_missing")}
+        are_missing = {n: means_missing(value) for n, value in self.values.items()}
+        certain = {n: value for n, value in self.values.items() if not are_missing[n]}
+        words = {n for n, value in certain.items() if means_missing(value, "perhaps_missing")}
         others = {n: value for n, value in certain.items() if n not in words}
         are_categories = any(isinstance(value, str) and value[:1].isalpha() for value in others.values())
         return certain if are_categories else others
@@ -392,7 +392,7 @@ def is_outcome(field: Field, label: Field) -> bool:
     )
 
 
-def tells(field: Field, truths: Mapping[int, Any]) -> bool:
+def determines(field: Field, truths: Mapping[int, Any]) -> bool:
     """Return whether a field, or whether it is missing or 0, determines nearly all labels."""
     return _separates(field, truths) or any(
         _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])

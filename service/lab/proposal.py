@@ -13,6 +13,7 @@ from service.lab.fields import (
     WORDS,
     Field,
     classes_of,
+    determines,
     elements_of,
     fields_of,
     find_id,
@@ -25,7 +26,6 @@ from service.lab.fields import (
     is_time,
     path_of,
     read_as_written,
-    tells,
     time_form,
 )
 from service.messages.labels import BINARY
@@ -417,10 +417,10 @@ def _add_feature(
         known, _ = proposal.settings.get("events.decimal", ({}, ""))
         signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
         proposal.settings["events.decimal"] = (signs, "the sign before the fraction")
-    if not each.are_numbers and (said := _words_of_missing(each)):
+    if not each.are_numbers and (words := _words_of_missing(each)):
         known, _ = proposal.settings.get("events.missing", ((), ""))
-        proposal.settings["events.missing"] = (sorted({*known, *said}), "texts that say so")  # type: ignore[misc]
-    if role != "text" and truths and tells(each, truths):
+        proposal.settings["events.missing"] = (sorted({*known, *words}), "texts that mean missing")  # type: ignore[misc]
+    if role != "text" and truths and determines(each, truths):
         role, why = _LEAK, f"{why}; determines the label"
     proposal.add(path, role, why, entry)
 

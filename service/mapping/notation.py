@@ -60,7 +60,7 @@ class Notation:
 
     @classmethod
     def reading(cls, settings: LabelSettings, read: Reader) -> Reader:
-        """Return a reader whose documents have numbers in place of texts, as far as the settings say so."""
+        """Return a reader whose documents have numbers in place of texts, where the settings specify it."""
         notation = cls.of(settings)
         return read if notation is None else lambda value: notation.document(read(value))
 

@@ -308,7 +308,7 @@ class WebhookSettings(Table):
     """It often has a token in its path: only the host is ever shown."""
     on: Names = setting(..., check=_check_on)
     name: str = setting("", check=_check_name)
-    """Part of the consumer group's name; by default what `on` says."""
+    """Part of the consumer group's name; by default the value of `on`."""
     secret: SecretStr = SecretStr("")
     timeout_seconds: float = Field(10.0, gt=0, le=300)
     concurrency: int = Field(4, ge=1, le=64)

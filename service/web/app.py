@@ -78,7 +78,7 @@ class Condition(Answered):
 
 _OPENMETRICS: Final = "application/openmetrics-text"
 _UNREADY: Final[dict[int | str, dict[str, Any]]] = {
-    503: {"model": Condition, "description": "It is not; the reason tells why."}
+    503: {"model": Condition, "description": "Not ready; `reason` has the cause."}
 }
 
 

@@ -33,7 +33,7 @@ READ_AT_ONCE_BYTES: Final = 16_384
 _NOT_ENCODED: Final = "identity"
 _LONGEST_SHOWN: Final = 40
 _ID: Final = "-"
-"""Id of a mail, which needs none of its own, as it is only predicted."""
+"""Id of a posted mail, which is only predicted."""
 
 
 class Parameters(BaseModel):

@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
 
 def _as_text(model_file: ModelFile, shown: Mapping[str, Any]) -> str:
     settings = shown.get("settings", {})
-    said = {
+    summary = {
         **{name.removeprefix("n_"): each for name, each in shown.items() if name not in _APART},
         "parameters": _assigned(shown["parameters"]),
         "settings": one_line(_assigned(settings)) or None,
@@ -95,7 +95,7 @@ def _as_text(model_file: ModelFile, shown: Mapping[str, Any]) -> str:
     ]
     decisions = ["", table([["decision", "class", "goal", "threshold"], *rows], left=3)] if rows else []
     weights = largest_weights(learner_of(model_file.model), settings.get("classes", ()))
-    return "\n".join([*facts(said, *said), *decisions, *weights])
+    return "\n".join([*facts(summary, *summary), *decisions, *weights])
 
 
 def _assigned(values: Mapping[str, Any]) -> str:

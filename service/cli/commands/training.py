@@ -81,7 +81,7 @@ def training_options(holdout: float) -> Decorator:
 
 
 def load_examples(inputs: Inputs, settings: Settings) -> ExampleSet:
-    """Read the examples of a file; say on stderr what cannot be used."""
+    """Read the examples of a file; report unusable records on stderr."""
     with inputs.open(settings) as source:
         rejections = Rejections()
         return read_examples(
