@@ -196,12 +196,14 @@ release-check: dist
 clean:
 	rm -rf $(VENV) $(LOWEST) $(NEWEST) .venv-python3.* $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
+# The pip that $(PYTHON) has installs a new one there. Where it has none, venv installs the bundled pip first: 4 s more.
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: Python 3.11 or newer is needed; hint: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "creating the environment $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1' uv || $(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python install --quiet 'pip>=25.1' uv 2> /dev/null \
+	  || { $(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet --upgrade 'pip>=25.1' && { $(BIN)/pip install --quiet uv || true; }; }
 
 # Build the compiled wheel and install it.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
