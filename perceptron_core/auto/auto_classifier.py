@@ -85,7 +85,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     and memory grow with the number of classes.
 
     Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each feature and class,
-    and initially 4 bytes for each index. An example of weight w counts w times in the losses.
+    and initially 4 bytes for each index. An example of weight w counts w times in the losses, but
+    at most once in the choice of the candidates.
 
     The same seed gives bit-identical answers.
 

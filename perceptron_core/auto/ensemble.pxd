@@ -90,12 +90,11 @@ cdef class Ensemble(Learners):
     @cython.locals(k=Py_ssize_t)
     cdef read_history(self, const double[::1] context, Py_ssize_t start)
 
-    @cython.locals(
-        k=Py_ssize_t, rule=LinearRule, mixer=Mixer, inputs=double[::1]
-    )
-    cdef learn(
-        self, list examples, unsigned char[::1] active, bint target, double w, Lead lead, bint recalled
-    )
+    @cython.locals(k=Py_ssize_t, mixer=Mixer, inputs=double[::1])
+    cdef learn_mixers(self, bint target, double w, Lead lead, bint recalled)
+
+    @cython.locals(k=Py_ssize_t, rule=LinearRule)
+    cdef learn(self, list examples, unsigned char[::1] active, bint target, double w)
 
 
 cdef class ExpertMistakes:

@@ -264,10 +264,8 @@ class Ensemble(Learners):
         for k in range(N_RATES):
             self.all_inputs[k] = context[start + k]
 
-    def learn(
-        self, examples: list[Example], active: bytearray, target: bool, w: float, lead: Lead, recalled: bool
-    ) -> None:
-        """Learn the scored event; with `recalled`, `answers` are from a context and not from these inputs."""
+    def learn_mixers(self, target: bool, w: float, lead: Lead, recalled: bool) -> None:
+        """Update the mixers with the scored event; with `recalled`, `answers` are from a context."""
         self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
@@ -277,6 +275,9 @@ class Ensemble(Learners):
                     inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k], self.information
                 )
         self.history.count(target)
+
+    def learn(self, examples: list[Example], active: bytearray, target: bool, w: float) -> None:
+        """Update the learners with the scored event."""
         for k in range(self.n):
             if active[self.maps[k]]:
                 if self._left[self.maps[k]]:

@@ -77,8 +77,8 @@ cdef class AutoRule:
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, ensemble=Ensemble)
     cdef _grow(self, Py_ssize_t number, double w)
 
-    @cython.locals(k=Py_ssize_t, loss=double, surprise=double)
-    cdef _evaluate(self, Py_ssize_t number)
+    @cython.locals(k=Py_ssize_t, loss=double, surprise=double, share=double)
+    cdef _evaluate(self, Py_ssize_t number, double w)
 
     @cython.locals(number=int, active=bint, waits=bint)
     cdef bint _join(self) except -1
@@ -89,7 +89,7 @@ cdef class AutoRule:
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
         is_other=bint
     )
-    cdef _learn(self, label, double w, const double[::1] context)
+    cdef _learn(self, label, double w, const double[::1] context, double emphasis)
 
     @cython.locals(ensemble=Ensemble)
     cpdef widen(self)

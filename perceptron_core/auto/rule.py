@@ -174,19 +174,20 @@ class AutoRule:
             found.append(self._answer(number, GIVEN))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
-    def learn(self, x: Any, label: Any, w: float, context: bytes = b"") -> list[float]:
+    def learn(self, x: Any, label: Any, w: float, context: bytes = b"", emphasis: float = 1.0) -> list[float]:
         """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its answers. Raises `ValueError` if it is invalid.
+        With a context, candidates are evaluated by its answers. Learners multiply w by `emphasis`; mixers and
+        candidates do not. Raises `ValueError` if the context is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
         self._score(x)
         found = self._log_odds()
         self._last.forget()
         if w > 0 and earlier is not None:
-            self._learn(label, w, earlier)
+            self._learn(label, w, earlier, emphasis)
         elif w > 0:
-            self._learn(label, w, self._no_context)
+            self._learn(label, w, self._no_context, emphasis)
         return found
 
     def prediction_context(self, most_bytes: int = _MOST_CONTEXT_BYTES) -> bytes:
@@ -292,8 +293,12 @@ class AutoRule:
                 best, highest = number, answer
         return best
 
-    def _evaluate(self, number: int) -> None:
-        """Count the mistakes of the candidates, and of the given answer, on an event of a class."""
+    def _evaluate(self, number: int, w: float) -> None:
+        """Count the mistakes of the candidates, and of the given answer, on an event of a class.
+
+        Losses count w times, at most once.
+        """
+        share = min(w, 1.0)
         self.n_mistakes += self._decision(GIVEN) != number
         for k in range(GIVEN, self.lead.n):
             loss = surprise = 0.0
@@ -302,7 +307,7 @@ class AutoRule:
                 if self.share_of_loss > 0:
                     surprise = self._surprise(number, k)
                     loss += self.share_of_loss * surprise
-            self.lead.evaluate(k, loss, surprise)
+            self.lead.evaluate(k, share * loss, share * surprise)
         self.lead.choose()
 
     def _surprise(self, number: int, candidate: int) -> float:
@@ -315,8 +320,8 @@ class AutoRule:
         p = p / total if total > 0 else p
         return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
 
-    def _learn(self, label: Any, w: float, context: memoryview[float]) -> None:
-        """Learn the scored event, with weight w > 0."""
+    def _learn(self, label: Any, w: float, context: memoryview[float], emphasis: float) -> None:
+        """Learn the scored event, with weight w > 0; see `learn`."""
         is_new = label not in self.numbers
         if is_new:
             for each in (False, True) if isinstance(label, bool) and not self.labels else (label,):
@@ -332,11 +337,13 @@ class AutoRule:
         self.lead.note(lateness(context, self.n_updates))
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
-        self._evaluate(number)
+        self._evaluate(number, w)
         self._mistakes.count(self.ensembles, self.maps.active, number, self.lead.discount)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.active, k == positive, w, self.lead, is_other)
+            ensemble.learn_mixers(k == positive, w, self.lead, is_other)
+            ensemble.learn(self.maps.examples, self.maps.active, k == positive, w * emphasis)
+        w *= emphasis
         if len(self.ensembles) > 1:
             self._together.learn(self.maps.examples, self.maps.active, number, w)
         self.maps.count(number, w)

@@ -6,7 +6,7 @@ import inspect
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from perceptron_core import LearnerError, Mixture
 from perceptron_core.elementary import logistic
@@ -20,6 +20,9 @@ from service.messages.rejection import Reason, Rejection
 if TYPE_CHECKING:
     from perceptron_core.auto.explanation import Addend
     from perceptron_core.linear.linear_rule import LinearRule
+
+AFTER_EARLY: Final = 2.0
+"""Weight of a label after early learning that a model with probabilities cannot undo."""
 
 
 class ModelError(Exception):
@@ -135,6 +138,10 @@ class Learner(ABC):
         if not self.weighs:
             return self.learn(x, truth, b"", w)
         return self.learn(x, truth, b"", w * (1.0 + self.probability_of_others(x, other)))
+
+    def learn_after_early(self, x: X, truth: TrueLabel, memo: Any = b"", w: float = 1.0) -> object:  # noqa: ANN401 - as of `learn`
+        """Learn the true class of an example that was learned early as another class, twice if possible."""
+        return self.learn(x, truth, memo, AFTER_EARLY * w if self.has_log_odds and self.takes_weights else w)
 
     def probability_of_others(self, x: X, label: TrueLabel) -> float:
         """Return the probability of all classes but one, if scores are log-odds."""

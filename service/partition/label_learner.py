@@ -17,8 +17,6 @@ from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
 _REFUSALS: Final = (LearnerError, ModelError)
-_AFTER_EARLY: Final = 2.0
-"""Weight of a label that corrects an event learned early, whose provisional label the model cannot undo."""
 _WITHOUT_EVENT: Final = ("late", "orphan")
 
 
@@ -206,9 +204,7 @@ class LabelLearner:
             return None
         if not example.is_learned_early:
             return (learner.learn_additional(x, truth, before, w),)
-        if self.takes_weights and learner.has_log_odds:
-            w *= _AFTER_EARLY
-        return (learner.learn(x, truth, memo, w),)
+        return (learner.learn_after_early(x, truth, memo, w),)
 
 
 def own_weight(given: float | None, of_event: float) -> float:

@@ -57,14 +57,14 @@ class MatchedDelays:
     def due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
         """Yield the examples to learn before event time advances to `timestamp_ms`.
 
-        With each comes the share of labels that arrive earlier than at its age.
+        With each comes the share of labels that arrive earlier than at its age; 1 while no delay is known.
         """
         while self._due and self._due[0][0] < timestamp_ms:
             _, _, example = heappop(self._due)
             if example.truth is None and kept.get(example.event_id) is example:
-                share = self._share_within(example.due_ms - example.timestamp_ms)
+                n_earlier = bisect_right(self._sorted, example.due_ms - example.timestamp_ms)
                 example.due_ms = _SETTLED_MS
-                yield example, share
+                yield example, n_earlier / len(self._sorted) if self._sorted else 1.0
         if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many left before they were due
             self.wait_for(kept.values())
 
@@ -105,12 +105,6 @@ class MatchedDelays:
         """Restore what `state` returned; the examples come from the join."""
         self._delays, self._n_delays = deque(state["delays"]), state["labels"]
         self._sorted, self._first_ms = sorted(self._delays), state["first_ms"]
-
-    def _share_within(self, age_ms: int) -> float:
-        """Return the share of labels that arrive within this delay; 1 while no delay is known."""
-        if not self._sorted:
-            return 1.0
-        return bisect_right(self._sorted, age_ms) / len(self._sorted)
 
     def _draw(self, example: Example, processing_time_ms: int) -> None:
         """Set an example's due time: a quantile of the delays that depends on its id alone."""

@@ -112,6 +112,27 @@ def test_learners_are_evaluated_on_their_original_predictions():
     assert {name: counted[name] - n for name, n in wrong.items() if abs(counted[name] - n) > 1} == {}
 
 
+def state_after(*weights):
+    """Return the state of a model whose last label has a weight, and perhaps a context and an emphasis."""
+    model = taught(AutoClassifier(), runs(100))
+    model.learn({"a": 1.0, "b": 0.0}, True, *weights)
+    return model._get_state()
+
+
+def test_emphasis_weighs_learners_but_not_mixers():
+    emphasised, once, twice = state_after(1.0, b"", 2.0), state_after(1.0), state_after(2.0)
+    assert emphasised["losses"] == once["losses"]
+    (emphasised,), (once,), (twice,) = (each["ensembles"] for each in (emphasised, once, twice))
+    assert emphasised["mixers"] == once["mixers"] != twice["mixers"]
+    assert emphasised["rules"] == twice["rules"] != once["rules"]
+
+
+def test_losses_of_candidates_count_a_weight_at_most_once():
+    none, half, once, twice = (state_after(weight)["losses"] for weight in (1e-9, 0.5, 1.0, 2.0))
+    assert half == pytest.approx([sum(each) / 2 for each in zip(none, once, strict=True)])
+    assert twice == once != none
+
+
 def test_a_shortened_context_keeps_the_prediction_time():
     model = taught(AutoClassifier(), runs(50))
     ((x, y),) = runs(1, seed=2)

@@ -47,15 +47,6 @@ def test_event_is_learned_as_late_as_the_last_matched_label():
     assert feed.counters.labels == {"matched": 1, "timed_out": 1}
 
 
-def test_without_any_label_events_are_learned_at_the_time_out():
-    feed = feed_with(model="normalized-adagrad")
-    feed(event("n", "lose"))
-    tick(feed, TIMEOUT)
-    assert feed.processor.learner.updates == 0
-    tick(feed, TIMEOUT + 1)
-    assert feed.processor.learner.updates == 1
-
-
 def test_early_learning_weighs_by_probability_and_late_labels_by_two():
     feed, model, x = feed_with(model="normalized-adagrad"), NormalizedAdaGrad(), {"text=win": 1.0}
     for name, at, delay in (("p", 0, 10), ("q", 10, 4)):
@@ -67,8 +58,7 @@ def test_early_learning_weighs_by_probability_and_late_labels_by_two():
     share = {19.4: 0.5, 25.4: 1.0}[due]
     tick(feed, due + 0.001)
     p = logistic(model.score_one(x))
-    weight = (1 - p) / (1 - p * share)
-    model.learn_one(x, False, weight)
+    model.learn_one(x, False, (1 - p) / (1 - p * share))
     assert feed.model.weights["text=win"] == pytest.approx(model.weights["text=win"])
     feed(label("n", True), at_seconds=due + 1)
     model.learn_one(x, True, 2.0)
@@ -85,19 +75,19 @@ def test_model_that_can_undo_ends_as_if_never_learned_early():
     assert early.counters.labels == late.counters.labels == {"matched": 2}
 
 
-def test_a_label_after_early_learning_uses_its_prediction_context(monkeypatch):
-    contexts, learn = [], AutoLearner.learn
+def test_a_label_after_early_learning_uses_its_context_and_is_emphasised(monkeypatch):
+    calls, learn = [], AutoLearner.learn
 
-    def noting(self, x, truth, memo=b"", w=1.0):
-        contexts.append(memo)
-        return learn(self, x, truth, memo, w)
+    def noting(self, x, truth, memo=b"", w=1.0, emphasis=1.0):
+        calls.append((memo, emphasis))
+        return learn(self, x, truth, memo, w, emphasis)
 
     monkeypatch.setattr(AutoLearner, "learn", noting)
     feed = fed("auto")
     tick(feed, 40)
     feed(label("n", True), at_seconds=50)
-    _, early, corrected = contexts
-    assert early == corrected != b""
+    _, (early, _), corrected = calls
+    assert corrected == (early, 2.0) != (b"", 2.0)
 
 
 def test_label_that_agrees_with_early_learning_is_not_learned_again():
