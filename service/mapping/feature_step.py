@@ -14,7 +14,6 @@ import logging
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -83,6 +82,8 @@ def first_other(document: object, known: Skip) -> str:
 Missing = frozenset[float | str]
 
 _SCALARS: Final = frozenset({float, int, str, bool})
+_MOST_WARNED_OF: Final = 64
+_LONGEST_WARNED_OF: Final = 200
 _log = logging.getLogger(__name__)
 
 
@@ -183,9 +184,21 @@ class Features:
             raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the feature names of one event have {limit}")
 
 
-@lru_cache(maxsize=64)
+_warned_of: Final[set[str]] = set()
+
+
+def is_to_warn(name: str) -> bool:
+    """Return whether to warn of a feature: once, and of 64 short names, since producers choose the names."""
+    is_new = name not in _warned_of and len(_warned_of) < _MOST_WARNED_OF and len(name) <= _LONGEST_WARNED_OF
+    if is_new:
+        _warned_of.add(name)
+    return is_new
+
+
 def _warn_of_numbers(name: str, among: str) -> None:
-    """Warn once of numbers in a list, or in a list's objects, that become categories."""
+    """Warn of numbers in a list, or in a list's objects, that become categories."""
+    if not is_to_warn(name):
+        return
     what = f"numbers of a list become categories such as {name}=7"
     instead = f"events.vectors = [{name!r}] keeps them as numbers"
     if among:

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from service.formats.topics import Reader
-from service.mapping.feature_step import FeatureStep, Vectors, first_other, skipping
+from service.mapping.feature_step import FeatureStep, Vectors, first_other, is_to_warn, skipping
 from service.mapping.notation import DataWarnings
 from service.mapping.texts import text_of_html
 from service.mapping.windowed import written
@@ -98,15 +98,10 @@ def _warn(named: str, n_events: int) -> None:
     _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
 
 
-_warned_of: Final[set[str]] = set()
-"""Features of which `_warn_of_text` has warned."""
-
-
-def _warn_of_text(name: str, what: str, hint: str) -> None:
-    """Warn once for all partitions, whatever text each has met."""
-    if name not in _warned_of:
-        _warned_of.add(name)
-        _log.warning("the feature %r has %s; %s", name, what, hint)
+def _warn_of_text(name: str, what: str, _text: str, hint: str) -> None:
+    """Warn once for all partitions. Texts are not logged."""
+    if is_to_warn(name):
+        _log.warning("the feature %r has %s: each text becomes a category; %s", name, what, hint)
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:

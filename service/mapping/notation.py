@@ -178,11 +178,11 @@ class DataWarnings:
     Parameters
     ----------
     warn
-        Called with the name, a description of the values, and a hint.
+        Called with the name, a description of the texts, one of them, and a hint.
 
     """
 
-    def __init__(self, warn: Callable[[str, str, str], None]) -> None:
+    def __init__(self, warn: Callable[[str, str, str, str], None]) -> None:
         self._warn = warn
         self._numbers: dict[str, int] = {}
         """Number of checked values by feature, up to a few."""
@@ -201,16 +201,13 @@ class DataWarnings:
         found, hint = self._warning(name, text)
         if found:
             self._looks[name] = _MOST_LOOKED_AT
-            self._warn(name, f"{found}, such as {text!r:.50}: each text becomes a category", hint)
+            self._warn(name, found, f"{text!r:.50}", hint)
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
         """Return what is suspicious about a text, and a hint; two empty texts if it is not."""
         option = shlex.quote(name)
         if self._numbers.get(name, 0) >= _FEW_NUMBERS:
-            return (
-                "text among its numbers",
-                f"if it means that there is none: events.missing = [{text!r:.50}]",
-            )
+            return "text among its numbers", "if it means that there is none, list it in events.missing"
         if text[:1].isdigit() or text[:1] in "+-":
             if sign := guess_decimal([text]):
                 how = f"events.decimal, such as --events-decimal {option}={sign}"

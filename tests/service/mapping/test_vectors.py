@@ -124,6 +124,13 @@ def test_a_list_of_numbers_without_the_setting_is_warned_of(caplog, name, number
     ]
 
 
+def test_warnings_of_names_from_producers_are_bounded(caplog):
+    names = [*(f"n{number}" for number in range(100)), "n" * 201]
+    for name in names * 2:
+        FeatureMap([name], (), 1000).make({name: [7]})
+    assert len(caplog.messages) == 64
+
+
 def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
     make_decoder(settings(events={"features": "tags"})).decode(b'{"id": "a", "tags": ["x", true]}')
     assert not caplog.records

@@ -49,6 +49,7 @@ SINGLE = [
     ("events.label", "is(a)", "not JMESPath: Unknown function"),
     ("events.timestamp", "[", "not JMESPath"),
     ("events.text", "a,b[", "not JMESPath"),
+    ("events.text", [""], "cannot be empty"),
     ("events.features", "a.b,c-d", "not JMESPath at character 2"),
     ("events.features", "a,a", "named twice"),
     ("events.exclude", "a[0]", "expected names with dots, such as a.b, got the expression 'a[0]'"),
