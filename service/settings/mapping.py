@@ -108,7 +108,9 @@ def _check_derive(pairs: Pairs) -> Pairs:
 
 
 _OnePath = Annotated[str, AfterValidator(forms.check_path)]
-_ManyPaths = Annotated[Paths, AfterValidator(lambda paths: tuple(parse_path(path).expression for path in paths))]
+_ManyPaths = Annotated[
+    Paths, AfterValidator(lambda paths: tuple(parse_path(each).expression for each in paths))
+]
 
 
 class LabelSettings(Table):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from time import monotonic, sleep
+from math import inf
+from time import monotonic, sleep, time
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -19,7 +20,9 @@ from service.stream.kafka.limits import (
     MAX_MESSAGE_BYTES,
     METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
+    RETENTION_MS,
     SETTLE_SECONDS,
+    TIMESTAMP_TYPE,
     TOPIC_TIMEOUT_SECONDS,
     ClientOptions,
     TopicLimits,
@@ -56,6 +59,8 @@ class KafkaTopics:
         self._cluster = cluster
         self._limits = limits
         self._known_topics: dict[str, float] = {}
+        self._ages_ms: dict[str, float] = {}
+        """The age at which a topic deletes a record; infinite after a warning."""
         """When (monotonic seconds) each topic was found."""
 
     def ensure_topics(
@@ -174,6 +179,25 @@ class KafkaTopics:
         found = self._ask([topic], lambda: self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]))
         value = found.get(MAX_MESSAGE_BYTES)
         return self._limits.note(topic, int(value) if value else None)
+
+    def warn_of_age(self, outputs: Iterable[Output]) -> None:
+        """Warn once of each topic that soon deletes records of the age of these."""
+        for each in outputs:
+            time_ms = each.timestamp_ms or 0
+            if time_ms > 0 and time() * 1000 - time_ms > self._longest_age_ms(each.topic):
+                _log.warning(
+                    "topic %r: records older than %s=%s may be deleted before they are read; set it to -1",
+                    *(each.topic, RETENTION_MS, self._ages_ms[each.topic]),
+                )
+                self._ages_ms[each.topic] = inf
+
+    def _longest_age_ms(self, topic: str) -> float:
+        if topic not in self._ages_ms:
+            names = (RETENTION_MS, TIMESTAMP_TYPE)
+            found = self._ask([topic], lambda: self._cluster.topic_options(topic, names))
+            is_kept = found.get(TIMESTAMP_TYPE) == "LogAppendTime" or found.get(RETENTION_MS, "-1") == "-1"
+            self._ages_ms[topic] = inf if is_kept else int(found[RETENTION_MS])
+        return self._ages_ms[topic]
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which have none."""
@@ -314,6 +338,7 @@ class KafkaTransport(KafkaTopics):
             return
         topics = topics_of(outputs)
         self._check_topics(topics)
+        self.warn_of_age(outputs)
         with self._lock:
             if self._producer is None:
                 for topic in topics:

@@ -8,6 +8,7 @@ from service.errors import ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import TopicDescription
 from service.stream.kafka.limits import KEEP_FOREVER, TopicLimits
 from service.stream.kafka.transport import KafkaTopics
+from service.stream.protocol import Output
 
 FENCED = "INVALID_REPLICATION_FACTOR: Unable to replicate the partition: All brokers are currently fenced."
 TOO_MANY = "INVALID_REPLICATION_FACTOR: Unable to replicate 3 times: only 1 broker is registered."
@@ -98,3 +99,16 @@ def test_changed_options_are_awaited_until_the_cluster_shows_them():
     topics(cluster).ensure_topics({"checkpoints": 1}, keep_forever=True)
     assert cluster.shown == [KEEP_FOREVER]
     topics(cluster).ensure_topics({"checkpoints": 1}, create=False, keep_forever=True)
+
+
+@pytest.mark.parametrize(
+    ("retention_ms", "kind", "warnings"),
+    [(1000, "CreateTime", 1), (-1, "CreateTime", 0), (1000, "LogAppendTime", 0)],
+)
+def test_records_older_than_the_retention_are_warned_of_once(caplog, retention_ms, kind, warnings):
+    cluster = Cluster([])
+    cluster.shown = [{"retention.ms": str(retention_ms), "message.timestamp.type": kind}]
+    found = topics(cluster)
+    for time_ms in (None, -1, 1, 1):
+        found.warn_of_age([Output("labels", None, b"x", timestamp_ms=time_ms)])
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * warnings
