@@ -83,7 +83,7 @@ Missing = frozenset[float | str]
 
 _SCALARS: Final = frozenset({float, int, str, bool})
 _MOST_WARNED_OF: Final = 64
-_LONGEST_WARNED_OF: Final = 200
+_LONGEST_WARNED_OF: Final = 1000
 _log = logging.getLogger(__name__)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Final
 from uuid import uuid4
 
@@ -85,17 +84,12 @@ class Unfound:
 
 
 def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
-    """Warn of fields that no event had, given `Unfound.found` of each partition."""
+    """Warn once of fields that no event had, given `Unfound.found` of each partition."""
     if seen := [(n_events, waiting) for n_events, waiting in unfound if n_events]:
         for named in seen[0][1]:
-            if all(named in waiting for _, waiting in seen):
-                _warn(named, sum(n_events for n_events, _ in seen))
-
-
-@lru_cache(maxsize=256)
-def _warn(named: str, n_events: int) -> None:
-    """Warn once for all partitions."""
-    _log.warning("%s: not found in the first %s records: check the spelling", named, f"{n_events:,}")
+            if all(named in waiting for _, waiting in seen) and is_to_warn(named):
+                n_events = f"{sum(n_events for n_events, _ in seen):,}"
+                _log.warning("%s: not found in the first %s records: check the spelling", named, n_events)
 
 
 def _warn_of_text(name: str, what: str, _text: str, hint: str) -> None:

@@ -106,13 +106,9 @@ class Written(NamedTuple):
     """Its heading on the page, and the format of its values: `percent`, `number`, `signed` or `text`."""
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 def optional(description: str, *, ge: int | None = None, le: int | None = None) -> Any:  # noqa: ANN401 - as `Field`
     """Return a field that is left out if it is None."""
-    return Field(None, exclude_if=_is_none, description=description, ge=ge, le=le)
+    return Field(None, exclude_if=lambda value: value is None, description=description, ge=ge, le=le)
 
 
 class Assessment(Message):

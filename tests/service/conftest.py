@@ -2,6 +2,7 @@
 
 import pytest
 
+from service.mapping import feature_step
 from service.stream.opening import open_transport
 
 
@@ -10,3 +11,8 @@ def stream():
     transport = open_transport("memory://")
     yield transport
     transport.close()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_warned_of(monkeypatch):
+    monkeypatch.setattr(feature_step, "_warned_of", set())

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from math import inf
+from functools import partial
 from time import monotonic, sleep, time
 from typing import Final, TypeVar
 from weakref import WeakSet
@@ -59,8 +59,7 @@ class KafkaTopics:
         self._cluster = cluster
         self._limits = limits
         self._known_topics: dict[str, float] = {}
-        self._ages_ms: dict[str, float] = {}
-        """The age at which a topic deletes a record; infinite after a warning."""
+        self._aged: set[str] = set()
         """When (monotonic seconds) each topic was found."""
 
     def ensure_topics(
@@ -181,23 +180,18 @@ class KafkaTopics:
         return self._limits.note(topic, int(value) if value else None)
 
     def warn_of_age(self, outputs: Iterable[Output]) -> None:
-        """Warn once of each topic that soon deletes records of the age of these."""
-        for each in outputs:
-            time_ms = each.timestamp_ms or 0
-            if time_ms > 0 and time() * 1000 - time_ms > self._longest_age_ms(each.topic):
-                _log.warning(
-                    "topic %r: records older than %s=%s may be deleted before they are read; set it to -1",
-                    *(each.topic, RETENTION_MS, self._ages_ms[each.topic]),
-                )
-                self._ages_ms[each.topic] = inf
-
-    def _longest_age_ms(self, topic: str) -> float:
-        if topic not in self._ages_ms:
-            names = (RETENTION_MS, TIMESTAMP_TYPE)
-            found = self._ask([topic], lambda: self._cluster.topic_options(topic, names))
-            is_kept = found.get(TIMESTAMP_TYPE) == "LogAppendTime" or found.get(RETENTION_MS, "-1") == "-1"
-            self._ages_ms[topic] = inf if is_kept else int(found[RETENTION_MS])
-        return self._ages_ms[topic]
+        """Warn if a topic may delete the first record with a time at once, because of its age."""
+        for topic, time_ms in ((each.topic, each.timestamp_ms or 0) for each in outputs):
+            if time_ms > 0 and topic not in self._aged:
+                self._aged.add(topic)
+                names = (RETENTION_MS, TIMESTAMP_TYPE)
+                found = self._ask([topic], partial(self._cluster.topic_options, topic, names))
+                kept_ms = int(found.get(RETENTION_MS, -1))
+                if 0 <= kept_ms < time() * 1000 - time_ms and found.get(TIMESTAMP_TYPE) != "LogAppendTime":
+                    what = (
+                        "topic %r: records older than %s=%d may be deleted before they are read; set it to -1"
+                    )
+                    _log.warning(what, topic, RETENTION_MS, kept_ms)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which have none."""

@@ -33,7 +33,6 @@ ORIGIN_HEADERS = {
 
 @pytest.fixture
 def mapper():
-    mappers._warn.cache_clear()
     return EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000)
 
 

@@ -334,8 +334,7 @@ class KafkaPythonConsumer(KafkaMember):
         except LogTruncationError as error:
             place = next(iter(error.divergent_offsets))
             client.pause(place)
-            position = self._known_position(place) or 0
-            raise out_of_range(place.topic, place.partition, position) from error
+            raise out_of_range(place.topic, place.partition, client.known_position(place) or 0) from error
         for place, records in batches.items():
             self._undelivered.keep((place.topic, place.partition), records)
         return bool(batches)
@@ -401,9 +400,6 @@ class KafkaPythonConsumer(KafkaMember):
     def _known_end(self, place: TopicPartition) -> int | None:
         end: int | None = self._client_of[place[0]].highwater(ClientPartition(*place))
         return end
-
-    def _known_position(self, place: TopicPartition) -> int | None:
-        return self._client_of[place[0]].known_position(ClientPartition(*place))
 
     def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         ends = self._observer.ends([ClientPartition(*place) for place in places], LOOK_SECONDS)
