@@ -41,9 +41,8 @@ _SHORTEST_TRANSACTION_SECONDS: Final = 5.0
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 # During a rebalance, kafka-python delivers nothing until all members have noticed it.
 _HEARTBEAT_MS: Final = 250
-RETENTION_MS: Final = "retention.ms"
-TIMESTAMP_TYPE: Final = "message.timestamp.type"
-KEEP_FOREVER: Final = {"cleanup.policy": "delete", RETENTION_MS: "-1", "retention.bytes": "-1"}
+AGE_OPTIONS: Final = ("retention.ms", "message.timestamp.type")
+KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 # The largest record of the clients, whatever the topic allows: a broker reads requests of at most 100 MiB,
 # and an uncompressed record is one request. librdkafka allows no larger number before compression.

@@ -16,13 +16,12 @@ from service.errors import AccessRefused, ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer, TopicDescription
 from service.stream.kafka.errors import away, missing
 from service.stream.kafka.limits import (
+    AGE_OPTIONS,
     KEEP_FOREVER,
     MAX_MESSAGE_BYTES,
     METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
-    RETENTION_MS,
     SETTLE_SECONDS,
-    TIMESTAMP_TYPE,
     TOPIC_TIMEOUT_SECONDS,
     ClientOptions,
     TopicLimits,
@@ -184,14 +183,13 @@ class KafkaTopics:
         for topic, time_ms in ((each.topic, each.timestamp_ms or 0) for each in outputs):
             if time_ms > 0 and topic not in self._aged:
                 self._aged.add(topic)
-                names = (RETENTION_MS, TIMESTAMP_TYPE)
-                found = self._ask([topic], partial(self._cluster.topic_options, topic, names))
-                kept_ms = int(found.get(RETENTION_MS, -1))
-                if 0 <= kept_ms < time() * 1000 - time_ms and found.get(TIMESTAMP_TYPE) != "LogAppendTime":
+                found = self._ask([topic], partial(self._cluster.topic_options, topic, AGE_OPTIONS))
+                kept_ms, kind = (found.get(name) for name in AGE_OPTIONS)
+                if kind != "LogAppendTime" and 0 <= int(kept_ms or -1) < time() * 1000 - time_ms:
                     what = (
-                        "topic %r: records older than %s=%d may be deleted before they are read; set it to -1"
+                        "records older than retention.ms=%s may be deleted before they are read; set it to -1"
                     )
-                    _log.warning(what, topic, RETENTION_MS, kept_ms)
+                    _log.warning(f"topic %r: {what}", topic, kept_ms)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which have none."""

@@ -401,6 +401,9 @@ class KafkaPythonConsumer(KafkaMember):
         end: int | None = self._client_of[place[0]].highwater(ClientPartition(*place))
         return end
 
+    def _known_position(self, place: TopicPartition) -> int | None:
+        return self._client_of[place[0]].known_position(ClientPartition(*place))
+
     def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         ends = self._observer.ends([ClientPartition(*place) for place in places], LOOK_SECONDS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
