@@ -70,17 +70,13 @@ class Unfound:
                     continue
             del self._waiting[named]
         if self._n_events == _RECORDS:
-            self.warn()
+            warn_of_unfound([self.found()])
+            self._waiting.clear()
         return bool(self._waiting) or self._n_events < _RECORDS_OF_TEXTS
 
     def found(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the fields that none of them had."""
         return self._n_events, self._waiting.keys()
-
-    def warn(self) -> None:
-        """Warn once of each field that was not found."""
-        warn_of_unfound([self.found()])
-        self._waiting.clear()
 
 
 def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:

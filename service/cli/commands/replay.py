@@ -465,11 +465,7 @@ def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     shown = {**summaries, **{f"({BASELINES[name]})": each for name, each in baselines.items()}}
     columns = [column for column in _COLUMNS if any(column[1] in each for each in shown.values())]
     rows = [
-        [one_line(name), *(_formatted(each, *column[1:]) for column in columns)]
+        [one_line(name), *(format(each[key], form) if key in each else ABSENT for _, key, form in columns)]
         for name, each in shown.items()
     ]
     return table([["model", *(column[0] for column in columns)], *rows])
-
-
-def _formatted(summary: Mapping[str, Any], name: str, form: str) -> str:
-    return format(summary[name], form) if name in summary else ABSENT

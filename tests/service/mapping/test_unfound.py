@@ -54,7 +54,7 @@ def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
 
 def test_a_name_found_in_one_record_is_not_reported(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
-    mapper.watched.warn()
+    mappers.warn_of_unfound([mapper.unfound()])
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
 
 
