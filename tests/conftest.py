@@ -68,15 +68,16 @@ def pytest_collection() -> Iterator[object]:
     half a second, not 5 ms.
     """
     gc.disable()
-    with Path(__file__).open() as first:
-        try:
-            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(first, fcntl.LOCK_SH)
-        result = yield
-    gc.freeze()
-    gc.enable()
-    return result
+    try:
+        with Path(__file__).open() as first:
+            try:
+                fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(first, fcntl.LOCK_SH)
+            return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m and -k: the fixture has all that there is
