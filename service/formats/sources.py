@@ -60,6 +60,8 @@ class Sources:
         self._found: dict[bytes, Schema] = {}
         self._absent: dict[bytes, float] = {}
         """When the registry may be asked for a schema again, in monotonic seconds."""
+        self._warned_of: set[bytes] = set()
+        """The schemas of which the log says that a reference is missing."""
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
@@ -111,8 +113,8 @@ class Sources:
         try:
             schema = self._registry.schema(key)
         except SchemaMissing as error:
-            if isinstance(error, ReferenceMissing) and key not in self._absent:
-                self._absent[key] = -inf
+            if isinstance(error, ReferenceMissing) and key not in self._warned_of:
+                self._warned_of.add(key)
                 _log.warning("schema %s: %s", name_of(key), error)
             return False
         except (MemoryError, ServiceError):
@@ -131,6 +133,7 @@ class Sources:
     def _remember_absent(self, keys: Sequence[bytes]) -> None:
         if len(self._absent) + len(keys) > _MOST_REMEMBERED:
             self._absent.clear()
+            self._warned_of.clear()
         self._absent |= dict.fromkeys(keys, self._clock.monotonic() + _DOUBT_SECONDS)
 
 
