@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
+from service.checkpoints.config_fingerprint import named_settings
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.losses import unread_losses
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
@@ -38,8 +39,8 @@ class PartitionStatus(NamedTuple):
     """Number of committed batches that a restart would replay."""
     cells: Mapping[tuple[str, str], int] = MappingProxyType({})
     """Labelled predictions by the names (truth, predicted), as of the snapshot."""
-    model: str = ""
-    """Name of the model, as of the snapshot."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """The settings that the model depends on, as of the snapshot; empty without one."""
     undecided: Mapping[str, str] = MappingProxyType({})
     """Why decisions have no threshold, by name, as of the snapshot."""
     exhausted: Sequence[str] = ()
@@ -145,7 +146,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     return known._replace(
         batches_to_learn=len(log.progress_after(snapshot.sequence)),
         cells=_cells(snapshot.state),
-        model=str(snapshot.config_fingerprint.get("model")),
+        settings=named_settings(snapshot.config_fingerprint),
         undecided={rule.name: why for rule in decisions.rules if (why := decisions.why_undecided(rule))},
         exhausted=[rule.name for rule in decisions.rules if rule.is_exhausted()],
     )

@@ -15,12 +15,14 @@ from service.cli.options import SERVICE, format_option, opened_stream, setting_o
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
 from service.errors import FAILURE
+from service.messages.labels import Vocabulary
 from service.partition.parts.counters import concerns
 from service.partition.parts.quality import class_metrics
 from service.redaction import one_line
 from service.settings.declaration import Decides
 from service.settings.fields import MAPPING, names_that_decide
 from service.settings.load import DEFAULT, Loaded
+from service.settings.parts import DecisionSettings
 from service.settings.topics import input_topics
 from service.verify.findings import NOT_VERIFIABLE, Report
 from service.verify.verify import verify, with_settings_of_the_log
@@ -61,8 +63,12 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         topics = input_topics(settings)
         statuses = partition_statuses(transport, settings.checkpoints_topic, settings.group, topics)
     _warn_of_unread_topics(loaded, statuses)
-    classes = {name: each._asdict() for name, each in class_metrics(_cells(statuses)).items()}
-    for concern in concerns(_cells(statuses), str, max(each.model for each in statuses)):
+    cells = sum((Counter(each.cells) for each in statuses), Counter[tuple[str, str]]())
+    classes = {name: each._asdict() for name, each in class_metrics(cells).items()}
+    made = next((each.settings for each in statuses if each.settings), {})
+    decisions = [DecisionSettings.model_validate(each) for each in made.get("decisions", ())]
+    positive = Vocabulary(made.get("classes", ())).name(truth=True)
+    for concern in concerns(cells, str, made.get("model", ""), decisions, positive=positive):
         report_warning(*concern)
     partitions = [_as_row(each) for each in statuses]
     shown = {"group": settings.group, "partitions": partitions, "classes": classes}
@@ -88,14 +94,6 @@ def _undecided(statuses: Sequence[PartitionStatus]) -> list[str]:
         lines += [f"{where}: {name!r} has no threshold: {why}" for name, why in each.undecided.items()]
         lines += [f"{where}: {name!r} has used up the decisions of its period" for name in each.exhausted]
     return [*map(one_line, lines)]
-
-
-def _cells(statuses: Sequence[PartitionStatus]) -> Counter[tuple[str, str]]:
-    """Add up the confusion matrices of the partitions."""
-    cells: Counter[tuple[str, str]] = Counter()
-    for each in statuses:
-        cells.update(each.cells)
-    return cells
 
 
 def _as_row(each: PartitionStatus) -> dict[str, Any]:

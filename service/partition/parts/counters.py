@@ -316,6 +316,7 @@ def concerns(
     model: str,
     decisions: Sequence[DecisionSettings] = (),
     last_label: int | None = None,
+    positive: Label = True,  # noqa: FBT002 - a class
 ) -> list[tuple[str, str]]:
     """Return warnings, each with a hint, that a model is worse than a baseline or decides on the wrong class.
 
@@ -327,6 +328,8 @@ def concerns(
         The name of the model, and the summary of its decisions.
     last_label
         The mistakes of the last-label baseline, if they are known.
+    positive
+        The class of decisions that name none.
 
     """
     truths = labels_of(cells)
@@ -338,7 +341,7 @@ def concerns(
         found.append(worse)
     names = [repr(decision.name) for decision in decisions if not decision.of]
     [(majority, most), *others] = truths.most_common()
-    if names and majority is True and others:
+    if names and majority == positive and others:
         said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
         rarer = name_of(others[0][0])
         hint = f"put the class to be found last in classes, or set class = {rarer!r}"

@@ -149,10 +149,20 @@ def test_a_helpful_feature_is_not_a_leak(perceptron, command):
 @pytest.mark.parametrize(
     ("named", "warns"), [({}, True), ({"class": "fraud"}, False), ({"class": "ok"}, False)]
 )
-def test_decision_about_the_majority_class_gives_a_warning(run, monkeypatch, named, warns):
+def test_decision_about_the_majority_class_gives_a_warning(
+    run, perceptron, broker, monkeypatch, named, warns
+):
     decision = {"name": "block", "min_precision": 0.9} | named
     monkeypatch.setenv("PERCEPTRON_DECISIONS", json.dumps([decision]))
-    rows = ["fraud", "ok", "ok", "ok"] * 30
-    told = run("replay", rows, "--classes", "fraud,ok").stderr
-    assert ("'block': about 'ok', the class of 90 of 120 labels" in told) == warns
+    rows, at = ["fraud", "ok", "ok", "ok"] * 30, ("--broker", broker)
+    perceptron("produce", "-", *at, "--classes", "fraud,ok", stdin=ndjson(rows))
+    told = [
+        run("replay", rows, "--classes", "fraud,ok").stderr,
+        perceptron("serve", "--exit-at-end", "--http", "", "--classes", "fraud,ok", *at).stderr,
+    ]
+    monkeypatch.delenv("PERCEPTRON_DECISIONS")
+    told.append(perceptron("status", *at).stderr)
+    assert [("'block': about 'ok', the class of 90 of 120 labels" in each) == warns for each in told] == [
+        True
+    ] * 3
     assert "'block'" not in run("replay", rows, "--classes", "ok,fraud").stderr.partition("hint")[0]
