@@ -22,6 +22,7 @@ _LONGEST_COMPLAINT: Final = 200
 """Longest complaint in characters; a field name in it may be of any length."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
+_BOOLEANS: Final = {"true": True, "false": False}
 _LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
 Fields = dict[str, Any]
 Read = Callable[[Any], Any]
@@ -164,10 +165,12 @@ def cell_value(cell: str) -> object:
     >>> [cell_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000")]
     [7, 2.5, 1000, True, 'red', '1_000']
     """
+    if cell[:1].isalpha() and cell[0] not in "iInN":  # inf, nan; an exception would take longer
+        return _BOOLEANS.get(cell.strip().lower(), cell)
     try:
         number = float(cell)
     except ValueError:
-        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+        return _BOOLEANS.get(cell.strip().lower(), cell)
     return cell if "_" in cell else plain_number(number)  # only Python reads 1_000 as a number
 
 

@@ -185,6 +185,10 @@ class AvroDecoder:
 
     def _long(self) -> int:
         try:
+            byte = self._data[self._at]
+            if byte < 0x80:  # noqa: PLR2004 - the only one, as in most numbers
+                self._at += 1
+                return (byte >> 1) ^ -(byte & 1)
             value, self._at = varint(self._data, self._at)
         except IndexError:
             raise ValueError(f"expected a number of at most ten bytes at byte {self._at}") from None
