@@ -316,7 +316,7 @@ def concerns(
     model: str,
     decisions: Sequence[DecisionSettings] = (),
     last_label: int | None = None,
-    positive: Label = True,  # noqa: FBT002 - a class
+    positive: TrueLabel = True,  # noqa: FBT002 - a class
 ) -> list[tuple[str, str]]:
     """Return warnings, each with a hint, that a model is worse than a baseline or decides on the wrong class.
 
