@@ -21,6 +21,7 @@ from service.stream.kafka.confluent.questions import LIBRDKAFKA_LOG, QUESTION_SE
 from service.stream.kafka.errors import GenerationChanged
 from service.stream.kafka.limits import (
     CLIENT_LIMIT,
+    CONNECT_TIMEOUT_SECONDS,
     MOMENT_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     ClientOptions,
@@ -195,7 +196,7 @@ class BulkProducer:
 
     def init_transactions(self) -> None:
         """Fence the previous producer; see `Producer.init_transactions`."""
-        self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
+        self._open_client.init_transactions(CONNECT_TIMEOUT_SECONDS)
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
         """Write `outputs` and wait until all are acknowledged."""

@@ -30,6 +30,8 @@ _OPTIONS: Final[dict[str, object]] = {
     "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
     # With the default of 10 s, a service would wait long after its broker is back.
     "reconnect.backoff.max.ms": 1000,
+    # A frozen broker accepts connections, and does not answer.
+    "socket.connection.setup.timeout.ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
     "allow.auto.create.topics": False,
     "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
     # A service may be idle for hours; closed idle connections are not errors.

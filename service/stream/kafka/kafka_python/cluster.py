@@ -13,6 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, Of
 from kafka.errors import (
     BrokerResponseError,
     KafkaError,
+    KafkaTimeoutError,
     NoError,
     TopicAlreadyExistsError,
     for_code,
@@ -24,7 +25,7 @@ from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.stream.kafka.errors import hinted
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
 from service.stream.kafka.kafka_python.errors import noted_failures, reason_of, translated
-from service.stream.kafka.kafka_python.private import count_ended_connections
+from service.stream.kafka.kafka_python.private import count_ended_connections, keep_unsent_requests
 from service.stream.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.stream.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
@@ -38,11 +39,17 @@ from service.stream.protocol import Record, TopicPartition
 
 _OPTIONS: Final[dict[str, object]] = {
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
-    "bootstrap_timeout_ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
     "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
     # With the default of 30 s, a service would wait long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
 }
+_CONNECT_SECONDS: Final = (1.0, 2.0, CONNECT_TIMEOUT_SECONDS)
+"""Time limits of the attempts to connect."""
+# A frozen broker accepts connections, and does not answer.
+_CONNECTION_OPTIONS: Final = dict.fromkeys(
+    ("socket_connection_setup_timeout_ms", "socket_connection_setup_timeout_max_ms"),
+    int(CONNECT_TIMEOUT_SECONDS * 1000),
+)
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "allow_auto_create_topics": False,
     "auto_offset_reset": "earliest",
@@ -74,6 +81,9 @@ class KafkaPythonCluster(KafkaCluster):
     def _open(self, make: Callable[..., Client], **options: object) -> Client:
         """Return a client that is connected to the cluster.
 
+        kafka-python begins with a random address, and waits for it until its time limit: so the first limits
+        are short, and a frozen broker does not stop each client.
+
         Raises
         ------
         TransportUnavailable
@@ -85,20 +95,25 @@ class KafkaPythonCluster(KafkaCluster):
         clients: list[Any] = []
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
-            clients.append(KafkaProducer.DEFAULT_CONFIG["kafka_client"](**settings))
+            clients.append(KafkaProducer.DEFAULT_CONFIG["kafka_client"](**settings, **_CONNECTION_OPTIONS))
             return clients[-1]
 
         with noted_failures() as failures:
-            try:
-                client: Client = make(kafka_client=connect, **{**self._options, **options})
-            except (KafkaError, OSError, RuntimeError, ValueError) as error:
-                for each in clients:
-                    # The failed constructor has left its thread and sockets open.
-                    with contextlib.suppress(Exception):
-                        each.close()
-                logs_in = str(self._options.get("security_protocol")).startswith("SASL")
-                raise reason_of(error, failures, self.name, logs_in=logs_in) from error
+            for seconds in _CONNECT_SECONDS:
+                given = {**self._options, "bootstrap_timeout_ms": int(seconds * 1000), **options}
+                try:
+                    client: Client = make(kafka_client=connect, **given)
+                    break
+                except (KafkaError, OSError, RuntimeError, ValueError) as error:
+                    for each in clients:
+                        # The failed constructor has left its thread and sockets open.
+                        with contextlib.suppress(Exception):
+                            each.close()
+                    if seconds == CONNECT_TIMEOUT_SECONDS or not isinstance(error, KafkaTimeoutError):
+                        logs_in = str(self._options.get("security_protocol")).startswith("SASL")
+                        raise reason_of(error, failures, self.name, logs_in=logs_in) from error
         if isinstance(client, DeadlineProducer):
+            keep_unsent_requests(clients[-1])
             client.n_ended = count_ended_connections(clients[-1])
         return client
 
@@ -226,6 +241,8 @@ class KafkaPythonCluster(KafkaCluster):
         }
         return self._open(
             DeadlineProducer,
+            # A client that has found no coordinator by then is replaced: it may ask one that is gone.
+            max_block_ms=int(CONNECT_TIMEOUT_SECONDS * 1000),
             **(transactions if transactional_id else {}),
             **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
         )

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any, Final
 
 import kafka
+from kafka.errors import KafkaConnectionError
 
 from service.stream.kafka.cluster import RELEASES
 
@@ -65,6 +66,26 @@ def count_ended_connections(client: Any) -> Callable[[], int]:  # noqa: ANN401 -
         manager.get_connection = get_connection
         return lambda: n_ended
     return lambda: next(n_asked)
+
+
+def keep_unsent_requests(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
+    """Make a producer send a request to the next coordinator if it cannot reach the present one.
+
+    kafka-python's client raises an error where its sender (3.0.12) expects False. The sender then finds the
+    next coordinator, but has lost the request: the transaction, or its producer, waits for its time limit.
+    """
+    with _unless_gone("a transaction survives its coordinator", "it fails at its time limit"):
+        await_ready = client.await_ready
+
+        def is_ready(node_id: object, timeout_ms: float) -> bool:
+            try:
+                return bool(await_ready(node_id, timeout_ms))
+            except KafkaConnectionError:
+                # Until the cluster notices that a coordinator is gone, it names that one.
+                client.poll(timeout_ms=50)
+                return False
+
+        client.await_ready = is_ready
 
 
 def producer_epoch(producer: kafka.KafkaProducer) -> object:

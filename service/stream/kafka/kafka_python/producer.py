@@ -157,7 +157,6 @@ def producer_options(
         "batch_size": batch_bytes,
         # The compression that every client can read without further packages.
         "compression_type": "gzip" if compress else None,
-        "max_block_ms": int(timeout_seconds * 1000),
         # Longer than the deadline of a commit: the client is dropped before its records expire.
         "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
         "retry_backoff_ms": _RETRY_MILLISECONDS,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import socket
 import time
+from contextlib import closing
 from types import SimpleNamespace
 
 import kafka
@@ -14,6 +16,9 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer, KafkaProducer, errors
 from kafka.errors import KafkaError
 from kafka.partitioner.default import murmur2
+from kafka.producer.record_accumulator import RecordAccumulator
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import TransactionManager
 from kafka.structs import TopicPartition
 
 from service.errors import (
@@ -212,6 +217,19 @@ def test_a_key_goes_where_kafka_python_would_send_it(key, partitions):
 @given(st.integers(1, 1000))
 def test_a_record_without_a_key_goes_to_partition_0(partitions):
     assert partition_for_key(None, partitions) == 0
+
+
+def test_a_request_to_a_coordinator_that_is_gone_is_kept():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gone = "{}:{}".format(*server.getsockname())
+    with closing(KafkaProducer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers=gone)) as client:
+        private.keep_unsent_requests(client)
+        transactions = TransactionManager(transactional_id="process")
+        transactions._transaction_coordinator = client.cluster.bootstrap_brokers()[0].node_id
+        wanted = transactions.initialize_transactions()
+        sender = Sender(client, client.cluster, RecordAccumulator(), transaction_manager=transactions)
+        sender._maybe_send_pending_request()
+        assert wanted in [request.result for *_, request in transactions._pending_requests]
 
 
 @pytest.mark.parametrize("need", [private.deliver_resumed, private.resume_join])
