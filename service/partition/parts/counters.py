@@ -200,10 +200,13 @@ class Counters(Part):
         ]
 
     def continue_from(self, counts: Mapping[str, int]) -> None:
-        """Set committed counts whose records are lost; counting continues from them."""
-        self.predictions, self.labelled, self.mistakes = (
-            counts[name] for name in ("predictions", "labelled", "mistakes")
-        )
+        """Set committed counts whose records are lost; counting continues from them.
+
+        Corrections may take back as many mistakes as the replay has found.
+        """
+        known, names = self.known_mistakes(), ("predictions", "labelled", "mistakes")
+        self.predictions, self.labelled, self.mistakes = (counts[name] for name in names)
+        self.revised = max(known, counts.get("known_mistakes", self.mistakes)) - self.mistakes
 
     def totals(self) -> Totals:
         """Return the counts of a summary line."""
