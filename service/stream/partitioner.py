@@ -14,7 +14,7 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
     So a stream moved from SQLite to Kafka keeps each key in its partition. A record without a key goes to
     partition 0.
     """
-    return 0 if key is None else (_murmur2(key) & 0x7FFFFFFF) % partitions
+    return 0 if key is None or partitions == 1 else (_murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:

@@ -68,10 +68,10 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         # timeout; the futures have the true results.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
-        left = max(MOMENT_SECONDS, seconds_left(deadline))
+        # flush() only logs failures: without this check, records could be lost silently.
         for future in sent:
-            # flush() only logs failures: without this check, records could be lost silently.
-            future.get(timeout=left)
+            if not future.succeeded():
+                future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
 
     def transact(
         self,
