@@ -70,10 +70,9 @@ class Knowledge:
         The number of the first record that all deleted events come before.
     has_holes
         Whether records are missing between others.
-    is_ordered
-        Whether the order of processing is known from the first batch on. Otherwise the first batch, which is
-        everything before the oldest progress record, has records of several places whose relative order is
-        unknown.
+    unordered
+        The batches with records of several places whose relative order is unknown: the first, which is
+        everything before the oldest progress record, and those whose first records of a place are deleted.
     is_exact
         Whether the order of processing is known, and which events were pending when.
     data_warnings
@@ -86,7 +85,7 @@ class Knowledge:
     is_complete: bool = True
     deleted_until: float = 0
     has_holes: bool = False
-    is_ordered: bool = True
+    unordered: set[int] = field(default_factory=set)
     is_exact: bool = True
     has_shared_ids: bool = False
     data_warnings: Findings = field(default_factory=Findings)

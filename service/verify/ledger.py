@@ -110,7 +110,7 @@ class Ledger:
 
     def _source(self, place: RecordPosition, task: int, batch: int) -> str:
         """Return the source partition of a record, if its order is known only within that."""
-        return "" if batch or self.known[task].is_ordered else str(place._replace(offset=None))
+        return str(place._replace(offset=None)) if batch in self.known[task].unordered else ""
 
     def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it belongs to."""
@@ -256,7 +256,7 @@ class Ledger:
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
             # With holes, it may belong to another record with its id.
-            is_placed = not self.known[task].has_holes and (batch or self.known[task].is_ordered)
+            is_placed = not self.known[task].has_holes and batch not in self.known[task].unordered
             if not n_partitions or (is_placed and min(later, default=inf) < number):
                 due = partition_for_key(key, self._n_partitions)
                 message = f"wrong partition: its id belongs to partition {due}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from math import inf
 from operator import attrgetter
 from typing import Final
@@ -61,14 +62,9 @@ class Replay:
         self._gone: Counter[str] = Counter()
         """Number of records missing between others, by topic."""
         self.starts = self._find_starts()
-        base = committed.steps[0].offsets if committed.steps else {}
-        n_unordered = sum(base.get(place, 0) > start for place, start in self.starts.items())
-        reasons = committed.reasons
         self._known = ledger.known[number]
-        self._known.is_complete = not reasons
-        self._known.is_ordered = n_unordered <= 1
-        self._known.is_exact = not reasons and self._known.is_ordered
-        self._report.notes += reasons
+        self._known.is_complete = self._known.is_exact = not committed.reasons
+        self._report.notes += committed.reasons
 
     def _find_starts(self) -> Mapping[TopicPartition, int]:
         """Return the first offset to read of each place; report why it is not the first of all."""
@@ -97,6 +93,7 @@ class Replay:
         cut = {place for place, at in self.starts.items() if place[0] == topic and at > origin.get(place, 0)}
         for batch, (before, step) in enumerate(self._steps()):
             made: Counter[str] = Counter()
+            self._note_order(batch, before, step)
             for record in records.until(step.offsets):
                 self._record += 1
                 if record[:2] in cut:
@@ -104,8 +101,7 @@ class Replay:
                     self._known.deleted_until = self._record
                 made["read " + record.topic] += 1
                 made[self._fate_of(record, batch)] += 1
-            # Among several partitions, the order within the first batch is unknown.
-            if not (batch or self._known.is_ordered) and self._known.deleted_until and self._ledger.is_mixed:
+            if batch in self._known.unordered and self._known.deleted_until and self._ledger.is_mixed:
                 self._known.deleted_until = self._record + 1
             self._report.skipped += made["skipped"]
             self._check_batch(before, step, made)
@@ -116,12 +112,20 @@ class Replay:
             what = f"up to {count} processed records are missing between others, as after compaction"
             self._report.notes.append(f"{RecordPosition(topic, self._number)}: {what}")
 
+    def _note_order(self, batch: int, before: Step, step: Step) -> None:
+        """Note a batch whose order is unknown.
+
+        Batches merge several places by the times of their next records, which deleted records change.
+        """
+        first, last = before.offsets, step.offsets
+        read = [each for each, at in self.starts.items() if max(at, first.get(each, 0)) < last.get(each, 0)]
+        is_cut = any(first.get(each, 0) < self.starts[each] for each in read)
+        if len(read) > 1 and (is_cut or not batch):
+            self._known.unordered.add(batch)
+
     def _steps(self) -> Iterator[tuple[Step, Step]]:
         """Yield each step with the preceding step."""
-        before = Step(self._committed.place, 0, self.starts, {}, {})
-        for step in self._committed.steps:
-            yield before, step
-            before = step
+        return pairwise([Step(self._committed.place, 0, self.starts, {}, {}), *self._committed.steps])
 
     def _fate_of(self, record: Record, batch: int) -> str:
         """Note the expected output of a record; return its fate, as counts name it."""
@@ -177,7 +181,7 @@ class Replay:
         for topic in dict.fromkeys(topic for topic, _ in self.starts):
             is_whole &= self._is_counted(before, step, topic, made["read " + topic], is_due=is_due)
         self._are_whole.append(is_whole)
-        known.is_exact &= is_whole and not self._join.may_be_full
+        known.is_exact &= is_whole and not (known.unordered or self._join.may_be_full)
         for name in _BECAME if is_whole else ():
             self._compare(step, name, _grown(before.counts, step.counts, name), made[name])
         for name in _OF_THE_JOIN if known.is_exact else ():

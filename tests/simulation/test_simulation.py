@@ -44,7 +44,9 @@ def test_any_faults_leave_everything_done_once_and_models_bit_identical(runs):
     assert counts["runs"] == SEEDS
 
 
-@pytest.mark.parametrize("seed", [407, 781, 825, 4369, 5828, 7020, 7566, 9429, 9734, 24765, 26588, 60564])
+@pytest.mark.parametrize(
+    "seed", [407, 781, 825, 4369, 5828, 7020, 7566, 9429, 9734, 24765, 26588, 53930, 60564, 61329]
+)
 def test_verify_proves_a_run_it_refuted_once(seed):
     assert first_failure([seed]) is None
 
