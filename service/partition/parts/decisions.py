@@ -353,7 +353,8 @@ class Decisions(Part):
     ) -> None:
         """Count a corrected label: the event moves to the other side of its bin.
 
-        It has the weight of a new label; at most the weight left in the bin is taken from it.
+        It has the weight of a new label; at most the weight left in the bin is taken from it. If the decision
+        was set after the first label, that was not counted; so counts and costs fall to 0 at most.
         """
         for bins in self._every:
             was, is_of_class = before == bins.truth, truth == bins.truth
@@ -361,15 +362,16 @@ class Decisions(Part):
                 own = bins.own_score(predicted, score)
                 bins.add(own, was, -1.0)
                 bins.add(own, is_of_class)
-            bins.n_of_class += is_of_class - was
-            bins.n_others += was - is_of_class
+            bins.n_of_class = max(0, bins.n_of_class + is_of_class - was)
+            bins.n_others = max(0, bins.n_others + was - is_of_class)
         rule = None if decision is None else self._named.get(decision)
         if rule is not None:
-            rule.n_right += (truth == rule.truth) - (before == rule.truth)
+            n_right = rule.n_right + (truth == rule.truth) - (before == rule.truth)
+            rule.n_right = max(0, min(n_right, rule.n_labelled))
         if self.cost_positive:
             change = self._cost(rule, truth) - self._cost(rule, before)
             self.cost_added += max(0.0, change)
-            self.cost_taken_back += max(0.0, -change)
+            self.cost_taken_back = min(self.cost_added, self.cost_taken_back + max(0.0, -change))
 
     def search(self) -> None:
         """Search the thresholds that are found in bins."""
@@ -445,10 +447,7 @@ class Decisions(Part):
     @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
         """Return whether decisions were configured after the partition of this state had started."""
-        if cls.name not in state:
-            return False
-        n_decided_on, *_ = state[cls.name]["counts"]
-        return bool(n_decided_on != state["counters"]["predictions"])
+        return cls.name in state and bool(state[cls.name]["counts"][0] != state["counters"]["predictions"])
 
     def summary(self, cells: Mapping[tuple[TrueLabel, TrueLabel], int]) -> dict[str, Any]:
         """Return the results and costs of the decisions since the start.

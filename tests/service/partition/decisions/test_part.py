@@ -6,6 +6,7 @@ import pytest
 from perceptron_core.formats.packed import pack, unpack
 from service.messages.schema import Prediction
 from service.partition.factory import make_processor
+from service.partition.forms import check_form
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
 from service.settings.mapping import EventSettings
@@ -130,3 +131,15 @@ def test_decisions_added_later_are_younger_than_the_state():
     assert Decisions.is_younger(later.processor.state())
     assert not Decisions.is_younger(fed(decisions=[ACT]).processor.state())
     assert not Decisions.is_younger(feed.processor.state())
+
+
+@pytest.mark.parametrize("truth", ["ham", "spam"])
+def test_labels_before_the_decisions_take_no_count_below_zero(truth):
+    feed = fed(decisions=[ACT])
+    for given in ({}, {"decisions": [ACT], "costs": COSTS}):  # set again later
+        state, feed = feed.processor.state(), Feed(classes=("ham", "spam"), **given)
+        feed.processor.restore(unpack(pack(state)))
+    for n in range(20):
+        feed(label(f"e{n}", truth))
+    assert min(feed.processor.counts().values()) >= 0
+    check_form(unpack(pack(feed.processor.state())))
