@@ -203,10 +203,7 @@ class Bench:
 
     def latency(self) -> Iterable[Line]:
         """Measure one process whose model knows many names."""
-        self._settings |= {
-            "hash_bits": self._given.hash_bits,
-            "snapshot_interval_seconds": _SNAPSHOT_SECONDS,
-        }
+        self._settings |= {"hash_bits": self._given.hash_bits, "snapshot_interval_seconds": _SNAPSHOT_SECONDS}
         with self._start() as running:
             self._learn(running)
             with self._steady.flowing():

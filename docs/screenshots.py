@@ -64,12 +64,7 @@ def demo() -> Iterator[str]:
 def service(model: str) -> Iterator[str]:
     """Serve a model on a stream of its own; yield its address once the stream is learned."""
     with tempfile.TemporaryDirectory() as folder:
-        stream = [
-            "--broker",
-            f"sqlite:///{folder}/stream.db",
-            "--classes",
-            ",".join(CLASSES),
-        ]
+        stream = ["--broker", f"sqlite:///{folder}/stream.db", "--classes", ",".join(CLASSES)]
         events = [
             json.dumps({"id": f"page-{n}", "features": x, "label": CLASSES[y]}) + "\n"
             for n, (x, y) in enumerate(datasets.Phishing())

@@ -12,12 +12,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 OURS = {"perceptron_core", "service"}
-NAMES = {
-    "dotenv": "python-dotenv",
-    "google": "protobuf",
-    "kafka": "kafka-python",
-    "sklearn": "scikit-learn",
-}
+NAMES = {"dotenv": "python-dotenv", "google": "protobuf", "kafka": "kafka-python", "sklearn": "scikit-learn"}
 """What is distributed under another name than it is imported by."""
 
 

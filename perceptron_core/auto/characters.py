@@ -189,11 +189,7 @@ class Characters:
             products, scores = doubles(stride), doubles(stride)
             while self.x.capacity < stride:
                 self.x.widen()
-            self._counts, self._events, self._totals = (
-                counts,
-                events,
-                totals,
-            )  # no allocation after this
+            self._counts, self._events, self._totals = (counts, events, totals)  # no allocation after this
             self._products, self._scores, self._stride = products, scores, stride
         self.n_classes = self.x.n = n_classes
 

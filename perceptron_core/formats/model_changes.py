@@ -17,10 +17,7 @@ from perceptron_core.validation import DamagedError
 from perceptron_core.weights.tables import WeightTable
 
 try:
-    from perceptron_core.formats.packed_cells import (  # type: ignore[import-not-found]
-        freeze_changed_cells,
-        freeze_changed_names,
-    )
+    from perceptron_core.formats.packed_cells import freeze_changed_cells, freeze_changed_names  # type: ignore[import-not-found]
 except ImportError:  # not compiled: `msgpack` writes a dictionary
     freeze_changed_cells = freeze_changed_names = None
 

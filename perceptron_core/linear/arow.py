@@ -12,11 +12,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.declarations import (
-    OF_RESISTANCE,
-    Label,
-    Update,
-)
+from perceptron_core.linear.declarations import OF_RESISTANCE, Label, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import MulticlassRule

@@ -7,10 +7,7 @@ from math import pi, sqrt
 from typing import Any, Final
 
 from perceptron_core.elementary import logistic
-from perceptron_core.linear.arow import (
-    ConfidenceWeightedClassifier,
-    ConfidenceWeightedRule,
-)
+from perceptron_core.linear.arow import ConfidenceWeightedClassifier, ConfidenceWeightedRule
 from perceptron_core.linear.binary import Features
 from perceptron_core.linear.declarations import OF_LOSS, Term
 from perceptron_core.weights.example import Example

@@ -124,11 +124,7 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     NAME = "passive-aggressive"
     WEIGHT = OF_PRICE
     STATE = LINEAR_STATE
-    VARIANTS = (
-        {"variant": "PA"},
-        {"variant": "PA", "fit_intercept": False},
-        {"variant": "PA-II", "C": 0.1},
-    )
+    VARIANTS = ({"variant": "PA"}, {"variant": "PA", "fit_intercept": False}, {"variant": "PA-II", "C": 0.1})
     undo_one = undo_additive
 
     def __init__(self, C: float = 1.0, variant: str = "PA-I", fit_intercept: bool = True) -> None:

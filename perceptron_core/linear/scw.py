@@ -6,10 +6,7 @@ from math import sqrt
 from typing import Final
 
 from perceptron_core.elementary import hypot, normal_quantile
-from perceptron_core.linear.arow import (
-    ConfidenceWeightedClassifier,
-    ConfidenceWeightedRule,
-)
+from perceptron_core.linear.arow import ConfidenceWeightedClassifier, ConfidenceWeightedRule
 from perceptron_core.linear.declarations import OF_PRICE
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
 from perceptron_core.weights.example import Example

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from service.expressions import NoValue, compile_expression
+from service.logs import is_to_warn
 from service.mapping.windowed import WindowedFields, written
 from service.messages.features import VectorFeatures, VectorNames, listed_values
 from service.messages.incoming import WindowInput
@@ -82,8 +83,6 @@ def first_other(document: object, known: Skip) -> str:
 Missing = frozenset[float | str]
 
 _SCALARS: Final = frozenset({float, int, str, bool})
-_MOST_WARNED_OF: Final = 64
-_LONGEST_WARNED_OF: Final = 1000
 _log = logging.getLogger(__name__)
 
 
@@ -182,17 +181,6 @@ class Features:
         if self.name_chars > self._max_name_chars:
             limit = f"more than {self._max_name_chars} characters"
             raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the feature names of one event have {limit}")
-
-
-_warned_of: Final[set[str]] = set()
-
-
-def is_to_warn(name: str) -> bool:
-    """Return whether to warn of a feature: once, and of 64 short names, since producers choose the names."""
-    is_new = name not in _warned_of and len(_warned_of) < _MOST_WARNED_OF and len(name) <= _LONGEST_WARNED_OF
-    if is_new:
-        _warned_of.add(name)
-    return is_new
 
 
 def _warn_of_numbers(name: str, among: str) -> None:
@@ -375,11 +363,9 @@ class FeatureStep:
         self._hook = Hook(settings.hook) if settings.hook else None
         self._derived = Derived(settings.derive, missing) if settings.derive else None
         derived = [name for name, _ in settings.derive]
-        self._windows = (
-            WindowedFields(settings.windows, derived, Features(0, missing).is_missing if missing else None)
-            if settings.windows
-            else None
-        )
+        is_missing = Features(0, missing).is_missing if missing else None
+        windows = settings.windows
+        self._windows = WindowedFields(windows, derived, is_missing) if windows else None
         made = (self._map, self._derived, self._windows)
         self.uses = frozenset(used).union(*(each.uses for each in made if each is not None))
         """The locations that are read."""
@@ -455,11 +441,9 @@ class Vectors:
                     features.name_chars = name_chars
                     return None
                 vectors.append(vector)
-        return (
-            VectorFeatures(features.found, self._concatenated(names), tuple(vectors))
-            if any(vectors)
-            else None
-        )
+        if not any(vectors):
+            return None
+        return VectorFeatures(features.found, self._concatenated(names), tuple(vectors))
 
     def _concatenated(self, names: list[VectorNames]) -> VectorNames:
         if len(names) == 1:

@@ -14,7 +14,8 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from service.formats.topics import Reader
-from service.mapping.feature_step import FeatureStep, Vectors, first_other, is_to_warn, skipping
+from service.logs import is_to_warn
+from service.mapping.feature_step import FeatureStep, Vectors, first_other, skipping
 from service.mapping.notation import DataWarnings
 from service.mapping.texts import text_of_html
 from service.mapping.windowed import written

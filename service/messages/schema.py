@@ -20,8 +20,7 @@ from service.messages.labels import MAX_WEIGHT, LabelValue
 MAX_ID_LENGTH: Final = 256
 
 EventId = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_ID_LENGTH, description="Names the event; its label refers to it."),
+    str, Field(min_length=1, max_length=MAX_ID_LENGTH, description="Names the event; its label refers to it.")
 ]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Scalar = Annotated[Number | bool | str, Field(union_mode="left_to_right")]

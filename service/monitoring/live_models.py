@@ -243,11 +243,7 @@ class LiveModel:
         costs = {"false_positive": part.cost_positive, "false_negative": part.cost_negative}
         with self._locked_learner():
             taken = [
-                {
-                    "name": rule.name,
-                    "class": self.label_of(rule.truth),
-                    **part.results_of(rule),
-                }
+                {"name": rule.name, "class": self.label_of(rule.truth), **part.results_of(rule)}
                 for rule in part.rules
             ]
             cost = part.cost if part.cost_positive else None

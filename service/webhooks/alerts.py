@@ -72,11 +72,7 @@ def _is_about(reason: str, fields: Mapping[str, Any]) -> bool:
 
 def headers_of(alert: Alert, secret: str, seconds: int) -> dict[str, str]:
     """Return the headers of an alert that is posted at a time; without a secret, it is not signed."""
-    headers = {
-        "Content-Type": "application/json",
-        "webhook-id": alert.id,
-        "webhook-timestamp": str(seconds),
-    }
+    headers = {"Content-Type": "application/json", "webhook-id": alert.id, "webhook-timestamp": str(seconds)}
     if secret:
         signed = b".".join((alert.id.encode(), str(seconds).encode(), alert.body))
         digest = hmac.digest(_key_of(secret), signed, "sha256")

@@ -64,11 +64,7 @@ WINDOWED = APART | {
 """Windows by key, of whose keys some leave for others; a filter; labels that correct what timed out."""
 DECIDING = TIMING_OUT | {
     "decisions": json.dumps(
-        [
-            {"name": "block", "min_precision": 0.6},
-            {"name": "look", "max_rate": "20/minute"},
-            {"name": "act"},
-        ]
+        [{"name": "block", "min_precision": 0.6}, {"name": "look", "max_rate": "20/minute"}, {"name": "act"}]
     ),
     "decisions_half_life": 500,
     "costs__false_positive": 1,
@@ -85,11 +81,7 @@ HTTP = {"http": "127.0.0.1:0"}
 
 def sized(labels, force):
     """Make batches and distances of snapshots fit the length of the log."""
-    return {
-        **labels,
-        "max_batch_records": force.batch,
-        "snapshot_interval_records": force.snapshot_interval,
-    }
+    return {**labels, "max_batch_records": force.batch, "snapshot_interval_records": force.snapshot_interval}
 
 
 def hours_ago_ms(hours):

@@ -23,10 +23,7 @@ MEMORY_CHECK = "check_bounded_memory_growth"
 # What no learner declares of itself: parameters that are models, functions or River's schedules.
 OBJECTS = {
     "AveragedPerceptron": [{"learning_rate": InverseScaling(1.0)}],
-    "HashedClassifier": [
-        {"bits": 1},
-        *({"classifier": model, "bits": 10} for name, model in LINEAR.items()),
-    ],
+    "HashedClassifier": [{"bits": 1}, *({"classifier": model, "bits": 10} for name, model in LINEAR.items())],
     "KernelPerceptron": [{"kernel": perceptron_core.linear.kernel.dot, "budget": 10}],
     "Mixture": [
         {"experts": [perceptron_core.AROW(), linear_model.LogisticRegression()], "discount": 0.9},

@@ -16,10 +16,7 @@ from service.stream.kafka.limits import CLIENT_LIMIT
 from service.stream.protocol import Output
 from tests.support.kafka_site import owner, set_limit, values
 
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.parametrize("client", ["confluent"]),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("client", ["confluent"])]
 SMALL_BYTES, LARGE_BYTES = 5000, 20_000
 
 

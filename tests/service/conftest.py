@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.mapping import feature_step
+from service import logs
 from service.stream.opening import open_transport
 
 
@@ -15,4 +15,4 @@ def stream():
 
 @pytest.fixture(autouse=True)
 def _nothing_warned_of(monkeypatch):
-    monkeypatch.setattr(feature_step, "_warned_of", set())
+    monkeypatch.setattr(logs, "_warned_of", set())

@@ -35,12 +35,7 @@ def test_a_line_off_a_terminal_is_one_object_with_fields(logged):
     logging.getLogger("service.x").warning("%d\nlines, “two”", 2, extra={"partition": 3})
     (line,) = logged()
     assert before <= line.pop("time") <= "9"
-    assert line == {
-        "level": "warning",
-        "logger": "service.x",
-        "message": "2\nlines, “two”",
-        "partition": 3,
-    }
+    assert line == {"level": "warning", "logger": "service.x", "message": "2\nlines, “two”", "partition": 3}
 
 
 def test_a_line_on_a_terminal_is_for_people(monkeypatch):

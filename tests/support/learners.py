@@ -8,14 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from river.optim.schedulers import InverseScaling
 
-from perceptron_core import (
-    SCW,
-    AveragedPerceptron,
-    BayesianLogistic,
-    KernelPerceptron,
-    Mixture,
-    Perceptron,
-)
+from perceptron_core import SCW, AveragedPerceptron, BayesianLogistic, KernelPerceptron, Mixture, Perceptron
 from perceptron_core.formats.model_bytes import learners
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.linear_rule import LinearRule

@@ -8,15 +8,7 @@ import mmh3
 
 
 def plain_text_features(
-    text,
-    bits,
-    *,
-    analyzer="words",
-    ngrams=(1, 1),
-    lowercase=True,
-    counts=False,
-    l2=False,
-    prefix="text=",
+    text, bits, *, analyzer="words", ngrams=(1, 1), lowercase=True, counts=False, l2=False, prefix="text="
 ):
     words = analyzer == "words"
     if isinstance(text, str):

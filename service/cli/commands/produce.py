@@ -200,11 +200,7 @@ class _Run:
                 error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
             raise
         finally:
-            report(
-                "produced",
-                "green",
-                f"{sender.sent} records to {sender.topic} in {sender.seconds:.2f} s",
-            )
+            report("produced", "green", f"{sender.sent} records to {sender.topic} in {sender.seconds:.2f} s")
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
         """Send the messages of one round after the skipped ones; return their number."""

@@ -283,11 +283,7 @@ def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Se
 
 
 def _process(
-    run: Contender,
-    written: list[bytes],
-    topic: str,
-    batch: Sequence[Record],
-    processing_time_ms: int | None,
+    run: Contender, written: list[bytes], topic: str, batch: Sequence[Record], processing_time_ms: int | None
 ) -> Sequence[tuple[int, Output]]:
     """Predict and learn a batch; note what `serve` would write to a topic; return the dead letters."""
     processed = run.process(batch, processing_time_ms)

@@ -166,8 +166,7 @@ def test_the_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
 
 @settings(max_examples=n_examples(20))
 @given(
-    delays=st.lists(st.sampled_from([0, 1, 7, 69]), min_size=1, max_size=6),
-    n_classes=st.sampled_from([2, 3]),
+    delays=st.lists(st.sampled_from([0, 1, 7, 69]), min_size=1, max_size=6), n_classes=st.sampled_from([2, 3])
 )
 def test_a_model_from_bytes_continues_at_any_label_delay(delays, n_classes):
     model = again = AutoClassifier()

@@ -98,10 +98,7 @@ def test_arow_is_the_dense_algebra_of_the_paper(stream, r, full, fit_intercept):
 def test_scw_is_the_dense_algebra_of_the_paper(stream, price, confidence, full, fit_intercept):
     model = learn(SCW(C=price, confidence=confidence, full=full, fit_intercept=fit_intercept), stream)
     expected = brute_force(
-        stream,
-        lambda m, v, w: scw_step(m, v, price * w, confidence),
-        full=full,
-        fit_intercept=fit_intercept,
+        stream, lambda m, v, w: scw_step(m, v, price * w, confidence), full=full, fit_intercept=fit_intercept
     )
     assert_same(model, expected)
 

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from perceptron_core import (
-    FeatureError,
-    LabelError,
-    linear_separability,
-    minimum_length_solution,
-)
+from perceptron_core import FeatureError, LabelError, linear_separability, minimum_length_solution
 
 points = st.dictionaries(st.sampled_from("abc"), st.integers(-8, 8), max_size=3)
 examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=12)

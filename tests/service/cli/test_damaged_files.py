@@ -95,10 +95,7 @@ def run(perceptron, broker, tmp_path, monkeypatch):
     monkeypatch.setattr("service.cli.commands.plot._write_picture", lambda *_: None)
 
     def run(command, name, *options):
-        given = {
-            "produce": ("--broker", broker),
-            "calibration": ("--model", "auto"),
-        }.get(command[-1], ())
+        given = {"produce": ("--broker", broker), "calibration": ("--model", "auto")}.get(command[-1], ())
         if command[0] in {"test", "predict"}:
             form = Path(name).suffix[1:]
             form = form if form in ROWS else "ndjson"

@@ -41,12 +41,7 @@ WRONG_USES = [
     ("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
     ("status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: no stream found", "--broker"),
     ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create the topic"),
-    (
-        "serve --model perceptrn",
-        USAGE,
-        "model: unknown model 'perceptrn'",
-        "did you mean perceptron?",
-    ),
+    ("serve --model perceptrn", USAGE, "model: unknown model 'perceptrn'", "did you mean perceptron?"),
     ("serve --model raising.py:build", USAGE, "RuntimeError: no licence", "must return a River classifier"),
     ("serve --model-param x", USAGE, "expected key=value, got 'x'", "--help"),
     ("serve --model river.naive_bayes:BernoulliNB", USAGE, "checkpoint_key: not set", "CHECKPOINT_KEY"),
@@ -159,10 +154,7 @@ def test_a_full_disk_is_named_with_a_hint(perceptron, broker, tmp_path, argument
             check=False,
         )
     assert done.returncode == FAILURE
-    assert said_by(done.stderr) == (
-        "the output: No space left on device",
-        "free space on its file system\n",
-    )
+    assert said_by(done.stderr) == ("the output: No space left on device", "free space on its file system\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")

@@ -118,12 +118,7 @@ EVENTS = {
             {"id": "may-3", "text": "c", "label": True},
         ],
     ),
-    "ids after a prefix": (
-        "x.csv",
-        "a\n1\n",
-        {"id_prefix": "may-"},
-        [{"id": "may-1", "features": {"a": 1}}],
-    ),
+    "ids after a prefix": ("x.csv", "a\n1\n", {"id_prefix": "may-"}, [{"id": "may-1", "features": {"a": 1}}]),
     "gzip in two parts": (
         "x.tsv.gz",
         gzip.compress(b"\ta\n") + gzip.compress(b"\tb\n"),
@@ -142,12 +137,7 @@ def test_rows_become_events(events, case):
 BAD = {
     "no tab": ("x.txt", b"no tab here", b"1\tx", "expected a tab between label and text"),
     "a text that is not UTF-8": ("x.tsv", b"1\tnot utf-8 \xff", b"1\tx", "codec can't decode"),
-    "an index that is not a number": (
-        "x.svm",
-        b"1 a:1",
-        b"1 4:1",
-        "expected different numbers as indices",
-    ),
+    "an index that is not a number": ("x.svm", b"1 a:1", b"1 4:1", "expected different numbers as indices"),
     "an index twice": ("x.svm", b"1 1:1 1:2", b"1 4:1", "expected different numbers as indices"),
     "a value that is not a number": ("x.svm", b"1 3:many", b"1 4:1", "index 3: 'many' is not a number"),
     "no value": ("x.svm", b"1 1", b"1 4:1", "index 1: '' is not a number"),
@@ -373,12 +363,7 @@ LONG = b"x" * (rows.MAX_LINE_BYTES + 5)
 @pytest.mark.parametrize("name", ["x.ndjson", "x.tsv", "x.libsvm", "x.csv"])
 @pytest.mark.parametrize("long", [LONG, b"1\t" + LONG, b'1,"' + LONG], ids=["plain", "tab", "quote"])
 def test_line_over_the_limit_is_cut(messages, name, long):
-    good = {
-        "x.ndjson": b'{"id":"a"}',
-        "x.tsv": b"1\tgood",
-        "x.libsvm": b"1 1:1",
-        "x.csv": b"1,2",
-    }[name]
+    good = {"x.ndjson": b'{"id":"a"}', "x.tsv": b"1\tgood", "x.libsvm": b"1 1:1", "x.csv": b"1,2"}[name]
     header = b"label,a\n" if name == "x.csv" else b""
     first, second = messages(name, header + long + b"\n" + good + b"\n")
     assert first == long[: rows.MAX_LINE_BYTES + 1]

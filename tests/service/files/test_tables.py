@@ -25,11 +25,7 @@ def write_stream(table, path):
         writer.write_table(table)
 
 
-WRITERS = {
-    "x.parquet": parquet.write_table,
-    "x.feather": feather.write_feather,
-    "x.arrow": write_stream,
-}
+WRITERS = {"x.parquet": parquet.write_table, "x.feather": feather.write_feather, "x.arrow": write_stream}
 ROWS = [
     {"id": 7, "text": "win", "size": 2, "lang": "en", "urgent": True, "label": "spam"},
     {"id": 8, "text": None, "size": 2.5, "lang": None, "urgent": False, "label": None},

@@ -49,10 +49,7 @@ def ask(url, timeout=0.5, context=None):
 def test_an_answer_that_trickles_ends_with_the_timeout(n_prompt):
     answer = ANSWER if n_prompt else b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 90
     began = time.monotonic()
-    with (
-        trickling(answer, n_prompt or 1, 0.1 if n_prompt == 0 else 0.3) as port,
-        pytest.raises(TimeoutError),
-    ):
+    with trickling(answer, n_prompt or 1, 0.1 if n_prompt == 0 else 0.3) as port, pytest.raises(TimeoutError):
         ask(f"http://127.0.0.1:{port}/")
     assert 0.4 < time.monotonic() - began < 3.0
 

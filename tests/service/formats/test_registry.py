@@ -133,10 +133,7 @@ DEEP = b"[" * 100_000
 def test_a_malformed_answer_is_not_a_registrys(body, monkeypatch):
     monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 60.0)  # where machines are slow, too
     monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 60.0)
-    with (
-        answered(body) as port,
-        pytest.raises(RegistryUnavailable, match="answer of a Schema Registry"),
-    ):
+    with answered(body) as port, pytest.raises(RegistryUnavailable, match="answer of a Schema Registry"):
         SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))
 
 

@@ -77,13 +77,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
 @pytest.mark.parametrize(
     ("value_format", "schema", "value", "reason", "message"),
     [
-        (
-            "avro",
-            None,
-            SEVEN + b"x",
-            Reason.UNKNOWN_SCHEMA,
-            "schema 7: unknown to the Schema Registry",
-        ),
+        ("avro", None, SEVEN + b"x", Reason.UNKNOWN_SCHEMA, "schema 7: unknown to the Schema Registry"),
         ("json-schema", AVRO, SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 is of type AVRO, not JSON"),
         ("avro", Schema("AVRO", (b"{",)), SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 cannot be used"),
         (

@@ -82,11 +82,7 @@ def test_an_event_without_features_of_the_hook_is_accepted(given):
 @pytest.mark.parametrize(
     ("name", "x", "complaint"),
     [
-        (
-            "of",
-            101,
-            r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)",
-        ),
+        ("of", 101, r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)"),
         ("wrong", 1, "hook_error: .*expected a dictionary of features"),
         ("unnamed", 1, "hook_error: .*expected text as feature name, got 7"),
         ("infinite", 1, "not_finite: "),

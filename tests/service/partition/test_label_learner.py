@@ -58,10 +58,7 @@ def test_a_correction_reverts_the_first_weight_and_applies_its_own():
 
 
 def test_a_timed_out_event_counts_its_weight():
-    feed = Feed(
-        events=EventSettings(label_on_timeout="false"),
-        label_timeout_seconds=10,
-    )
+    feed = Feed(events=EventSettings(label_on_timeout="false"), label_timeout_seconds=10)
     feed(event("a") | {"weight": 2})
     feed(event("b"), at_seconds=11)
     assert feed.model.bias == -2.0

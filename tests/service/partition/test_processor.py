@@ -167,10 +167,7 @@ def test_a_late_label_is_learned_on_its_events_features():
 
 
 AGAIN = {
-    "its label": (
-        [event("a", "win"), label("a", True), label("a", True)],
-        {"matched": 1, "duplicate": 1},
-    ),
+    "its label": ([event("a", "win"), label("a", True), label("a", True)], {"matched": 1, "duplicate": 1}),
     "its event, with a label": ([event("a", "win"), event("a", "other", label=True)], {}),
     "a label of its own after an early one": (
         [label("a", False), event("a", "win", label=True)],

@@ -62,10 +62,7 @@ def test_encrypted_key_without_password_is_an_error_without_prompt(certificates,
 
 def test_kafka_stream_with_a_missing_certificate_is_rejected():
     settings = load_settings(
-        {
-            "broker": "kafka://127.0.0.1:1",
-            "kafka": {"security_protocol": "SSL", "ssl_cafile": "/no/such.pem"},
-        }
+        {"broker": "kafka://127.0.0.1:1", "kafka": {"security_protocol": "SSL", "ssl_cafile": "/no/such.pem"}}
     )
     with pytest.raises(ConfigurationError, match=r"kafka\.ssl_cafile"):
         open_stream(settings.settings, settings.settings.broker_url)

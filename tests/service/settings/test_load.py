@@ -12,11 +12,7 @@ from service.settings.code import instead_of
 from service.settings.declaration import Decides, declaration
 from service.settings.fields import FIELDS, SECRETS, TABLES
 from service.settings.kafka import KafkaClient, KafkaSettings
-from service.settings.load import (
-    load_settings,
-    option_settings,
-    setting_values,
-)
+from service.settings.load import load_settings, option_settings, setting_values
 from service.stream.opening import open_transport
 
 

@@ -168,10 +168,7 @@ def test_wrong_value_is_refused_with_name_value_origin_and_reason(setting, value
             )
             for by in ("card", "user.card")
         ),
-        (
-            {"events": {"windows": of_window(of={"@label": "rate"})}, "classes": "a,b,c"},
-            "need two classes",
-        ),
+        ({"events": {"windows": of_window(of={"@label": "rate"})}, "classes": "a,b,c"}, "need two classes"),
     ],
 )
 def test_values_that_disagree_or_tables_are_refused_with_the_place(given, said):

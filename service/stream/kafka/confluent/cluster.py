@@ -20,9 +20,7 @@ from confluent_kafka import (
     KafkaException,
     TopicCollection,
 )
-from confluent_kafka import (
-    TopicPartition as ClientPartition,
-)
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,

@@ -8,12 +8,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from service.errors import (
-    ServiceError,
-    TransactionFailed,
-    TransportError,
-    TransportUnavailable,
-)
+from service.errors import ServiceError, TransactionFailed, TransportError, TransportUnavailable
 from service.stream.kafka.errors import TABLE, hinted, meanings, same_instance
 
 _CALLED: Final[dict[str, str]] = TABLE["called"]
@@ -27,15 +22,7 @@ MEANING_OF: Final = {
 # A fatal error during a call is raised from that call as a bare KafkaError, although that is not a
 # BaseException: `except Exception` does not catch it, `except KafkaError` does. If a callback is due as well,
 # the call fails with SystemError, caused by the error.
-FOREIGN: Final = (
-    KafkaException,
-    KafkaError,
-    BufferError,
-    OSError,
-    RuntimeError,
-    SystemError,
-    ValueError,
-)
+FOREIGN: Final = (KafkaException, KafkaError, BufferError, OSError, RuntimeError, SystemError, ValueError)
 """The errors that a client raises; RuntimeError and ValueError if it is closed, or for invalid arguments."""
 
 

@@ -75,11 +75,7 @@ def test_train_shows_each_epoch_and_the_sweet_spot(perceptron, pages):
 
 
 @pytest.mark.parametrize(
-    ("options", "stopped"),
-    [
-        (["--epochs", 100], "converged"),
-        (["--epochs", 1], "max_iter"),
-    ],
+    ("options", "stopped"), [(["--epochs", 100], "converged"), (["--epochs", 1], "max_iter")]
 )
 def test_train_reports_why_it_ended(summary, options, stopped):
     text = "\n".join(f"{i % 2}\t{'odd' if i % 2 else 'even'} {i}" for i in range(20))

@@ -330,14 +330,7 @@ def test_a_cell_of_another_type_is_named_with_its_place(path, transport, column,
     assert f"set `{column}`" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        "logs.first_offset",
-        "logs.next_offset",
-        "committed.next_offset",
-    ],
-)
+@pytest.mark.parametrize("column", ["logs.first_offset", "logs.next_offset", "committed.next_offset"])
 def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
     alone = Alone(transport)
     writer = alone.consumer.writer(0)
