@@ -46,7 +46,7 @@ UNCOMPILED := $(CURDIR)/build/uncompiled
 # The package comes last: otherwise pytest would import modules of this folder first, for doctests.
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays formats/test_model_bytes.py structured text weights \
   $(addprefix linear/,test_binary.py test_data_frames.py test_example_weights.py test_multiclass.py) test_compiled.py \
-  test_golden.py test_import.py test_public_surface.py) perceptron_core
+  test_golden.py test_import.py) perceptron_core
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_values text/test_hasher arrays/test_text_batch)) \

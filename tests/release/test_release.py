@@ -1,6 +1,7 @@
 """The version has one home, workflows run existing targets, and a missing audit is reported."""
 
 import re
+import subprocess
 import tomllib
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -79,6 +80,14 @@ def test_a_workflow_runs_targets_and_scripts_that_exist(workflow):
     called = [*re.findall(r"^make ([\w-]+)", "\n".join(run), re.MULTILINE), *chosen]
     assert [name for name in called if name not in targets] == []
     assert [line for line in run if line.startswith(".") and not (ROOT / line).is_file()] == []
+
+
+def test_each_target_of_make_names_tests_that_exist():
+    targets = ("test-uncompiled", "test-sanitized", "test-lowest")
+    shown = subprocess.run(["make", "-n", *targets], cwd=ROOT, check=True, capture_output=True, text=True)
+    named = set(re.findall(r" (tests/\S+)", shown.stdout))
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_wheels_are_built_for_each_python_that_is_named():
