@@ -39,7 +39,7 @@ def count(value: Any) -> int:
 def text(value: Any) -> str:
     """Check a string."""
     if type(value) is not str:
-        raise ValueError(f"a string is {value!r:.100}")
+        raise ValueError(f"expected a string, got {value!r:.100}")
     return value
 
 

@@ -53,7 +53,7 @@ class TaskWriter:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions."""
+        """The numbers of the partitions that are written."""
         return frozenset(self._writers)
 
     def begin(

@@ -239,7 +239,7 @@ class EventSettings(LabelSettings):
     """Class of an event whose label has not come after label_timeout_seconds."""
     unlabelled: Literal["matched", "at_timeout"] = setting("matched", Decides.RECORDS)
     """When an event without a label is learned as label_on_timeout: after a delay drawn from the delays of
-    earlier labels, or at the time-out."""
+    earlier labels, or at the timeout."""
 
     def truth_on_timeout(self, classes: Sequence[str]) -> TrueLabel | None:
         """Return the class, among these, of an event that times out without a label; None if there is none.

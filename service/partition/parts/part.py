@@ -57,7 +57,7 @@ class Part:
         return cls()
 
     def start(self, *, has_log_odds: bool, is_calibrated: bool) -> None:
-        """Start with a learner: whether its scores are log-odds, and of calibrated probabilities."""
+        """Start with a learner, given whether its scores are log-odds and its probabilities calibrated."""
 
     def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
         """Add the features of `feature_names` to those of an event, without changing the part."""

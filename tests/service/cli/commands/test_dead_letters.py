@@ -178,7 +178,7 @@ def test_small_batches_lose_and_repeat_nothing(dead_letters, replay, stream):
     assert len(values(stream, "events")) == 27
 
 
-def test_letters_of_topics_that_are_not_read_stay(dead_letters, replay, stream):
+def test_replay_keeps_dead_letters_of_unread_topics(dead_letters, replay, stream):
     refuse(stream, b"junk")
     good = json.dumps(event("a")).encode()
     stream.produce([Output("dead-letters", None, good, (("source.topic", b"checkpoints"),), 0)])

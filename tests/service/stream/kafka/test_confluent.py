@@ -64,7 +64,7 @@ def test_error_of_the_protocol_means_the_same_in_both_clients():
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_an_error_becomes_what_it_means_to_us(foreign, meaning):
+def test_client_errors_map_to_service_errors(foreign, meaning):
     with pytest.raises(ServiceError) as caught, translated("events[3]"):
         raise foreign
     assert type(caught.value) is meaning

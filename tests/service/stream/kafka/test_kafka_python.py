@@ -88,7 +88,7 @@ def test_every_error_of_the_protocol_is_in_the_table():
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
-def test_an_error_becomes_what_it_means_to_us(foreign, meaning):
+def test_client_errors_map_to_service_errors(foreign, meaning):
     with pytest.raises(ServiceError) as caught, translated("events[3]"):
         raise foreign
     assert type(caught.value) is meaning
