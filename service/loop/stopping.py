@@ -28,7 +28,7 @@ LEAVE_SECONDS: Final = 4.0
 _LAST_WAIT_SECONDS: Final = 0.5
 """How long to wait for an answer to a request that is sent after the stop was requested."""
 
-_LOOK_SECONDS: Final = 0.1
+_CHECK_INTERVAL_SECONDS: Final = 0.1
 
 Result = TypeVar("Result")
 
@@ -80,7 +80,7 @@ class StopRequest:
         running = ThreadPoolExecutor(1, "loop").submit(loop)
         while not running.done():
             with suppress(KeyboardInterrupt):  # a second request
-                wait([running], _LOOK_SECONDS)
+                wait([running], _CHECK_INTERVAL_SECONDS)
             if len(self._numbers) > 1:
                 self._leave(running, "after a second signal")
             elif self._numbers and self._is_stuck(asking_since()):

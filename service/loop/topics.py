@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _CHECK_SECONDS: Final = 3.0
 """How often to ask for the events topic's number of partitions; the group learns it within 5 s."""
 
-_LOOK_SECONDS: Final = 1.0
+_CHECK_INTERVAL_SECONDS: Final = 1.0
 """How often to read what other members have committed: on Kafka that needs a separate client."""
 
 
@@ -125,7 +125,7 @@ class EndOfInput:
         self._topics = input_topics(context.settings)
         self._growth = growth
         self._clock = context.clock
-        self._look_at_others = 0.0
+        self._check_others_at = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
         """Return whether all input is processed, `ours` being open here; False without an answer."""
@@ -136,9 +136,9 @@ class EndOfInput:
             return False
 
     def _others_are_done(self, others: Collection[int]) -> bool:
-        if others and self._clock.monotonic() < self._look_at_others:
+        if others and self._clock.monotonic() < self._check_others_at:
             return False
-        self._look_at_others = self._clock.monotonic() + _LOOK_SECONDS
+        self._check_others_at = self._clock.monotonic() + _CHECK_INTERVAL_SECONDS
         return all(map(self._is_done, others))
 
     def _is_done(self, partition: int) -> bool:

@@ -19,7 +19,7 @@ from service.stream.sqlite.log import Log, Row, log_bounds
 
 _NAP_SECONDS: Final = 0.005
 """Time between two checks for new records, and so the largest delay that this transport adds."""
-_LOOK_SECONDS: Final = 0.5
+_CHECK_INTERVAL_SECONDS: Final = 0.5
 """How often to check for added partitions, and whether another owner has left."""
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class SqliteConsumer:
         self._writers: dict[int, SqliteWriter] = {}
         """The newest writer of each partition."""
         self._has_joined = False
-        self._next_look_at = 0.0
+        self._next_check_at = 0.0
         self._turn = 0
         self._closed = False
         self._transactions = Transactions(database, log)
@@ -75,16 +75,16 @@ class SqliteConsumer:
     def _wait(self, version: tuple[int, int], deadline: float) -> bool:
         """Sleep until there may be new records; return False when the time is over."""
         while (now := time.monotonic()) < deadline:
-            if now >= self._next_look_at or self._database.version() != version:
+            if now >= self._next_check_at or self._database.version() != version:
                 return True
             time.sleep(min(_NAP_SECONDS, deadline - now))
         return False
 
     def _look(self) -> bool:
         """Become the owner if there is none, and announce new partitions; return whether there were any."""
-        if time.monotonic() < self._next_look_at:
+        if time.monotonic() < self._next_check_at:
             return False
-        self._next_look_at = time.monotonic() + _LOOK_SECONDS
+        self._next_check_at = time.monotonic() + _CHECK_INTERVAL_SECONDS
         if not self._lock.acquire():
             if not self._has_joined:
                 _log.warning("%s is in use by %s: waiting until it ends", self, self._lock.holder())
@@ -98,7 +98,7 @@ class SqliteConsumer:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
                 self._forget(fresh)  # the next poll announces them again
-                self._next_look_at = 0.0
+                self._next_check_at = 0.0
                 raise
         return bool(fresh)
 

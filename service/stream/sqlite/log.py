@@ -27,7 +27,7 @@ _BYTES = (bytes, type(None))
 """The types of a key or value; SQLite allows other programs to write other types."""
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
 """Largest record: key, value and headers together; several copies must fit in memory."""
-_LOOK_SECONDS = 2.0
+_CHECK_INTERVAL_SECONDS = 2.0
 """How long partitions added by other processes may stay unnoticed."""
 
 
@@ -182,7 +182,7 @@ class Log:
         now, logs = wall_clock_ms(), {}
         for topic in topics_of(outputs):
             if is_due := time.monotonic() >= self._next_check_at[topic]:
-                self._next_check_at[topic] = time.monotonic() + _LOOK_SECONDS
+                self._next_check_at[topic] = time.monotonic() + _CHECK_INTERVAL_SECONDS
             logs[topic] = self.logs(topic, refresh=is_due)
         return [self._row(output, logs[output.topic], now) for output in outputs]
 

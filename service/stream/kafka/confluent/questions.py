@@ -63,7 +63,7 @@ _FIRST_PATIENCE_SECONDS: Final = 0.2
 # Asking for all topics would be expensive on a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
 # How long one wait for an answer takes; refusals are checked in between.
-_LOOK_SECONDS: Final = 0.02
+_CHECK_INTERVAL_SECONDS: Final = 0.02
 # How long to wait before asking again a broker that answered "not now", or whose connection broke.
 _AGAIN_SECONDS: Final = 0.1
 # A connection that broke, or that a busy broker accepted slowly, is made again within milliseconds.
@@ -143,7 +143,7 @@ class Questions:
                 self._heed(patient=True)
                 if monotonic() > deadline:
                     raise self._silence() from error
-                sleep(_LOOK_SECONDS)  # the error may be immediate, repeatedly
+                sleep(_CHECK_INTERVAL_SECONDS)  # the error may be immediate, repeatedly
                 patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
             else:
                 return
@@ -223,7 +223,7 @@ class Questions:
 
         After `grace_end`, any broken connection ends the wait: it may be the connection of the answer.
         """
-        while not wait([future], _LOOK_SECONDS).done:
+        while not wait([future], _CHECK_INTERVAL_SECONDS).done:
             self._heed(patient=False)
             now = monotonic()
             if now > deadline:
