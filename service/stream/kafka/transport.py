@@ -58,8 +58,9 @@ class KafkaTopics:
         self._cluster = cluster
         self._limits = limits
         self._known_topics: dict[str, float] = {}
-        self._aged: set[str] = set()
         """When (monotonic seconds) each topic was found."""
+        self._aged: set[str] = set()
+        """The topics whose age limit was compared with a record."""
 
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
@@ -181,15 +182,14 @@ class KafkaTopics:
     def warn_of_age(self, outputs: Iterable[Output]) -> None:
         """Warn if a topic may delete the first record with a time at once, because of its age."""
         for topic, time_ms in ((each.topic, each.timestamp_ms or 0) for each in outputs):
-            if time_ms > 0 and topic not in self._aged:
-                self._aged.add(topic)
-                found = self._ask([topic], partial(self._cluster.topic_options, topic, AGE_OPTIONS))
-                kept_ms, kind = (found.get(name) for name in AGE_OPTIONS)
-                if kind != "LogAppendTime" and 0 <= int(kept_ms or -1) < time() * 1000 - time_ms:
-                    what = (
-                        "records older than retention.ms=%s may be deleted before they are read; set it to -1"
-                    )
-                    _log.warning(f"topic %r: {what}", topic, kept_ms)
+            if time_ms <= 0 or topic in self._aged:
+                continue
+            self._aged.add(topic)
+            found = self._ask([topic], partial(self._cluster.topic_options, topic, AGE_OPTIONS))
+            kept_ms, kind = (found.get(name) for name in AGE_OPTIONS)
+            if kind != "LogAppendTime" and 0 <= int(kept_ms or -1) < time() * 1000 - time_ms:
+                what = "records older than retention.ms=%s may be deleted before they are read; set it to -1"
+                _log.warning(f"topic %r: {what}", topic, kept_ms)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which have none."""

@@ -43,8 +43,8 @@ _OPTIONS: Final[dict[str, object]] = {
     # With the default of 30 s, a service would wait long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
 }
-_CONNECT_SECONDS: Final = (1.0, 2.0, CONNECT_TIMEOUT_SECONDS)
-"""Time limits of the attempts to connect."""
+_FIRST_CONNECT_SECONDS: Final = (1.0, 2.0)
+"""Time limits of the first attempts to connect."""
 # A frozen broker accepts connections, and does not answer.
 _CONNECTION_OPTIONS: Final = dict.fromkeys(
     ("socket_connection_setup_timeout_ms", "socket_connection_setup_timeout_max_ms"),
@@ -92,26 +92,32 @@ class KafkaPythonCluster(KafkaCluster):
             See their docstrings.
 
         """
+        try:
+            with noted_failures() as failures:
+                for seconds in _FIRST_CONNECT_SECONDS:
+                    with contextlib.suppress(KafkaTimeoutError):
+                        return self._connect(make, seconds, options)
+                return self._connect(make, CONNECT_TIMEOUT_SECONDS, options)
+        except (KafkaError, OSError, RuntimeError, ValueError) as error:
+            logs_in = str(self._options.get("security_protocol")).startswith("SASL")
+            raise reason_of(error, failures, self.name, logs_in=logs_in) from error
+
+    def _connect(self, make: Callable[..., Client], seconds: float, options: Mapping[str, object]) -> Client:
+        """Return a client; if it cannot connect within this time, close what its constructor left open."""
         clients: list[Any] = []
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
             clients.append(KafkaProducer.DEFAULT_CONFIG["kafka_client"](**settings, **_CONNECTION_OPTIONS))
             return clients[-1]
 
-        with noted_failures() as failures:
-            for seconds in _CONNECT_SECONDS:
-                given = {**self._options, "bootstrap_timeout_ms": int(seconds * 1000), **options}
-                try:
-                    client: Client = make(kafka_client=connect, **given)
-                    break
-                except (KafkaError, OSError, RuntimeError, ValueError) as error:
-                    for each in clients:
-                        # The failed constructor has left its thread and sockets open.
-                        with contextlib.suppress(Exception):
-                            each.close()
-                    if seconds == CONNECT_TIMEOUT_SECONDS or not isinstance(error, KafkaTimeoutError):
-                        logs_in = str(self._options.get("security_protocol")).startswith("SASL")
-                        raise reason_of(error, failures, self.name, logs_in=logs_in) from error
+        given = {**self._options, "bootstrap_timeout_ms": int(seconds * 1000), **options}
+        try:
+            client: Client = make(kafka_client=connect, **given)
+        except (KafkaError, OSError, RuntimeError, ValueError):
+            for each in clients:
+                with contextlib.suppress(Exception):
+                    each.close()
+            raise
         if isinstance(client, DeadlineProducer):
             keep_unsent_requests(clients[-1])
             client.n_ended = count_ended_connections(clients[-1])
