@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import TransportError, TransportUnavailable
+from service.errors import StorageFull, TransportError, TransportUnavailable
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
@@ -51,6 +51,8 @@ class Availability:
     ----------
     is_away : bool
         Whether the stream did not answer.
+    waits_for_space : bool
+        Whether a full disk is waited for; otherwise it ends the loop.
 
     """
 
@@ -58,11 +60,13 @@ class Availability:
         self._health = context.health
         self._clock = context.clock
         self._heard_at = self._clock.monotonic()
-        self.is_away = False
+        self.is_away, self.waits_for_space = False, True
         self._waits_for = ""
 
     def failed(self, error: TransportError, wait_seconds: float) -> None:
-        """Report an error of an operation that will be retried in `wait_seconds`."""
+        """Report an error of an operation that will be retried in `wait_seconds`, or raise it."""
+        if isinstance(error, StorageFull) and not self.waits_for_space:
+            raise error
         _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self.note(error)
         self._health.become(State.UNAVAILABLE, str(error))

@@ -58,7 +58,6 @@ class Runner:
     def __init__(self, context: Context) -> None:
         settings = context.settings
         self._context = context
-        self._settings = settings
         self._metrics = context.metrics
         self._health = context.health
         self._live = context.live
@@ -101,6 +100,7 @@ class Runner:
 
         """
         self._time.expects_no_more = exit_at_end
+        self._availability.waits_for_space = not exit_at_end
         if self._stop.is_set():
             return False
         with self._health.asking():

@@ -91,11 +91,9 @@ class Growth:
         before, self.n_partitions = self.n_partitions, ensure_topics(self._stream, self._settings)
         if self.n_partitions <= before:
             return
-        moved = (
-            "and the shared model learns their records"
-            if self._settings.share_model
-            else ("keys move, and a label in another partition than its event is an orphan")
-        )
+        moved = "keys move, and a label in another partition than its event is an orphan"
+        if self._settings.share_model:
+            moved = "and the shared model learns their records"
         _log.warning(
             "%s has %d partitions now, %d before: %s",
             *(self._settings.events_topic, self.n_partitions, before, moved),

@@ -206,9 +206,7 @@ def fail_first_commit(stream, monkeypatch, error, *, of_batch):
     change_writers(stream, monkeypatch, change)
 
 
-@pytest.mark.parametrize(
-    "error", [TransactionFailed("as if"), TransportUnavailable("as if"), StorageFull("as if")]
-)
+@pytest.mark.parametrize("error", [TransactionFailed("as if"), TransportUnavailable("as if")])
 @pytest.mark.parametrize("of_batch", [0, 1])
 def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeypatch, error, of_batch):
     produce(stream, event("a", "win", label=True), event("b", "win"), event("c", "lose", label=True))
@@ -218,11 +216,12 @@ def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeyp
     assert metrics.last_published[0].counters.predictions == 3
 
 
-def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch):
+@pytest.mark.parametrize("kind", [AccessRefused, StorageFull])
+def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch, kind):
     produce(stream, event("a", label=True))
-    fail_first_commit(stream, monkeypatch, AccessRefused("as if"), of_batch=1)
+    fail_first_commit(stream, monkeypatch, kind("as if"), of_batch=1)
     metrics, health = Metrics(CollectorRegistry()), Health()
-    with pytest.raises(AccessRefused):
+    with pytest.raises(kind):
         Runner(Context(stream, settings(), metrics, health)).run(exit_at_end=True)
     assert answers(stream) == []
     assert metrics.last_published[0].counters.predictions == 0
