@@ -17,7 +17,7 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import StoredSnapshot
 from service.checkpoints.status import newest_valid, read_logs
 from service.cli.commands.training import load_model_file
-from service.cli.help import number_option
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
 from service.cli.summary import size_text, time_text
@@ -46,7 +46,7 @@ from service.stream.records import by_place, nested
 STOP_FIRST: Final = "stop the service first, with SIGTERM"
 
 
-@click.command("reset")
+@click.command("reset", cls=SettingsCommand)
 @click.option(
     "--from",
     "start",
@@ -134,7 +134,7 @@ def checkpoint_command() -> None:
 checkpoint_command.add_command(reset_command)
 
 
-@checkpoint_command.command()
+@checkpoint_command.command(cls=SettingsCommand)
 @setting_options(*SERVICE)
 def show(loaded: Loaded) -> None:
     """Print the snapshots and the progress of each partition, as JSON.
@@ -186,7 +186,7 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
     }
 
 
-@checkpoint_command.command()
+@checkpoint_command.command(cls=SettingsCommand)
 @_file_argument
 @_partition_option
 @setting_options(*_RESTORING)
@@ -213,7 +213,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     report("exported", "green", f"the model of {where} to {file}, {size}")
 
 
-@checkpoint_command.command("import")
+@checkpoint_command.command("import", cls=SettingsCommand)
 @_file_argument
 @_partition_option
 @setting_options(*_RESTORING, "session_timeout_seconds")

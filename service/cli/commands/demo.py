@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import click
 
-from service.cli.help import number_option
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import setting_options
 from service.cli.output import echo, echo_line
 from service.errors import INTERRUPTED, ServerError
@@ -50,7 +50,7 @@ where to look next
   perceptron --help             everything else"""
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @setting_options("http")
 @number_option(
     "--rate",

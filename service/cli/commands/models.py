@@ -13,6 +13,7 @@ import click
 from pydantic import SecretStr
 
 from service.cli.commands.training import load_model_file
+from service.cli.help import SettingsCommand
 from service.cli.options import format_option, setting_options
 from service.cli.output import echo, echo_result, report
 from service.cli.source_options import check_outputs, output_option
@@ -137,7 +138,7 @@ def config_command() -> None:
     """Show the settings."""
 
 
-@config_command.command()
+@config_command.command(cls=SettingsCommand)
 @setting_options(*option_settings())
 @format_option()
 def show(loaded: Loaded, output: str) -> None:

@@ -12,6 +12,7 @@ from perceptron_core import Hyperplane
 from perceptron_core.linear.linear_rule import LinearRule
 from service.cli.commands.replay import models_option, run_comparison
 from service.cli.commands.training import TrainingOptions, load_examples, train, training_options
+from service.cli.help import SettingsCommand
 from service.cli.options import LEARNING, READING, WAITING, Command, setting_options
 from service.cli.output import report
 from service.cli.source_options import Inputs, output_option, source_options
@@ -38,7 +39,7 @@ def plot_command() -> None:
     """
 
 
-@plot_command.command("boundary")
+@plot_command.command("boundary", cls=SettingsCommand)
 @source_options()
 @training_options(holdout=0.0)
 @setting_options(*LEARNING)
@@ -69,7 +70,7 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
     _write_picture(charts, charts.boundary(named, points, shown, classes), output)
 
 
-@plot_command.command("learning-curve")
+@plot_command.command("learning-curve", cls=SettingsCommand)
 @source_options()
 @training_options(holdout=0.2)
 @setting_options(*LEARNING)
@@ -97,7 +98,7 @@ def _curves_command(kind: str, text: str) -> None:
             raise InputFileError("expected labels of two classes")
         _write_picture(charts, charts.CURVES[kind](found), output)
 
-    plot_command.command(kind, help=text)(draw)
+    plot_command.command(kind, cls=SettingsCommand, help=text)(draw)
 
 
 _curves_command(
@@ -110,7 +111,7 @@ _curves_command(
 )
 
 
-@plot_command.command("calibration")
+@plot_command.command("calibration", cls=SettingsCommand)
 @source_options(labelled=True, timed=True)
 @setting_options(*LEARNING, *WAITING)
 @_output_option("calibration")

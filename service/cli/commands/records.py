@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from service.cli.help import number_option
+from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, STREAM, format_option, opened_stream, setting_options, topic_name
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
@@ -29,7 +29,7 @@ _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its
 _PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @click.argument("topic", callback=topic_name)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the topic's current end.")
 @number_option("-n", "count", type=click.IntRange(1), help="Largest number of records to print.")
@@ -127,7 +127,7 @@ def dead_letters_command() -> None:
     """
 
 
-@dead_letters_command.command("list")
+@dead_letters_command.command("list", cls=SettingsCommand)
 @format_option("Form of the output; json prints one object per line.")
 @setting_options(*SERVICE)
 def list_(output: str, loaded: Loaded) -> None:
@@ -144,7 +144,7 @@ def list_(output: str, loaded: Loaded) -> None:
     report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
 
 
-@dead_letters_command.command()
+@dead_letters_command.command(cls=SettingsCommand)
 @setting_options(
     *SERVICE,
     "classes",

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from service.checkpoints.status import PartitionStatus, partition_statuses
+from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
@@ -38,7 +39,7 @@ _NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted"})
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
-@click.command()
+@click.command(cls=SettingsCommand)
 @setting_options(*SERVICE)
 @format_option()
 def status_command(loaded: Loaded, *, output: str) -> None:
@@ -135,8 +136,9 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
 
 
 @click.command(
+    cls=SettingsCommand,
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
-    "  perceptron verify --broker kafka://localhost:9092 --group perceptron"
+    "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
 @setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
 @format_option()

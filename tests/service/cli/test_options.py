@@ -93,7 +93,8 @@ def test_overridden_hash_bits_give_a_warning(run):
     + [f"checkpoint {verb}" for verb in ("export", "import", "reset")],
 )
 def test_commands_take_the_same_stream_options(perceptron, command):
-    shown = perceptron(*command.split(), "--help-all" if command in {"serve", "produce"} else "--help").stdout
+    has_few = command in {"status", "dead-letters list", "checkpoint show"}
+    shown = perceptron(*command.split(), "--help" if has_few else "--help-all").stdout
     assert [option for option in SERVICE if f"--{option.replace('_', '-')} " not in shown] == []
     assert "--config FILE" in shown
 
@@ -102,9 +103,11 @@ def options_of(text):
     return {word for line in text.splitlines() for word in line.split()[:1] if word.startswith("--")}
 
 
-@pytest.mark.parametrize("command", ["serve", "replay", "compare", "train", "check-input", "produce"])
+@pytest.mark.parametrize(
+    "command", ["serve", "replay", "compare", "train", "check-input", "produce", "verify", "checkpoint reset"]
+)
 def test_help_shows_common_options_and_help_all_every_option(perceptron, command):
-    common, every = (perceptron(command, option).stdout for option in ("--help", "--help-all"))
+    common, every = (perceptron(*command.split(), option).stdout for option in ("--help", "--help-all"))
     assert options_of(common) < options_of(every)
     shown = [line[:-1] for line in common.splitlines() if line.endswith(":") and line[0] not in " U"]
     assert shown == ["Options", *(each for each in Section if f"\n{each}:\n" in common)]
