@@ -255,8 +255,8 @@ def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
     context = error.get("ctx", {}).items()
     bounds = {name: f"{each:g}" if isinstance(each, float) else each for name, each in context}
     expected = f"expected {_TABLES['expected'].get(kind, 'another value').format_map(bounds)}"
-    found = (_FOUND | _FOUND_NUMBERS).get(type(error.get("input", ...))) if kind.endswith("_type") else None
-    return f"{expected}, got {found}" if found else expected
+    got = (_FOUND | _FOUND_NUMBERS).get(type(error.get("input", ...))) if kind.endswith("_type") else None
+    return f"{expected}, got {got}" if got else expected
 
 
 def bounds_in_words(bounds: str) -> str:
@@ -275,6 +275,6 @@ def click_sentence(message: str) -> str:
     start, is_range, bounds = message.partition(" is not in the range ")
     message = start + is_range + bounds_in_words(bounds)
     for pattern, ours in _TABLES["click"].items():
-        if found := re.fullmatch(pattern, message, re.DOTALL):
-            message = found.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            message = match.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
     return message[:1].lower() + message[1:]

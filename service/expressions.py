@@ -106,8 +106,8 @@ def _remembering(find: Callable[[str], Any]) -> Callable[[str], Any]:
 
 @_remembering
 def _url(text: str) -> tuple[str, str]:
-    found = _URL.match(text)
-    return (found[1].lower(), found[2]) if found else ("", text.partition("?")[0].partition("#")[0])
+    match = _URL.match(text)
+    return (match[1].lower(), match[2]) if match else ("", text.partition("?")[0].partition("#")[0])
 
 
 def _host(text: str) -> str:

@@ -16,12 +16,12 @@ def version() -> str:
 
 def is_compiled() -> bool:
     """Return whether an import of the core would find machine code: `perceptron_core.COMPILED`."""
-    found = PathFinder.find_spec("perceptron_core.validation", [str(_core())])
-    return found is not None and isinstance(found.loader, ExtensionFileLoader)
+    spec = PathFinder.find_spec("perceptron_core.validation", [str(_core())])
+    return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
 
 
 def _core() -> Path:
-    found = importlib.util.find_spec("perceptron_core")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent
+    spec = importlib.util.find_spec("perceptron_core")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent

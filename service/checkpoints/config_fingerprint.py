@@ -54,18 +54,18 @@ def earlier_settings(
     if {**defaults(), **before} == {**defaults(), **fingerprint(settings)} or (
         earlier and earlier[-1]["until"] == nested(offsets)
     ):
-        found = earlier
+        periods = earlier
     else:
-        found = (*earlier, {"until": nested(offsets), "settings": before})
-    return [{**each, "until": _clipped(each["until"], resumed)} for each in found]
+        periods = (*earlier, {"until": nested(offsets), "settings": before})
+    return [{**each, "until": _clipped(each["until"], resumed)} for each in periods]
 
 
 def _clipped(
     offsets: Mapping[str, Mapping[int, int]], most: Mapping[TopicPartition, int]
 ) -> dict[str, dict[int, int]]:
     return {
-        topic: {each: min(offset, most.get((topic, each), offset)) for each, offset in found.items()}
-        for topic, found in offsets.items()
+        topic: {n: min(offset, most.get((topic, n), offset)) for n, offset in by_partition.items()}
+        for topic, by_partition in offsets.items()
     }
 
 
@@ -91,9 +91,9 @@ def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
         The fingerprint.
 
     """
-    found = {**defaults(), **{name: value for name, value in made_with.items() if name in KEPT}}
-    del found[HASH_KEY]
-    return found
+    named = {**defaults(), **{name: value for name, value in made_with.items() if name in KEPT}}
+    del named[HASH_KEY]
+    return named
 
 
 def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:

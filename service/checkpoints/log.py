@@ -142,8 +142,8 @@ class CheckpointLog:
 
         """
         following = [each for each in self.progress if each.sequence > sequence]
-        for expected, found in enumerate(following, start=sequence + 1):
-            if found.sequence != expected:
+        for expected, record in enumerate(following, start=sequence + 1):
+            if record.sequence != expected:
                 raise CheckpointError(
                     f"checkpoint: batch {expected} is missing from the log",
                     hint="`perceptron checkpoint show` lists the log",
@@ -290,7 +290,7 @@ def _is_valid(progress: Progress) -> bool:
     return (
         _is_count(progress.sequence)
         and _is_count(progress.processing_time_ms)
-        and all(isinstance(found, Mapping) and all(map(_is_count, found.values())) for found in by_name)
+        and all(isinstance(counts, Mapping) and all(map(_is_count, counts.values())) for counts in by_name)
     )
 
 
@@ -305,11 +305,11 @@ def _unreadable(record: Record, what: str) -> CheckpointError:
 def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes]) -> None:
     is_increment = headers.get("kind") == _INCREMENT
     names = ("sequence", "chunk", "chunks", *(("before",) if is_increment else ()))
-    found = [headers.get(name, b"") for name in names]
-    if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
+    numbers = [headers.get(name, b"") for name in names]
+    if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in numbers):
         raise _unreadable(record, "a snapshot chunk needs its numbers in the headers")
-    sequence, number, count = map(int, found[:3])
-    before = int(found[3]) if is_increment else None
+    sequence, number, count = map(int, numbers[:3])
+    before = int(numbers[3]) if is_increment else None
     if number >= count:
         raise _unreadable(record, f"snapshot chunk {number} is out of range: the snapshot has {count} chunks")
     snapshots = log.snapshots

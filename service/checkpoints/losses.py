@@ -44,8 +44,8 @@ class Loss(NamedTuple):
 
 def topic_ids(stream: ReadStream, topics: Sequence[str]) -> dict[str, str]:
     """Return the id of each topic that has one."""
-    found = {topic: stream.topic_id(topic) for topic in topics}
-    return {topic: topic_id for topic, topic_id in found.items() if topic_id}
+    ids = {topic: stream.topic_id(topic) for topic in topics}
+    return {topic: topic_id for topic, topic_id in ids.items() if topic_id}
 
 
 def unread_losses(

@@ -100,19 +100,19 @@ def partition_statuses(
             hint="`perceptron serve` creates them; check --broker, --events-topic and --checkpoints-topic",
         )
     there = [topic for topic in topics if counts[topic]]
-    found = []
+    statuses = []
     for partition in range(count):
         log = None
         if partition < counts[checkpoints_topic]:
             log = read_log(transport.read(checkpoints_topic, partition), group)
         if log is not None and (log.snapshots or log.progress):
-            found.append(partition_status(transport, partition, log))
+            statuses.append(partition_status(transport, partition, log))
             if _is_shared(log):  # this log covers all partitions
                 break
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
-            found.append(PartitionStatus(partition, lag, {}, None, 0))
-    return found
+            statuses.append(PartitionStatus(partition, lag, {}, None, 0))
+    return statuses
 
 
 def _is_shared(log: CheckpointLog) -> bool:

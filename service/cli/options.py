@@ -241,19 +241,19 @@ def _parse_parameters(
     context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> dict[str, object] | None:
     """Turn ``threshold=0.5`` into ``{"threshold": 0.5}``."""
-    found = _parse_pairs(context, parameter, pairs)
-    return {key: parse_scalar(text) for key, text in found.items()} if found else None
+    texts = _parse_pairs(context, parameter, pairs)
+    return {key: parse_scalar(text) for key, text in texts.items()} if texts else None
 
 
 def _parse_pairs(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
     """Turn ``a=b/c`` into ``{"a": "b/c"}``."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not key or not equals:
             raise click.BadParameter(f"expected key=value, got {pair!r}")
-        found[key.strip()] = text
-    return found or None
+        texts[key.strip()] = text
+    return texts or None
 
 
 def _merge_named(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:

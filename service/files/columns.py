@@ -109,8 +109,8 @@ class Columns:
                 f"unknown column {wanted!r}", f"name one of these columns with {option}: {', '.join(header)}"
             )
         names = (wanted,) if wanted is not None else usual
-        if found := next((name for name in names if name in header), None):
-            return found
+        if column := next((name for name in names if name in header), None):
+            return column
         near = next((name for name in header if name.strip().lower() in usual and name != self.label), None)
         if near is not None:
             self.warn(f"the column {near!r} becomes a feature", f"if it is not a feature: {option} {near!r}")

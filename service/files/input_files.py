@@ -50,13 +50,13 @@ def field_of(message: bytes, name: str) -> object:
 
 def time_of(message: bytes, timestamp: str, notation: Notation | None = None) -> int:
     """Return the time of a row in milliseconds. Raises `ValueError` with the field."""
-    found = message.time if isinstance(message, TimedRow) else field_of(message, timestamp)
-    if notation is not None and isinstance(found, str):
-        found = notation.value(timestamp.rpartition(".")[2], found, timestamp)
-    if found is None or found == "":
+    time = message.time if isinstance(message, TimedRow) else field_of(message, timestamp)
+    if notation is not None and isinstance(time, str):
+        time = notation.value(timestamp.rpartition(".")[2], time, timestamp)
+    if time is None or time == "":
         raise ValueError(f"{timestamp}: missing")
     try:
-        time_ms = event_time_ms(found)
+        time_ms = event_time_ms(time)
     except ValueError as error:
         raise ValueError(f"{timestamp}: {error}") from None
     if time_ms < 0:

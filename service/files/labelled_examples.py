@@ -97,7 +97,7 @@ def read_examples(
     """
     refuse_windows(settings)
     decoder, extractor = make_decoder(settings), make_extractor(settings)
-    found = ExampleSet(name)
+    result = ExampleSet(name)
     for message in messages:
         try:
             incoming = decoder.decode(message)
@@ -105,27 +105,27 @@ def read_examples(
             if not isinstance(extractor, RawFeatures):  # the decoder has checked raw features
                 _refuse_insane(x)
         except Skipped:
-            found.skipped += 1
+            result.skipped += 1
             continue
         except Rejection as rejection:
-            found.rejected[rejection.reason] += 1
+            result.rejected[rejection.reason] += 1
             on_rejection(rejection_of_row(message, rejection))
             continue
         if incoming.truth is None or incoming.is_label:
-            found.unlabelled += 1
+            result.unlabelled += 1
         else:
-            found.examples.append((x, incoming.truth))
-            found.weights.append(1.0 if incoming.weight is None else incoming.weight)
+            result.examples.append((x, incoming.truth))
+            result.weights.append(1.0 if incoming.weight is None else incoming.weight)
     warn_of_unfound([decoder.unfound()])
-    if not found.examples and not found.rejected and not found.unlabelled:
-        raise InputFileError(f"{found.name}: {nothing_left(found.skipped)}")
-    if not found.examples:
-        why = f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"
+    if not result.examples and not result.rejected and not result.unlabelled:
+        raise InputFileError(f"{result.name}: {nothing_left(result.skipped)}")
+    if not result.examples:
+        why = f"{result.rejected.total()} messages cannot be used, {result.unlabelled} have no label"
         raise InputFileError(
-            f"{found.name}: no labelled example;  {why}",
-            hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
+            f"{result.name}: no labelled example;  {why}",
+            hint=refusal_hint(result.rejected, settings.events) or no_label_hint(settings.events),
         )
-    return found
+    return result
 
 
 def nothing_used(rejected: int, skipped: int) -> str:

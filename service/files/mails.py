@@ -65,20 +65,20 @@ def _event(mail: bytes, number: int, columns: Columns) -> bytes:
     if len(mail) > MOST_MAIL_BYTES:
         return BadRow(mail[:_KEPT_BYTES], f"the mail is longer than {MOST_MAIL_BYTES} bytes")
     try:
-        found = mail_document(mail)
+        document = mail_document(mail)
     except ValueError as error:
         return BadRow(mail[:_KEPT_BYTES], str(error))
-    if found["id"] is None:
-        found |= columns.name(number)
+    if document["id"] is None:
+        document |= columns.name(number)
     if columns.mapping:
-        return encode_event(found)
-    event = {"id": found["id"]}
+        return encode_event(document)
+    event = {"id": document["id"]}
     if not columns.are_labels:
-        event["text"] = "\n".join(filter(None, (found["subject"], found["text"])))
-    if columns.label is not None and (label := _named(found, columns.label)) is not None:
+        event["text"] = "\n".join(filter(None, (document["subject"], document["text"])))
+    if columns.label is not None and (label := _named(document, columns.label)) is not None:
         event["label"] = label_value(str(label), columns.classes)
     message = encode_event(event)
-    return message if columns.time is None else TimedRow(message, _named(found, columns.time))
+    return message if columns.time is None else TimedRow(message, _named(document, columns.time))
 
 
 def _named(mail: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - whatever it is

@@ -235,24 +235,24 @@ class _Cells:
         """Return the value of a cell; None if it is empty. Raises ValueError."""
         notation = self._columns.notation
         if notation is not None and isinstance(cell, str):
-            found = notation.value(name, cell)
-            if found is not cell:
-                return found
+            number = notation.value(name, cell)
+            if number is not cell:
+                return number
         return None if cell is None else self._value(cell)
 
     def features(self, cells: Iterable[tuple[str, Any]]) -> Fields:
         """Return the values of all cells that are not empty and can be read."""
-        found = {}
+        values = {}
         for name, cell in cells:
             if cell is not None:
                 try:
-                    found[name] = value = self.value(name, cell)
+                    values[name] = value = self.value(name, cell)
                 except ValueError as error:
                     self._warn(name, error)
                 else:
                     if self._doubts is not None:
                         self._doubts.note(name, value)
-        return found
+        return values
 
     def _warn(self, name: str, error: ValueError) -> None:
         if name not in self._unread:
@@ -280,22 +280,22 @@ class _Cells:
 
     def label(self, name: str, cell: object) -> object:
         """Return a label; a class name stays as it is. Raises ValueError."""
-        found = self.text(name, cell)
+        text = self.text(name, cell)
         classes = self._columns.classes
-        if isinstance(found, str):
-            return label_value(found, classes)
-        return str(found) if str(found) in classes else found
+        if isinstance(text, str):
+            return label_value(text, classes)
+        return str(text) if str(text) in classes else text
 
 
 def _as_document(cells: _Cells, columns: Columns) -> Callable[[Mapping[str, Any]], Fields]:
     texts, label = columns.mapped_as_text(), columns.mapped_label()
 
     def document(row: Mapping[str, Any]) -> Fields:
-        found = cells.features((name, cell) for name, cell in row.items() if name not in texts)
-        found |= {name: cells.text(name, row[name]) for name in texts & row.keys() if row[name] is not None}
+        fields = cells.features((name, cell) for name, cell in row.items() if name not in texts)
+        fields |= {name: cells.text(name, row[name]) for name in texts & row.keys() if row[name] is not None}
         if label is not None and row.get(label) is not None:
-            found[label] = cells.label(label, row[label])
-        return found
+            fields[label] = cells.label(label, row[label])
+        return fields
 
     return document
 
@@ -308,15 +308,15 @@ def _as_event(
     has_features = bool(roles.features) or (text is None and not columns.are_labels)
 
     def event(row: Mapping[str, Any]) -> Fields:
-        found: Fields = {}
+        fields: Fields = {}
         if row_id is not None and row[row_id] is not None:
-            found["id"] = str(cells.text(row_id, row[row_id]))
+            fields["id"] = str(cells.text(row_id, row[row_id]))
         if has_features:
-            found["features"] = cells.features((name, row[name]) for name in roles.features)
+            fields["features"] = cells.features((name, row[name]) for name in roles.features)
         if text is not None:
-            found["text"] = "" if row[text] is None else cells.text(text, row[text])
+            fields["text"] = "" if row[text] is None else cells.text(text, row[text])
         if label is not None and row[label] is not None:
-            found["label"] = cells.label(label, row[label])
-        return found
+            fields["label"] = cells.label(label, row[label])
+        return fields
 
     return event

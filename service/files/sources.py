@@ -128,9 +128,9 @@ class Source:
     def _refuse_other_content(self) -> None:
         """Refuse a file whose content is not text in UTF-8, whatever its extension is."""
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
-        for magic, (found, hint) in _MAGIC.items():
+        for magic, (content, hint) in _MAGIC.items():
             if beginning.startswith(magic):
-                raise InputFileError(f"{self.name}: expected {self.format}, got {found}", hint=hint)
+                raise InputFileError(f"{self.name}: expected {self.format}, got {content}", hint=hint)
 
     def close(self) -> None:
         """Close the file; stdin stays open. Idempotent."""
@@ -186,12 +186,12 @@ def format_of(path: str) -> FileFormat | None:
 
 
 def _format_of(path: str) -> FileFormat:
-    if (found := format_of(path)) is None:
+    if (known := format_of(path)) is None:
         _open(path).close()  # if the file is missing, complain about that instead
         extension = Path(path.removesuffix(".gz")).suffix.lower()
         hint = f"set the format with --input-format {'|'.join(FORMATS)}"
         raise InputFileError(f"{path}: unknown extension {extension or '(none)'}", hint=hint)
-    return found
+    return known
 
 
 def _open(path: str) -> io.FileIO:

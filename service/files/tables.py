@@ -100,12 +100,12 @@ def _rows(batch: Any, plain: Any) -> list[Fields]:  # noqa: ANN401 - pyarrow has
     If a cell cannot be read, the ValueError stands in its place, and the rows are read one by one.
     """
     try:
-        found: list[Fields] = batch.cast(plain, safe=False).to_pylist()
+        rows: list[Fields] = batch.cast(plain, safe=False).to_pylist()
     except (ValueError, LookupError, OverflowError):
         if batch.num_rows > 1:
             return [row for n in range(batch.num_rows) for row in _rows(batch.slice(n, 1), plain)]
         return [dict(zip(plain.names, map(_cell, batch.columns, plain.types), strict=True))]
-    return found
+    return rows
 
 
 def _cell(column: Any, kind: Any) -> Any:  # noqa: ANN401 - as above

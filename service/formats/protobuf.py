@@ -52,15 +52,15 @@ def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 
-    found = []
+    serialized = []
     for name, text in files:
         try:
             file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError, DecodeError):
             raise UnusableSchema(f"{name or 'it'!s:.200} {_AS_TEXT}") from None
         file.name = name or file.name or _MAIN
-        found.append(bytes(file.SerializeToString()))
-    return tuple(found)
+        serialized.append(bytes(file.SerializeToString()))
+    return tuple(serialized)
 
 
 _SMALLEST: Final = 2
@@ -265,7 +265,7 @@ class ProtobufFile:
         return lambda message: [convert(value) for value in getattr(message, name)]
 
     def _scalar(self, field: FieldDescriptor, get: _Convert) -> _Convert:
-        """Return a function that converts one value of a field, found by `get`, to a plain value."""
+        """Return a function that converts one value of a field, serialized by `get`, to a plain value."""
         if field.message_type is not None:
             convert = self._converter(field.message_type)
             return lambda holder: convert(get(holder))

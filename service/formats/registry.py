@@ -48,7 +48,7 @@ class _Reference(BaseModel, frozen=True):
     version: int = Field(gt=0)
 
 
-class _Found(BaseModel):
+class _Registered(BaseModel):
     """A schema in a registry's answer."""
 
     text: str = Field(alias="schema")
@@ -83,7 +83,7 @@ class SchemaRegistry:
         self._url = settings.url.strip().rstrip("/")
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
         self._opener = bounded_opener(context)
-        self._referred_before: dict[_Reference, _Found] = {}
+        self._referred_before: dict[_Reference, _Registered] = {}
         """Schemas found by lookups that ran out of time, from which the next attempt continues."""
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
@@ -107,10 +107,10 @@ class SchemaRegistry:
 
         """
         deadline = monotonic() + _LOOKUP_SECONDS
-        found = self._get(f"/schemas/ids/{name_of(key)}?format=serialized", deadline)
-        kind = found.schema_type or SchemaKind.AVRO
+        schema = self._get(f"/schemas/ids/{name_of(key)}?format=serialized", deadline)
+        kind = schema.schema_type or SchemaKind.AVRO
         try:
-            named = [*self._referred(found, deadline), ("", found)]
+            named = [*self._referred(schema, deadline), ("", schema)]
             if kind == SchemaKind.PROTOBUF:
                 parts = descriptors([(name, each.text) for name, each in named])
             else:
@@ -120,20 +120,20 @@ class SchemaRegistry:
         self._referred_before.clear()
         return Schema(kind, parts)
 
-    def _referred(self, schema: _Found, deadline: float) -> Iterator[tuple[str, _Found]]:
+    def _referred(self, schema: _Registered, deadline: float) -> Iterator[tuple[str, _Registered]]:
         """Yield the schemas that a schema refers to, with the references' names; dependencies come first."""
         seen: set[tuple[str, int]] = set()
         left = _MOST_BYTES - len(schema.text)
-        waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [
+        waiting: list[tuple[str, _Registered, Iterator[_Reference]]] = [
             ("", schema, iter(schema.references or ()))
         ]
         while waiting:
-            name, found, references = waiting[-1]
+            name, referred, references = waiting[-1]
             reference = next(references, None)
             if reference is None:
                 waiting.pop()
                 if waiting:
-                    yield name, found
+                    yield name, referred
             elif (reference.subject, reference.version) not in seen:
                 seen.add((reference.subject, reference.version))
                 if len(seen) > _MOST_REFERENCES:
@@ -144,7 +144,7 @@ class SchemaRegistry:
                     raise UnusableSchema(f"it has more than {_MOST_BYTES} characters, with what it refers to")
                 waiting.append((reference.name, other, iter(other.references or ())))
 
-    def _ask_for(self, reference: _Reference, deadline: float) -> _Found:
+    def _ask_for(self, reference: _Reference, deadline: float) -> _Registered:
         known = self._referred_before.get(reference)
         if known is None:
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
@@ -156,13 +156,13 @@ class SchemaRegistry:
             self._referred_before[reference] = known
         return known
 
-    def _get(self, path: str, deadline: float) -> _Found:
+    def _get(self, path: str, deadline: float) -> _Registered:
         seconds = min(_TIMEOUT_SECONDS, deadline - monotonic())
         if seconds <= 0:
             raise _unavailable(self._url + path, f"no whole schema within {_LOOKUP_SECONDS:g} s")
         url = self._url + path
         try:
-            return _Found.model_validate_json(self._send(url, seconds))
+            return _Registered.model_validate_json(self._send(url, seconds))
         except ValidationError:
             raise _unavailable(url, _NO_REGISTRY) from None
 

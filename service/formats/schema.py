@@ -50,8 +50,8 @@ def key_of(value: bytes) -> bytes:
 
 def keys_of(records: Iterable[Record]) -> set[bytes]:
     """Return the keys of the schemas of records; records in other formats have none."""
-    found = {record.value[:ID_END] for record in records if record.value and record.value[0] == _ID}
-    return {key for key in found if len(key) == ID_END}
+    keys = {record.value[:ID_END] for record in records if record.value and record.value[0] == _ID}
+    return {key for key in keys if len(key) == ID_END}
 
 
 def name_of(key: bytes) -> str:

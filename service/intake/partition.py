@@ -162,8 +162,8 @@ class PartitionIntake:
             return None
         label = self._vocabulary.spell(example.predicted, processor.spelling)
         has_log_odds = processor.learner.has_log_odds
-        found = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
-        return found | {"event_time_ms": example.timestamp_ms}
+        fields = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
+        return fields | {"event_time_ms": example.timestamp_ms}
 
     def _append(self, ticket: Ticket) -> None:
         output = ticket.submission.output
@@ -230,8 +230,8 @@ class PartitionIntake:
         if not self._by_record:
             return
         with self._changed:
-            found = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
-        for ticket, record in found:
+            taken = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
+        for ticket, record in taken:
             if ticket.answered is None:
                 ticket.note_appended()
             else:

@@ -131,10 +131,10 @@ class Comparison:
 
     def rejected(self) -> Counter[str]:
         """Return the number of rejected messages by reason: the maximum over the models."""
-        found: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
         for contender in self.contenders:
-            found |= contender.processor.counters.rejected
-        return found
+            reasons |= contender.processor.counters.rejected
+        return reasons
 
 
 class Leaks:

@@ -204,9 +204,9 @@ class Evaluation:
         mistakes = {"majority_class": self.labelled - max(truths.values())}
         if not self._corrections:
             mistakes["last_label"] = self._changes
-        found = {name: {"mistakes": n, "error_rate": n / self.labelled} for name, n in mistakes.items()}
-        found["majority_class"] |= ranked
-        return found
+        results = {name: {"mistakes": n, "error_rate": n / self.labelled} for name, n in mistakes.items()}
+        results["majority_class"] |= ranked
+        return results
 
     def _corrected(self, scores: Iterable[float], *, truth: bool) -> list[float]:
         """Return the scores of a truth after corrections."""

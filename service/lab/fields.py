@@ -167,14 +167,14 @@ class Field:
 
 def fields_of(documents: Sequence[Mapping[str, Any]]) -> list[Field]:
     """Return the fields of records; fields within objects have a path, lists are not searched."""
-    found: dict[tuple[str, ...], Field] = {}
+    fields: dict[tuple[str, ...], Field] = {}
     for number, document in enumerate(documents):
         for keys, value in _leaves(document):
-            here = found.setdefault(keys, Field(keys, len(documents)))
+            here = fields.setdefault(keys, Field(keys, len(documents)))
             if value is not None:
                 here.values[number] = value
-    holders = {each.keys[:end] for each in found.values() for end in range(1, len(each.keys))}
-    return [each for each in found.values() if each.keys not in holders or each.values]
+    holders = {each.keys[:end] for each in fields.values() for end in range(1, len(each.keys))}
+    return [each for each in fields.values() if each.keys not in holders or each.values]
 
 
 def _leaves(
@@ -205,8 +205,8 @@ def read_as_written(fields: Iterable[Field]) -> None:
 def elements_of(field: Field) -> list[Field]:
     """Return the elements of a field's lists: scalars, and fields of objects."""
     items = [each for value in field.known.values() if isinstance(value, list) for each in value]
-    found = fields_of([item if isinstance(item, dict) else {"": item} for item in items])
-    return [Field((*field.keys, *filter(None, each.keys)), len(each.values), each.values) for each in found]
+    fields = fields_of([item if isinstance(item, dict) else {"": item} for item in items])
+    return [Field((*field.keys, *filter(None, each.keys)), len(each.values), each.values) for each in fields]
 
 
 def _is_number(value: object) -> bool:

@@ -146,10 +146,10 @@ class LoadedModel:
                 f"model: {type(self.model).__name__} has no probabilities",
                 hint="rank records by `score`, or choose `auto` or `normalized-adagrad`",
             )
-        found = self._each(records, self._probabilities)
+        probabilities = self._each(records, self._probabilities)
         if not _is_frame(records):
-            return found
-        columns = {str(name): [row and row[name] for row in found] for name in self.classes}
+            return probabilities
+        columns = {str(name): [row and row[name] for row in probabilities] for name in self.classes}
         return frame_like(frame_of(records), columns)
 
     def decide(self, records: Any) -> Any:  # noqa: ANN401 - see the class
@@ -193,8 +193,8 @@ class LoadedModel:
 
     def _field(self, records: Any, name: str) -> Any:  # noqa: ANN401 - see the class
         """Return a field of each answer; for a frame, as a series of the same kind."""
-        found = self._each(records, lambda event_id, x: self._assessment(event_id, x)[name])
-        return series_like(frame_of(records), found) if _is_frame(records) else found
+        values = self._each(records, lambda event_id, x: self._assessment(event_id, x)[name])
+        return series_like(frame_of(records), values) if _is_frame(records) else values
 
     def _probabilities(self, _: str, x: X) -> dict[LabelValue, float]:
         return {self._spelled(truth): p for truth, p in self._learner.probabilities(x).items()}
@@ -223,17 +223,17 @@ class LoadedModel:
         """Answer a record, or each of several."""
         if isinstance(records, (Mapping, bytes, str)):
             return self._answer_record(records, 0, answer)
-        found: list[T | None] = []
+        answers: list[T | None] = []
         try:
             if _is_frame(records):
                 for number, row in enumerate(self._rows(records), start=1):
-                    found.append(self._answer_or_none(row, number, self._of_objects, answer))
+                    answers.append(self._answer_or_none(row, number, self._of_objects, answer))
             else:
                 for number, record in enumerate(records):
-                    found.append(self._answer_record(record, number, answer))
+                    answers.append(self._answer_record(record, number, answer))
         except Rejection as rejection:
-            raise Rejection(rejection.reason, f"record {len(found)}: {rejection.message}") from None
-        return found
+            raise Rejection(rejection.reason, f"record {len(answers)}: {rejection.message}") from None
+        return answers
 
     def _rows(self, records: Any) -> Iterable[bytes]:  # noqa: ANN401 - see the class
         """Yield the rows of a frame as JSON. Raises `Rejection`."""

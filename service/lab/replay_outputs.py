@@ -63,8 +63,8 @@ class ConfidentMistakes:
 
     def _mistake(self, step: LabelledPrediction) -> dict[str, Any]:
         example = step.example
-        found = (terms for x, truth, terms in self._explained if truth == step.truth and x == example.x)
-        terms: Sequence[Contribution] = next(found, ())
+        matching = (terms for x, truth, terms in self._explained if truth == step.truth and x == example.x)
+        terms: Sequence[Contribution] = next(matching, ())
         return {
             "id": example.event_id,
             "truth": self._name_of(step.truth),
@@ -84,8 +84,8 @@ class ConfidentMistakes:
             predicted, score = learner.assess(x)
             if predicted != truth and self._is_sure(log_odds_of(predicted, score)):
                 self._explain(x, truth, predicted, score)
-            found: tuple[TrueLabel, float, Any] = predict_learn(x, truth, w)
-            return found
+            result: tuple[TrueLabel, float, Any] = predict_learn(x, truth, w)
+            return result
 
         def watch_later(x: X, truth: TrueLabel, *memo_and_weight: Any) -> object:  # noqa: ANN401 - as of `learn`
             self._explain_later(x, truth)

@@ -148,8 +148,8 @@ class Bootstrap:
         of_data = data_warnings(
             rejected, counters.consumed.total(), settings.classes, counters.confusion.truths
         )
-        for found in filter(None, (of_data, label_warnings(counters.totals(), counters.unmatched_ids))):
-            _log.warning("bootstrap: %s", found)
+        for warning in filter(None, (of_data, label_warnings(counters.totals(), counters.unmatched_ids))):
+            _log.warning("bootstrap: %s", warning)
 
 
 def _opened(settings: Settings) -> InputFiles:

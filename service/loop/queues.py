@@ -279,13 +279,13 @@ class PlaceQueue:
 
     def first(self, max_records: int) -> RecordBatch:
         """Return the first records without dropping them."""
-        found, start = RecordBatch(), self._n_dropped
+        batch, start = RecordBatch(), self._n_dropped
         for part in self._parts:
-            if len(found) >= max_records:
+            if len(batch) >= max_records:
                 break
-            found.extend(part[start : start + max_records - len(found)])
+            batch.extend(part[start : start + max_records - len(batch)])
             start = 0
-        return found
+        return batch
 
     def drop(self, count: int) -> None:
         """Drop the first `count` records; the queue must have them."""

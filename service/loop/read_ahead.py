@@ -137,9 +137,9 @@ class ReadAhead(ReadStream):
         self._partition_count = cache(stream.partition_count)
         partitions = {each: task_partitions(settings, self, each) for each in tasks}
         places = {each: input_places(settings, numbers) for each, numbers in partitions.items()}
-        asked = [place for found in places.values() for place in found]
+        asked = [place for some in places.values() for place in some]
         asked += [(self._log, each) for each in tasks]
-        asked += [(settings.predictions_topic, each) for found in partitions.values() for each in found]
+        asked += [(settings.predictions_topic, each) for some in partitions.values() for each in some]
         self._bounds = stream.bounds_of([each for each in asked if each[1] < self.partition_count(each[0])])
         logs = {each: bounds for (topic, each), bounds in self._bounds.items() if topic == self._log}
         self.kept = {
@@ -152,8 +152,8 @@ class ReadAhead(ReadStream):
         self.logs = dict(self._valid_logs(settings))
         self._inputs: dict[str, dict[int, Range]] = {topic: {} for topic in input_topics(settings)}
         for each, log in self.logs.items():
-            for (topic, partition), found in self._replayed(each, log, places[each]).items():
-                self._inputs[topic][partition] = found
+            for (topic, partition), replayed in self._replayed(each, log, places[each]).items():
+                self._inputs[topic][partition] = replayed
         self._input_records = {
             (topic, partition): records
             for topic, ranges in self._inputs.items()

@@ -88,8 +88,8 @@ class Restored:
     @property
     def fingerprint_extras(self) -> dict[str, Any]:
         """What the next snapshots record besides the settings."""
-        found = {EARLIER: self.earlier, ORIGIN: self.origin}
-        return {name: value for name, value in found.items() if value}
+        extras = {EARLIER: self.earlier, ORIGIN: self.origin}
+        return {name: value for name, value in extras.items() if value}
 
 
 class Base(NamedTuple):
@@ -292,10 +292,10 @@ def _check_counts(processor: Processor, last: Progress, where: str) -> None:
     if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
         what = f"progress with unknown counts {unknown!r:.50}"
         raise NewerRelease.wrote(f"{where}: {what}")
-    found = {name: counts[name] for name in committed}  # an earlier release may lack a part
-    if found != committed:
+    replayed = {name: counts[name] for name in committed}  # an earlier release may lack a part
+    if replayed != committed:
         raise CheckpointError(
-            f"{where}: replay diverged: expected {committed} as committed, got {found}",
+            f"{where}: replay diverged: expected {committed} as committed, got {replayed}",
             hint="make a custom model deterministic: seed its random numbers",
         )
 
@@ -307,6 +307,6 @@ def _add_schemas(
     if processor.schemas is None:
         return
     while later and later[0].sequence <= sequence:
-        found = later.popleft()
-        processor.schemas.add({found.key: found.schema})
+        read = later.popleft()
+        processor.schemas.add({read.key: read.schema})
     processor.schemas.missing(records)

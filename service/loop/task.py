@@ -260,9 +260,9 @@ class Task:
         """Return the schemas that this batch needs first; add them to the processor."""
         if self._sources is None or (known := self._processor.schemas) is None:
             return {}
-        found = self._sources.find(known, records)
-        known.add(found)
-        return found
+        schemas = self._sources.find(known, records)
+        known.add(schemas)
+        return schemas
 
     def _begin_batch(self, batch: _Batch, state: Published, *, must_compress: bool) -> None:
         """Begin to commit a batch, with a snapshot if one is due."""

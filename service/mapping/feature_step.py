@@ -99,10 +99,10 @@ class Features:
 
     """
 
-    __slots__ = ("_max_name_chars", "_missing", "found", "name_chars")
+    __slots__ = ("_max_name_chars", "_missing", "name_chars", "values")
 
     def __init__(self, max_name_chars: int, missing: Missing = frozenset()) -> None:
-        self.found: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self.name_chars = 0
         self._max_name_chars = max_name_chars
         self._missing = missing
@@ -126,7 +126,7 @@ class Features:
     def takes_array(self, names: VectorNames, numbers: Sequence[float]) -> bool:
         """Return whether all numbers of a vector are features, unchanged; then count its names."""
         is_there = not self._missing or self._missing.isdisjoint(numbers)
-        is_array = is_there and names.are_new(self.found)
+        is_array = is_there and names.are_new(self.values)
         if is_array and names.names:
             self._count_chars(len(names.names) * len(names.names[-1]), names.names[0])
         return is_array
@@ -134,7 +134,7 @@ class Features:
     def add_numbers(self, names: VectorNames, values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
         if not self._missing and self.takes_array(names, values):
-            self.found.update(zip(names.names, values, strict=True))
+            self.values.update(zip(names.names, values, strict=True))
         else:
             for name, value in zip(names.names, values, strict=True):
                 self.add(value, name, "", NOTHING)
@@ -171,7 +171,7 @@ class Features:
     def _put(self, name: str, value: object) -> None:
         if self._missing and self.is_missing(value):
             return
-        known = self.found.setdefault(name, value)
+        known = self.values.setdefault(name, value)
         if known is not value and known != value:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields have this name and different values")
         self._count_chars(len(name), name)
@@ -252,7 +252,7 @@ class FeatureMap:
     def make(self, document: object) -> Features:
         """Return the features of a document. Raises `Rejection` and `PathError`."""
         features = Features(self._max_name_chars, self._missing)
-        found, plain = features.found, self._plain
+        values, plain = features.values, self._plain
         for find, fields in self._holders:
             holder = find(document)
             if not isinstance(holder, dict):
@@ -261,7 +261,7 @@ class FeatureMap:
             for key, name, source in fields:
                 value = get(key)
                 if type(value) in plain:
-                    found[name] = value
+                    values[name] = value
                 elif value is not None:
                     _add(features, value, source)
         for source in self._others:
@@ -278,7 +278,7 @@ class FeatureMap:
         for source in self._sources:
             features = Features(self._max_name_chars)
             _add(features, source.find(document), source)
-            if name in features.found:
+            if name in features.values:
                 return source.path + name
         return name
 
@@ -289,7 +289,7 @@ def _by_holder(fields: Iterable[_Source]) -> list[tuple[Find, list[tuple[str, st
     for source in fields:
         *outer, key = source.keys
         holders.setdefault(tuple(outer), []).append((key, source.name, source))
-    return [(find_at(keys), found) for keys, found in holders.items()]
+    return [(find_at(keys), paths) for keys, paths in holders.items()]
 
 
 def _add(features: Features, value: object, source: _Source) -> None:
@@ -388,7 +388,7 @@ class FeatureStep:
         self, features: Features, document: object, record: Record | None
     ) -> tuple[WindowInput, ...] | None:
         """Return the inputs of each window; None without windows. Raises `Rejection` and `PathError`."""
-        return self._windows.read(features.found, document, record) if self._windows else None
+        return self._windows.read(features.values, document, record) if self._windows else None
 
     def is_empty(self, document: object) -> bool:
         """Return whether a document has no value for any feature. Raises `PathError`."""
@@ -443,7 +443,7 @@ class Vectors:
                 vectors.append(vector)
         if not any(vectors):
             return None
-        return VectorFeatures(features.found, self._concatenated(names), tuple(vectors))
+        return VectorFeatures(features.values, self._concatenated(names), tuple(vectors))
 
     def _concatenated(self, names: list[VectorNames]) -> VectorNames:
         if len(names) == 1:
@@ -525,10 +525,10 @@ class Derived:
 
     def add(self, features: Features, document: object) -> None:
         """Add the derived features; one with the name of another feature replaces it. Raises `Rejection`."""
-        found = features.found
+        values = features.values
         for name, evaluate in self._made:
             try:
-                value = evaluate(found, document)
+                value = evaluate(values, document)
                 if not isinstance(value, (str, list, dict)):
                     value = value if -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE else None
             except (NoValue, ArithmeticError):
@@ -536,10 +536,10 @@ class Derived:
             except (TypeError, ValueError) as error:
                 raise Rejection(Reason.INVALID_TYPE, f"{name} (events.derive): {error}") from None
             if value is None or isinstance(value, (list, dict)):
-                found.pop(name, None)
+                values.pop(name, None)
                 features.add(value, name, f"{name}.", NOTHING)
             else:
-                found[name] = value
+                values[name] = value
 
 
 _RESULT = "expected a dictionary of features, or a tuple of it and a text"
@@ -570,20 +570,20 @@ class Hook:
         Raises `Rejection` if the function raises or returns another type.
         """
         try:
-            found = self._call(document)
+            result = self._call(document)
         except MemoryError:  # not the fault of the record
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises
             where = traceback.extract_tb(error.__traceback__)[-1]
             location = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
             raise self._rejection(f"{type(error).__name__}: {error} ({location})") from None
-        made, text = found if isinstance(found, tuple) and len(found) == 2 else (found, None)  # noqa: PLR2004
+        made, text = result if isinstance(result, tuple) and len(result) == 2 else (result, None)  # noqa: PLR2004
         if not isinstance(made, Mapping) or not isinstance(text, (str, type(None))):
-            raise self._rejection(f"{_RESULT}, not {type(found).__name__}")
+            raise self._rejection(f"{_RESULT}, not {type(result).__name__}")
         for name, value in made.items():
             if not isinstance(name, str):
                 raise self._rejection(f"expected text as feature name, got {name!r:.50}")
-            features.found.pop(name, None)
+            features.values.pop(name, None)
             try:
                 features.add(value, name, f"{name}.", NOTHING)
             except RecursionError:

@@ -71,17 +71,17 @@ class Unfound:
                     continue
             del self._waiting[named]
         if self._n_events == _RECORDS:
-            warn_of_unfound([self.found()])
+            warn_of_unfound([self.missing()])
             self._waiting.clear()
         return bool(self._waiting) or self._n_events < _RECORDS_OF_TEXTS
 
-    def found(self) -> tuple[int, Collection[str]]:
+    def missing(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the fields that none of them had."""
         return self._n_events, self._waiting.keys()
 
 
 def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
-    """Warn once of fields that no event had, given `Unfound.found` of each partition."""
+    """Warn once of fields that no event had, given `Unfound.missing` of each partition."""
     if seen := [(n_events, waiting) for n_events, waiting in unfound if n_events]:
         for named in seen[0][1]:
             if all(named in waiting for _, waiting in seen) and is_to_warn(named):
@@ -123,7 +123,7 @@ def _in_lists(keys: Sequence[str]) -> _Find:
 
     def find(document: object, depth: int = 0) -> object:
         if isinstance(document, list):
-            return next((found for each in document if (found := find(each, depth)) is not None), None)
+            return next((value for each in document if (value := find(each, depth)) is not None), None)
         if depth == len(keys):
             return document
         return find(document.get(keys[depth]), depth + 1) if isinstance(document, dict) else None
@@ -149,8 +149,8 @@ def id_finder(location: str) -> FindId:
         find = parse_path(location).find
 
         def in_document(document: object, _: Record | None) -> object:
-            found = find(document)
-            return str(found) if type(found) is int else found
+            value = find(document)
+            return str(value) if type(value) is int else value
 
         return in_document
 
@@ -163,9 +163,9 @@ def id_finder(location: str) -> FindId:
 def _of_record(location: str, record: Record) -> str | None:
     if location == OFFSET:
         return f"{record.topic}-{record.partition}-{record.offset}"
-    found = record.key if location == KEY else dict(record.headers).get(location.removeprefix(HEADER))
+    value = record.key if location == KEY else dict(record.headers).get(location.removeprefix(HEADER))
     try:
-        return None if found is None else found.decode()
+        return None if value is None else value.decode()
     except UnicodeDecodeError as error:
         raise Rejection(Reason.INVALID_ID, f"{location}: byte {error.start} is not UTF-8") from None
 
@@ -233,10 +233,10 @@ class Mapper:
     def _filter(self, document: object, where: Find) -> None:
         name = f"{self._table}.where"
         try:
-            found = where(document)
+            result = where(document)
         except PathError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: {error}") from None
-        if found is None or found is False:
+        if result is None or result is False:
             raise Skipped(f"{name}: false or null for this record")
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
@@ -247,11 +247,11 @@ class Mapper:
         """Return the event time; None if it is the record's. Raises `Rejection` and `PathError`."""
         if self._time is None:
             return None
-        found = self._time.find(document)
-        if found is None:
+        time = self._time.find(document)
+        if time is None:
             raise Rejection(Reason.MISSING_FIELD, f"{self.time_location()}: missing")
         try:
-            return event_time_ms(found)
+            return event_time_ms(time)
         except ValueError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{self.time_location()}: {error}") from None
 
@@ -382,7 +382,7 @@ class EventMapper(Mapper):
             features, packed, text = self._step.make(document)
             fields = {
                 "id": self._find_id_asked(document, record),
-                "features": features.found,
+                "features": features.values,
                 "text": self._text(document) if text is None else text,
                 "label": self._find_label(document) if self._find_label else None,
             }
@@ -401,7 +401,7 @@ class EventMapper(Mapper):
         truth = None if label is None else self._truth(label)
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()
-        if self.watched is not None and not self.watched.note(document, features.found):
+        if self.watched is not None and not self.watched.note(document, features.values):
             self.watched = None
         n_bytes = max(message_bytes, features.name_chars)
         made = Incoming(checked["id"], values, text, label, truth, n_bytes)
@@ -410,12 +410,12 @@ class EventMapper(Mapper):
 
     def unfound(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
-        return (1, ()) if self.watched is None else self.watched.found()
+        return (1, ()) if self.watched is None else self.watched.missing()
 
     def _find_id_asked(self, document: object, record: Record | None) -> object:
         """Return the id; an event that is only predicted may lack one and gets a number."""
-        found = self._find_id(document, record)
-        return str(record.offset) if found is None and self._asks_only and record is not None else found
+        event_id = self._find_id(document, record)
+        return str(record.offset) if event_id is None and self._asks_only and record is not None else event_id
 
     def _time_ms(self, document: object) -> int | None:
         """Return the event time; an event that is only predicted need not have one."""
@@ -451,15 +451,15 @@ class EventMapper(Mapper):
 
 def _tenant_of(path: Path, document: object) -> str | None:
     """Return the tenant of an event; None if it has none. Raises `Rejection` and `PathError`."""
-    found = path.find(document)
-    if found is None:
+    value = path.find(document)
+    if value is None:
         return None
     where = f"{path.expression} (events.tenant)"
-    if isinstance(found, (dict, list, bool)) or found == "":
+    if isinstance(value, (dict, list, bool)) or value == "":
         raise Rejection(Reason.INVALID_TYPE, f"{where}: expected non-empty text or a number")
-    tenant = written(found, where)
-    if isinstance(found, float) and found.is_integer():
-        tenant = str(int(found))  # in JSON, 5 and 5.0 are the same number
+    tenant = written(value, where)
+    if isinstance(value, float) and value.is_integer():
+        tenant = str(int(value))  # in JSON, 5 and 5.0 are the same number
     if len(tenant) > _LONGEST_TENANT:
         raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_LONGEST_TENANT} characters")
     return tenant

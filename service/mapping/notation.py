@@ -85,13 +85,13 @@ class Notation:
             return [self._read(each, skip, path, name) for each in value]
         if not isinstance(value, dict):
             return value
-        found = {}
+        values = {}
         for key, each in value.items():
             below = skip.get(key, NOTHING)
-            found[key] = (
+            values[key] = (
                 each if below is None else self._read(each, below, f"{path}.{key}" if path else key, key)
             )
-        return found
+        return values
 
 
 def _named(given: Mapping[str, str], path: str, name: str) -> str | None:
@@ -198,10 +198,10 @@ class DataWarnings:
 
     def _look(self, name: str, text: str) -> None:
         self._looks[name] = self._looks.get(name, 0) + 1
-        found, hint = self._warning(name, text)
-        if found:
+        warning, hint = self._warning(name, text)
+        if warning:
             self._looks[name] = _MOST_LOOKED_AT
-            self._warn(name, found, f"{text!r:.50}", hint)
+            self._warn(name, warning, f"{text!r:.50}", hint)
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
         """Return what is suspicious about a text, and a hint; two empty texts if it is not."""

@@ -51,8 +51,8 @@ def text_of_html(html: str) -> str:
 
 
 def _index_after(html: str, end: str, start: int) -> int:
-    found = html.find(end, start)
-    return len(html) if found < 0 else found + len(end)
+    index = html.find(end, start)
+    return len(html) if index < 0 else index + len(end)
 
 
 _SPACES: Final = re.compile(r"\s+")
@@ -81,9 +81,9 @@ def parameter_of(header: str, name: str) -> str | None:
     >>> parameter_of('text/plain; format=flowed; Charset="utf-8"', "charset")
     'utf-8'
     """
-    for found in _PARAMETER.finditer(header[:_LONGEST_HEADER]):
-        if found[1].lower() == name:
-            return found[2] if found[3] is None else found[3]
+    for match in _PARAMETER.finditer(header[:_LONGEST_HEADER]):
+        if match[1].lower() == name:
+            return match[2] if match[3] is None else match[3]
     return None
 
 
@@ -121,8 +121,8 @@ def mail_document(mail: bytes) -> dict[str, Any]:
 
 def text_of_mail(mail: bytes) -> str:
     """Return the subject of a mail and the text of its body. Raises `ValueError` as `mail_document`."""
-    found = mail_document(mail)
-    return f"{found['subject'] or ''}\n{found['text'] or ''}"
+    document = mail_document(mail)
+    return f"{document['subject'] or ''}\n{document['text'] or ''}"
 
 
 def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
@@ -156,11 +156,11 @@ def _pieces(body: bytes, boundary: str) -> list[bytes]:
     line = rb"(?:\A|\r\n|[\r\n])--%b(--)?[ \t]*(?=[\r\n]|\Z)"
     delimiter = re.compile(line % re.escape(boundary.encode("ascii", "surrogateescape")))
     pieces, start = [], -1
-    for found in islice(delimiter.finditer(body), _MOST_PARTS + 1):
+    for match in islice(delimiter.finditer(body), _MOST_PARTS + 1):
         if start >= 0:
-            pieces.append(body[start : found.start()])
-        start = found.end()
-        if found[1]:
+            pieces.append(body[start : match.start()])
+        start = match.end()
+        if match[1]:
             break
     else:
         pieces += [body[start:]] if start >= 0 else []

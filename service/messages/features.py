@@ -432,8 +432,8 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
         return text.lower() if options.lowercase else text
 
     def features(text: str) -> X:
-        found = tokens(cased(text))
-        names = (f"{_TEXT_PREFIX}{token}" for token in found)
+        words = tokens(cased(text))
+        names = (f"{_TEXT_PREFIX}{token}" for token in words)
         if options.text_values == "counts":
             return {name: float(times) for name, times in Counter(names).items()}
         return dict.fromkeys(names, 1.0)

@@ -286,14 +286,14 @@ def read_as(model: Any, data: bytes) -> Any:  # noqa: ANN401 - any of perceptron
         The data is not a valid model, or a model of another kind.
 
     """
-    found = from_bytes(data)
-    kind, wanted_kind = kind_of(found), kind_of(model)
+    restored = from_bytes(data)
+    kind, wanted_kind = kind_of(restored), kind_of(model)
     if kind is not wanted_kind:
         raise DamagedError(f"expected a {wanted_kind.__name__}, got a {kind.__name__}")
-    made_for, wanted = (getattr(each, "classes", None) for each in (found, model))
+    made_for, wanted = (getattr(each, "classes", None) for each in (restored, model))
     if made_for != wanted:
         raise DamagedError(f"expected a model of the classes {wanted}, got {made_for}")
-    return found
+    return restored
 
 
 def kind_of(model: Any) -> type[Any]:  # noqa: ANN401 - as above

@@ -104,10 +104,10 @@ def read_model_file(path: Path) -> ModelFile:
 
 def _refuse_other(file: ModelFile) -> None:
     """Refuse a model that is not the one in the file's settings. A name of code may stand for any model."""
-    settings, found = file.settings or {}, kind_of(file.model)
-    if built_in(settings.get("model"), settings.get("classes")) not in {None, found}:
+    settings, kind = file.settings or {}, kind_of(file.model)
+    if built_in(settings.get("model"), settings.get("classes")) not in {None, kind}:
         name = settings["model"]
-        raise DamagedError(f"expected {name} as in its settings, got a {found.__name__}")
+        raise DamagedError(f"expected {name} as in its settings, got a {kind.__name__}")
 
 
 def write_model_file(path: Path, learner: Learner, made_with: Mapping[str, Any]) -> int:
@@ -138,9 +138,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     path = path.resolve()  # so that a link stays a link
     if path.exists() and not path.is_file():
-        raise ServiceError(
-            f"{path}: cannot be written: it is not a regular file", hint="choose a regular file"
-        )
+        raise ServiceError(f"{path}: cannot be written: not a regular file", hint="choose a regular file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # in its folder: no rename crosses disks
     try:
         try:
@@ -213,9 +211,9 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
             f"{name}: expected {written(value)} as in {file.path}, got {written(given[name])} ({origin})",
             hint="omit it: the file has this setting",
         )
-    found = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
-    _check_key(file.path, file.settings.get(HASH_KEY, ""), found)
-    return found
+    settings = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
+    _check_key(file.path, file.settings.get(HASH_KEY, ""), settings)
+    return settings
 
 
 def _check_key(path: Path, fingerprint: str, loaded: Loaded) -> None:

@@ -231,8 +231,8 @@ class LiveModel:
         """Return the decisions, and the results of other thresholds; empty without decisions."""
         taken = self.decisions_taken()["decisions"]
         with self._locked_learner():
-            found = self._decisions.rows() if self._decisions else ()
-            rows = [{**row, "class": self.label_of(truth)} for truth, row in found]
+            results = self._decisions.rows() if self._decisions else ()
+            rows = [{**row, "class": self.label_of(truth)} for truth, row in results]
         return {"decisions": taken, "thresholds": rows}
 
     def decisions_taken(self) -> dict[str, Any]:
@@ -256,12 +256,12 @@ class LiveModel:
             return self._summary
         started, published = monotonic(), self.published
         with self._locked_learner() as learner:
-            found = learner.weights()
-            entries = [] if found is None else list(found[0].items())
+            weights_and_bias = learner.weights()
+            entries = [] if weights_and_bias is None else list(weights_and_bias[0].items())
             bound = published.mistake_bound() if published else None
         if self.recent is not None and learner.mixture is not None:
             self._add_terms([*self.recent.contents()])
-        weights = None if found is None else rank_weights(entries, found[1])
+        weights = None if weights_and_bias is None else rank_weights(entries, weights_and_bias[1])
         n_examples = published.bound.n_examples if published and published.bound else 0
         pause_seconds = (monotonic() - started) / _SHARE_FOR_SUMMARIES
         self._summary = ModelSummary(weights, bound, n_examples, monotonic() + pause_seconds)

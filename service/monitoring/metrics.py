@@ -117,7 +117,7 @@ def _weights(state: Published) -> Iterator[PartMetric]:
         # One step for the interpreter, so that nothing changes meanwhile.
         values: list[Any] = list(weights[0].values())
         norm, nonzero = math.hypot(*values), len(values)
-    bound = found.updates if (found := state.mistake_bound()) else math.inf
+    bound = result.updates if (result := state.mistake_bound()) else math.inf
     yield PartMetric("weight_norm", "Euclidean norm of the weights, without the bias.", norm, is_gauge=True)
     yield PartMetric("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
     yield PartMetric(
@@ -256,8 +256,8 @@ class Metrics(Collector):
 
     def lag_of(self, partition: int) -> int | None:
         """Return how many records of a partition wait, over all topics; None if unknown."""
-        found = [count for (_, number), count in dict(self.lag).items() if number == partition]
-        return sum(found) if found else None
+        lags = [count for (_, number), count in dict(self.lag).items() if number == partition]
+        return sum(lags) if lags else None
 
     def collect(self) -> Iterator[Metric]:
         """Yield all families; published states are replaced, never changed, so no lock is needed."""

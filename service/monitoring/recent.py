@@ -86,16 +86,16 @@ class RecentAnswers:
         """Return text and features of the events of the kept records, by id, oldest first."""
         with self._lock:
             records, decoder = [*self._records], self.decoder
-        found: dict[str, dict[str, Any]] = {}
+        contents: dict[str, dict[str, Any]] = {}
         if decoder is None:
-            return found
+            return contents
         for record in records:
             with suppress(Rejection):
                 message = decoder.decode(record.value, record)
                 if not message.is_label:
                     content = {"text": message.text, "features": dict(message.features or {})}
-                    found[message.id] = {name: value for name, value in content.items() if value}
-        return found
+                    contents[message.id] = {name: value for name, value in content.items() if value}
+        return contents
 
     def latest(
         self, find: Callable[[str], Example | None], *, has_log_odds: bool

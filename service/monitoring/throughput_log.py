@@ -70,5 +70,5 @@ class ThroughputLog:
                 "partitions": sorted(self._known),
             },
         )
-        for found in warnings_of_labels(self._done, dict(self._metrics.published).values()):
-            _log.warning("%s", found)
+        for warning in warnings_of_labels(self._done, dict(self._metrics.published).values()):
+            _log.warning("%s", warning)

@@ -141,7 +141,7 @@ def _as_dict(features: Any) -> Any:  # noqa: ANN401 - or bytes, which stay
 
 def row_of(example: Example) -> tuple[Any, ...]:
     """Return the id and the fields of an example; trailing optional fields without a value are left out."""
-    found = (
+    row = (
         example.event_id,
         example.kept,
         example.predicted,
@@ -154,13 +154,13 @@ def row_of(example: Example) -> tuple[Any, ...]:
     if example.due_ms or example.weight != 1.0:
         further = example.keys, example.is_provisional, example.decision, example.weight
         if example.due_ms:
-            return (*found, *further, example.due_ms, example.is_learned_early)
-        return found + further
+            return (*row, *further, example.due_ms, example.is_learned_early)
+        return row + further
     if example.decision is not None:
-        return (*found, example.keys, example.is_provisional, example.decision)
+        return (*row, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:
-        return (*found, example.keys, True)
-    return (*found, example.keys) if example.keys else found
+        return (*row, example.keys, True)
+    return (*row, example.keys) if example.keys else row
 
 
 def example_of(row: Sequence[Any]) -> Example:
@@ -269,11 +269,11 @@ class LearnedExamples:
         if not isinstance(index, slice):
             truth, updates, delay = self.truths[index], self._updates[index], self._delays[index]
             return LabelledPrediction(self.examples[index], truth, updates, delay, self.has_log_odds)
-        found = LearnedExamples(has_log_odds=self.has_log_odds)
-        found.examples, found.truths = self.examples[index], self.truths[index]
-        found.mistakes, found._updates = self.mistakes[index], self._updates[index]
-        found._delays = self._delays[index]
-        return found
+        part = LearnedExamples(has_log_odds=self.has_log_odds)
+        part.examples, part.truths = self.examples[index], self.truths[index]
+        part.mistakes, part._updates = self.mistakes[index], self._updates[index]
+        part._delays = self._delays[index]
+        return part
 
     def __iter__(self) -> Iterator[LabelledPrediction]:
         return iter([self[index] for index in range(len(self.examples))])
@@ -321,14 +321,14 @@ class LearnedExamples:
 
     def scores_of(self, truth: TrueLabel) -> array[float]:
         """Return the scores of the examples of one of two classes."""
-        found, n = array("d", bytes(8 * len(self.examples))), 0
-        column: Any = memoryview(found)  # in C an array of doubles
+        scores, n = array("d", bytes(8 * len(self.examples))), 0
+        column: Any = memoryview(scores)  # in C an array of doubles
         for k in range(len(self.examples)):
             if self.truths[k] is truth:
                 example = self.examples[k]
                 column[n] = example.score
                 n += 1
-        return found[:n]
+        return scores[:n]
 
     def margins(self) -> array[float]:
         """Return y·score of examples of two classes, True first: negative where a prediction was wrong."""
@@ -358,13 +358,13 @@ class LearnedExamples:
 
         The score of an event whose label arrived later is from an older model.
         """
-        found: list[LabelledPrediction] = []
+        predictions: list[LabelledPrediction] = []
         for k in range(len(self.examples) - 1, -1, -1):
             if self._delays[k] is None:
-                if found and self._updates[k] != found[0].updates:
+                if predictions and self._updates[k] != predictions[0].updates:
                     break
-                found.append(self[k])
-        return found[::-1]
+                predictions.append(self[k])
+        return predictions[::-1]
 
 
 Sequence.register(LearnedExamples)

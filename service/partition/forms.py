@@ -210,6 +210,6 @@ def check_form(state: Any) -> None:  # noqa: ANN401
     try:
         _FORM.validate_python(state, strict=True)
     except ValidationError as error:
-        found = error.errors()[0]
-        kind = NewerError if found["type"] == "extra_forbidden" else DamagedError
-        raise kind(f"{'.'.join(map(str, found['loc']))}: {pydantic_sentence(found)}") from None
+        details = error.errors()[0]
+        kind = NewerError if details["type"] == "extra_forbidden" else DamagedError
+        raise kind(f"{'.'.join(map(str, details['loc']))}: {pydantic_sentence(details)}") from None

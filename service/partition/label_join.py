@@ -255,8 +255,8 @@ class LabelJoin(Part):
         for event_id, *_ in new:
             others.pop(event_id, None)
         rows = [row_of(self.examples[event_id]) for event_id in others if event_id in self.examples]
-        found = {"dropped": dropped, "changed": _packed(rows), "pending": self.n_pending}
-        return pack_around(found | self._state(_packed(new)))
+        changes = {"dropped": dropped, "changed": _packed(rows), "pending": self.n_pending}
+        return pack_around(changes | self._state(_packed(new)))
 
     @classmethod
     def with_changes(

@@ -156,8 +156,8 @@ class LabelLearner:
         assert truth is not None
         if not example.is_learned_early or on_timeout is None:
             step = self.learner.learn(example.x, truth, step or b"", weight)
-        elif truth != on_timeout and (found := self._learn_instead(example, on_timeout, truth, weight)):
-            (step,) = found
+        elif truth != on_timeout and (steps := self._learn_instead(example, on_timeout, truth, weight)):
+            (step,) = steps
         example.weight = weight
         self._note(example, truth, step, delay_seconds)
         self.join.note_delay(example, truth, timestamp_ms)

@@ -287,10 +287,10 @@ class Processor:
         """Return the features of an event at this time, without changing any state."""
         if not self._featuring:
             return self._extract(event.features, event.text, event.tenant)
-        found = self._extractor.as_numbers(event.features, self._feature_names)
+        features = self._extractor.as_numbers(event.features, self._feature_names)
         for part in self._featuring:
-            part.features(found, event, timestamp_ms)
-        return self._extractor.extract(found, event.text, event.tenant)
+            part.features(features, event, timestamp_ms)
+        return self._extractor.extract(features, event.text, event.tenant)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
         """Predict an event; then learn it, if its truth is known and was not learned before."""

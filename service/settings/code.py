@@ -22,15 +22,15 @@ def import_code(setting: str, reference: str, hint: str) -> Any:  # noqa: ANN401
     """
     location, _, name = reference.rpartition(":")
     try:
-        found = getattr(_import_module(location), name)
+        imported = getattr(_import_module(location), name)
     except (Exception, SystemExit) as error:
         reason = (
             str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
         )
         raise ConfigurationError(f"{setting}: cannot import {reference!r}: {reason}", hint=hint) from error
-    if not callable(found):
+    if not callable(imported):
         raise ConfigurationError(f"{setting}: {reference!r} is not a function or class", hint=hint)
-    return found
+    return imported
 
 
 def with_version(hook: str) -> str:
@@ -41,9 +41,9 @@ def with_version(hook: str) -> str:
     if not hook:
         return hook
     reference, _, wanted = hook.partition(" ")
-    found = import_code("events.hook", reference, "a function: package.module:name or path/to/file.py:name")
-    module = sys.modules.get(getattr(found, "__module__", ""))
-    version = getattr(found, "__version__", "") or getattr(module, "__version__", "")
+    code = import_code("events.hook", reference, "a function: package.module:name or path/to/file.py:name")
+    module = sys.modules.get(getattr(code, "__module__", ""))
+    version = getattr(code, "__version__", "") or getattr(module, "__version__", "")
     if wanted and wanted != str(version):
         version = version or "none"
         raise ConfigurationError(f"events.hook: {reference}: expected version {wanted}, got {version}")
@@ -90,10 +90,10 @@ def need(module: str, what: str, extra: str = "schemas") -> None:
 
     """
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except ModuleNotFoundError:  # for its parent package
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise ConfigurationError(
             f"{what} needs the package {_PACKAGES.get(module, module)}, which is not installed",
             hint=f"install it: pip install 'online-perceptron[{extra}]'",

@@ -163,8 +163,8 @@ def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
 
 def parse_tables(value: object) -> object:
     """Return tables, which may be JSON, as a list; a single table makes a list of one."""
-    found = parse_object(value)
-    return [found] if isinstance(found, Mapping) and found else found or ()
+    parsed = parse_object(value)
+    return [parsed] if isinstance(parsed, Mapping) and parsed else parsed or ()
 
 
 def as_tables(value: Iterable[BaseModel]) -> list[dict[str, Any]]:
@@ -207,8 +207,8 @@ def split_paths(value: object) -> object:
 
 def split_pairs(value: object) -> Any:  # noqa: ANN401 - what is not a table stays as it is
     """Convert a table, which may be JSON, to pairs of names and texts."""
-    found = parse_object(value)
-    return tuple(found.items()) if isinstance(found, Mapping) else found or ()
+    parsed = parse_object(value)
+    return tuple(parsed.items()) if isinstance(parsed, Mapping) else parsed or ()
 
 
 def split_named(value: object) -> Any:  # noqa: ANN401 - as of `split_pairs`

@@ -389,12 +389,12 @@ def fingerprint(settings: Settings, names: Iterable[str] = KEPT) -> dict[str, An
 
 def _kept(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     plain = settings.model_dump()
-    found = {}
+    entries = {}
     for name in names:
         table, _, entry = name.rpartition(".")
         make = DECLARED[name].kept
-        found[name] = make(settings) if make else (plain[table] if table else plain)[entry]
-    return found
+        entries[name] = make(settings) if make else (plain[table] if table else plain)[entry]
+    return entries
 
 
 def _as_read(values: dict[str, Any]) -> dict[str, Any]:

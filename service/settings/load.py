@@ -244,13 +244,13 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
     """Describe each error: the setting, its value, the origin of the value, and the reason."""
-    found = errors.errors(include_url=False)
-    names = [_blamed(error, given) for error in found[:_MOST_LINES]]
-    lines = [_sentence(name, error, given) for name, error in zip(names, found, strict=False)]
-    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in found[:_MOST_LINES]]
+    details = errors.errors(include_url=False)
+    names = [_blamed(error, given) for error in details[:_MOST_LINES]]
+    lines = [_sentence(name, error, given) for name, error in zip(names, details, strict=False)]
+    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in details[:_MOST_LINES]]
     hint = next(filter(None, (instead_of(".".join(path)) for path in paths)), "")
     hint = hint or f"set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
-    more = [f"and {len(found) - _MOST_LINES} more"] * (len(found) > _MOST_LINES)
+    more = [f"and {len(details) - _MOST_LINES} more"] * (len(details) > _MOST_LINES)
     return ConfigurationError(*dict.fromkeys(lines), *more, hint=hint)
 
 

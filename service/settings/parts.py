@@ -47,8 +47,8 @@ def span_ms(span: str) -> int:
     >>> span_ms("90s"), span_ms("1d")
     (90000, 86400000)
     """
-    found = _SPAN.fullmatch(span)
-    if found is None or (length := int(found[1]) * _UNITS_MS[found[2]]) > _LONGEST_MS:
+    match = _SPAN.fullmatch(span)
+    if match is None or (length := int(match[1]) * _UNITS_MS[match[2]]) > _LONGEST_MS:
         wanted = "a number and s, m, h, d or w, such as 10m; 3660d at most"
         raise ValueError(f"expected {wanted}, got {span!r}")
     return length
@@ -321,8 +321,8 @@ class WebhookSettings(Table):
     @property
     def address(self) -> str:
         """Return the part of the URL that may be shown: a token may be anywhere after the host."""
-        found = _WEB_URL.match(self.url.get_secret_value())
-        return f"{found[1] if found else ''}/{STARS}"
+        match = _WEB_URL.match(self.url.get_secret_value())
+        return f"{match[1] if match else ''}/{STARS}"
 
     def shown(self) -> Mapping[str, object]:
         """Return the webhook without secrets, to be shown."""

@@ -99,9 +99,9 @@ def _ensure_input(transport: Transport, settings: Settings, topic: str, partitio
 def _check_one_partition(transport: Transport, settings: Settings) -> None:
     """Refuse a checkpoints topic with several partitions: its only partition decides the owner of all."""
     topic = settings.checkpoints_topic
-    if (found := transport.partition_count(topic)) > 1:
+    if (n_partitions := transport.partition_count(topic)) > 1:
         raise ConfigurationError(
-            f"topic {topic!r} has {found} partitions, but share_model needs one",
+            f"topic {topic!r} has {n_partitions} partitions, but share_model needs one",
             hint="choose another --checkpoints-topic and --group",
         )
 
@@ -113,10 +113,10 @@ def _gone(transport: Transport, settings: Settings) -> list[str]:
     now.
     """
     answers = (settings.predictions_topic, settings.dead_letters_topic)
-    found = partition_counts(transport, (settings.checkpoints_topic, *answers))
-    if settings.checkpoints_topic not in found:
+    counts = partition_counts(transport, (settings.checkpoints_topic, *answers))
+    if settings.checkpoints_topic not in counts:
         return []
-    return [topic for topic in answers if topic not in found]
+    return [topic for topic in answers if topic not in counts]
 
 
 def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
@@ -132,16 +132,16 @@ def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, i
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
     """Add the partitions that a topic lacks. Raises `ConfigurationError` if that is not allowed."""
-    found = transport.partition_count(topic)
-    if found >= partitions:
+    count = transport.partition_count(topic)
+    if count >= partitions:
         return
     if settings.create_topics != "none":
         transport.add_partitions({topic: partitions})
         _log.warning(
-            "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions
+            "topic %r had %d partitions and has %d now, as the events have", topic, count, partitions
         )
     elif topic in {settings.labels_topic, settings.checkpoints_topic, settings.signals_topic}:
         raise ConfigurationError(
-            f"topic {topic!r} has {found} partitions, expected {partitions} as in {settings.events_topic!r}",
+            f"topic {topic!r} has {count} partitions, expected {partitions} as in {settings.events_topic!r}",
             hint=f"add partitions to {topic!r} until it has {partitions}, or allow it with `create_topics`",
         )

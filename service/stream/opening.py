@@ -95,15 +95,15 @@ def _cluster(client: KafkaClient) -> type[KafkaCluster]:
         if (error.name or "").partition(".")[0] != release.package:
             raise
         raise release.unsupported(str(error)) from error
-    found: type[KafkaCluster] = getattr(adapter, release.cluster)
-    return found
+    cluster: type[KafkaCluster] = getattr(adapter, release.cluster)
+    return cluster
 
 
 def _servers(url: str, address: str) -> list[str]:
     servers = address.split(",")
     for server in servers:
-        found = _SERVER.fullmatch(server)
-        if not found or not 0 < int(found["port"]) <= _HIGHEST_PORT:
+        match = _SERVER.fullmatch(server)
+        if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
             raise _malformed(url)
     return servers
 

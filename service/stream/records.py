@@ -78,17 +78,17 @@ NO_LIMIT: Final = RecordLimit(2**63, 2**63)
 
 def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
     """Return offsets by topic, then by partition, the form in which they are stored."""
-    found: dict[str, dict[int, int]] = {}
+    by_topic: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in offsets.items():
-        found.setdefault(topic, {})[partition] = offset
-    return found
+        by_topic.setdefault(topic, {})[partition] = offset
+    return by_topic
 
 
 def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition, int]:
     """Return offsets by topic and partition from the form of `nested`; JSON turns its keys into strings."""
-    return {(topic, int(each)): offset for topic, found in offsets.items() for each, offset in found.items()}
+    return {(topic, int(each)): offset for topic, own in offsets.items() for each, offset in own.items()}
 
 
 def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
     """Return offsets by topic and partition from offsets by partition, then by topic."""
-    return {(topic, each): offset for each, found in offsets.items() for topic, offset in found.items()}
+    return {(topic, each): offset for each, own in offsets.items() for topic, offset in own.items()}

@@ -47,8 +47,8 @@ class Label(NamedTuple):
     """The number of the event that it makes an outcome for; None if it makes none."""
 
 
-class Found(NamedTuple):
-    """A prediction or an outcome that was found."""
+class WrittenAnswer(NamedTuple):
+    """A prediction or an outcome of the topic."""
 
     place: RecordPosition
     answer: Answer
@@ -75,7 +75,7 @@ class Knowledge:
         everything before the oldest progress record, and those whose first records of a place are deleted.
     is_exact
         Whether the order of processing is known, and which events were pending when.
-    data_warnings
+    tentative
         Contradictions that depend on assumptions about the order.
     n_ambiguous
         Number of labels in repeated events, which may count or not.
@@ -88,7 +88,7 @@ class Knowledge:
     unordered: set[int] = field(default_factory=set)
     is_exact: bool = True
     has_shared_ids: bool = False
-    data_warnings: Findings = field(default_factory=Findings)
+    tentative: Findings = field(default_factory=Findings)
     n_ambiguous: int = 0
 
 
@@ -111,28 +111,28 @@ class Case:
         event_id: str,
         events: Sequence[Event],
         labels: Sequence[Label],
-        predictions: Sequence[Found],
-        outcomes: Sequence[Found],
+        predictions: Sequence[WrittenAnswer],
+        outcomes: Sequence[WrittenAnswer],
         ledger: Ledger,
     ) -> None:
         self._id, self._events, self._labels = event_id, events, labels
         self._predictions, self._outcomes, self._ledger = predictions, outcomes, ledger
         self._known = ledger.known[events[0].task]
         self._event_of = {event.number: event for event in events}
-        self._prediction_of: dict[int, Found] = {}
+        self._prediction_of: dict[int, WrittenAnswer] = {}
         self._answered: set[int] = set()
         """The numbers of events with an outcome."""
 
     def check(self) -> None:
         """Check the records; report contradictions."""
-        for event, found in self._aligned():
-            if event is not None and found is not None:
-                self._prediction_of[event.number] = found
-                self._check_prediction(event, found)
+        for event, written in self._aligned():
+            if event is not None and written is not None:
+                self._prediction_of[event.number] = written
+                self._check_prediction(event, written)
             elif event is not None:
                 self._ledger.unanswered(event, self._id)
-            elif found is not None:
-                self._ledger.unasked(found, self._events)
+            elif written is not None:
+                self._ledger.unmatched(written, self._events)
         for event in self._events if self._known.is_exact else ():
             first = self._prediction_of.get(event.first)
             if event.labels_first is not None and first is not None:
@@ -140,10 +140,10 @@ class Case:
                 self._ledger.compare(event, is_mistake=is_mistake)
         self._check_outcomes()
 
-    def _say(self, fault: Fault, place: RecordPosition, message: str) -> None:
-        self._ledger.say(fault, place, message, self._id)
+    def _flag(self, fault: Fault, place: RecordPosition, message: str) -> None:
+        self._ledger.flag(fault, place, message, self._id)
 
-    def _aligned(self) -> Iterator[tuple[Event | None, Found | None]]:
+    def _aligned(self) -> Iterator[tuple[Event | None, WrittenAnswer | None]]:
         """Pair events with predictions in order; if their numbers differ, event times decide the pairs.
 
         If records were deleted, pair from the end, as the first ones lack partners; if events may be missing
@@ -162,17 +162,17 @@ class Case:
             else:
                 yield events.popleft(), None
 
-    def _check_prediction(self, event: Event, found: Found) -> None:
-        answer, known = found.answer, self._known
+    def _check_prediction(self, event: Event, written: WrittenAnswer) -> None:
+        answer, known = written.answer, self._known
         first = event.first if known.is_exact else self._events[0].number
         is_first, has_truth = first == event.number, answer.truth is not None
-        self._ledger.pair(found, event, is_compared=is_first and has_truth)
+        self._ledger.pair(written, event, is_compared=is_first and has_truth)
         known.n_ambiguous += has_truth and not is_first
         if answer.contradiction:
             return  # reported by `read`
         if answer.event_time_ms != event.timestamp_ms:
             message = f"its event time is {answer.event_time_ms}, that of {event.place} {event.timestamp_ms}"
-            self._say(Fault.WRONG, found.place, message)
+            self._flag(Fault.WRONG, written.place, message)
         truths = {*event.truths}
         if not known.is_exact:
             may_be_again = self._ledger.deleted or max(len(self._events), len(self._predictions)) > 1
@@ -185,7 +185,7 @@ class Case:
         if answer.truth not in truths:
             names = " or ".join(sorted(map(str, truths)))
             message = f"its truth is {answer.truth}, that of the event {event.place} was {names}"
-            self._say(Fault.WRONG, found.place, message)
+            self._flag(Fault.WRONG, written.place, message)
 
     def _check_outcomes(self) -> None:
         left, missing = [*self._outcomes], list[Label]()
@@ -194,25 +194,25 @@ class Case:
             if event is None:
                 continue
             prediction = self._prediction_of.get(event.number)
-            found = next((each for each in left if self._fits(each, event, label)), None)
-            if found is not None:
-                left.remove(found)
-                self._take(found, event, label)
+            written = next((each for each in left if self._fits(each, event, label)), None)
+            if written is not None:
+                left.remove(written)
+                self._match(written, event, label)
             elif prediction and (self._known.is_exact or prediction.answer.truth is None):
                 missing.append(label)
-        for found in left:
-            self._check_left(found, missing)
+        for written in left:
+            self._check_unexplained(written, missing)
         for label in missing:
             place = self._event_of[label.event or 0].place
             message = f"this label did not produce an outcome of event {place}"
             if self._known.is_exact:
-                self._say(Fault.MISSING, label.place, message)
+                self._flag(Fault.MISSING, label.place, message)
             else:
-                self._known.data_warnings.add(Finding(Fault.MISSING, label.place, message, self._id))
+                self._known.tentative.add(Finding(Fault.MISSING, label.place, message, self._id))
 
-    def _fits(self, found: Found, event: Event, label: Label) -> bool:
+    def _fits(self, written: WrittenAnswer, event: Event, label: Label) -> bool:
         """Return whether an outcome has the fields that follow from an event and its label."""
-        answer, prediction = found.answer, self._prediction_of.get(event.number)
+        answer, prediction = written.answer, self._prediction_of.get(event.number)
         return (
             answer.truth == label.truth
             and answer.event_time_ms == event.timestamp_ms
@@ -220,30 +220,28 @@ class Case:
             and (prediction is None or answer.predicted == prediction.answer.predicted)
         )
 
-    def _take(self, found: Found, event: Event, label: Label) -> None:
+    def _match(self, written: WrittenAnswer, event: Event, label: Label) -> None:
         """Note an outcome as that of an event."""
         self._answered.add(event.number)
-        self._ledger.pair(found, label, is_compared=True)
+        self._ledger.pair(written, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
-        if prediction and prediction.place[:2] == found.place[:2] and found.place < prediction.place:
-            self._say(Fault.OUT_OF_ORDER, found.place, f"it precedes its prediction {prediction.place}")
+        if prediction and prediction.place[:2] == written.place[:2] and written.place < prediction.place:
+            self._flag(Fault.OUT_OF_ORDER, written.place, f"it precedes its prediction {prediction.place}")
 
-    def _check_left(self, found: Found, missing: list[Label]) -> None:
+    def _check_unexplained(self, written: WrittenAnswer, missing: list[Label]) -> None:
         """Check an outcome that no label explains under the settings of the label join."""
         known, events = self._known, self._events
         for event in () if known.is_exact else events:
             ways = *self._labels, *self._ledger.on_timeout(event)
-            label = next((each for each in ways if self._fits(found, event, each)), None)
+            label = next((each for each in ways if self._fits(written, event, each)), None)
             if label is not None and event.number not in self._answered:
-                self._take(found, event, label)
+                self._match(written, event, label)
                 return
         # An event with its id may be missing, in any partition.
-        if found.is_new or not all(each.is_complete for each in self._ledger.known.values()):
-            self._ledger.unasked(found, events)
+        if written.is_new or not all(each.is_complete for each in self._ledger.known.values()):
+            self._ledger.unmatched(written, events)
         elif self._answered and not missing:
-            self._say(Fault.DUPLICATE, found.place, f"second outcome of event {events[0].place}")
+            self._flag(Fault.DUPLICATE, written.place, f"second outcome of event {events[0].place}")
         else:
-            due = (
-                f"it differs from {missing.pop(0).place}" if missing else "its event did not wait for a label"
-            )
-            self._say(Fault.WRONG, found.place, f"{due}; event: {events[0].place}")
+            due = f"it differs from {missing.pop(0).place}" if missing else "its event was not pending"
+            self._flag(Fault.WRONG, written.place, f"{due}; event: {events[0].place}")

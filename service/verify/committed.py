@@ -88,7 +88,7 @@ class Committed:
         self.schemas: dict[bytes, Schema] = {}
         self.vectors: Mapping[str, int] = {}
         self.owners: set[bytes | None] = set()
-        self._stream, self._say = stream, stream.say
+        self._stream, self._flag = stream, stream.flag
         self._log = CheckpointLog()
         self._by_sequence: dict[int, Step] = {}
         self._named: set[str] = set()
@@ -120,7 +120,7 @@ class Committed:
                 raise
             except CheckpointError as error:
                 fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
-                self._say(fault, RecordPosition.of(record), str(error).partition(": ")[2])
+                self._flag(fault, RecordPosition.of(record), str(error).partition(": ")[2])
         log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
         if (is_trimmed := self._stream.transport.bounds(*self.place[:2])[0] > 0) and log.snapshots:
             first_one = log.snapshots[0]  # its beginning, or the snapshot that it continues, may be deleted
@@ -136,7 +136,9 @@ class Committed:
             self._compare(place, snapshot)
         # A commit under way when a snapshot is begun stays, as its end in the log is unknown.
         if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
-            self._say(Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}")
+            self._flag(
+                Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}"
+            )
         last = None
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
             if is_trimmed and last is not None and last.sequence + 1 < step.sequence == first:
@@ -151,9 +153,9 @@ class Committed:
         place = self.place._replace(offset=self._log.offsets[each.sequence])
         last = max(self._by_sequence, default=-1)
         if each.sequence <= last:
-            self._say(Fault.DUPLICATE, place, f"duplicate batch {each.sequence}, after batch {last}")
+            self._flag(Fault.DUPLICATE, place, f"duplicate batch {each.sequence}, after batch {last}")
         elif not each.processing_time_ms:
-            self._say(Fault.WRONG, place, "progress record without processing_time_ms")
+            self._flag(Fault.WRONG, place, "progress record without processing_time_ms")
         step = Step(place, each.sequence, each.offsets, each.counts, each.consumed)
         self._by_sequence.setdefault(each.sequence, step)
 
@@ -167,10 +169,10 @@ class Committed:
             except NewerError as error:
                 raise NewerRelease.wrote(f"{place}: {error}") from None
             except DamagedError as error:
-                self._say(Fault.WRONG, place, f"unreadable snapshot: {error}")
+                self._flag(Fault.WRONG, place, f"unreadable snapshot: {error}")
             else:
                 if is_torn:
-                    self._say(
+                    self._flag(
                         Fault.WRONG, place, "broken increment chain: its parent is not the preceding snapshot"
                     )
                 yield place, snapshot
@@ -181,7 +183,7 @@ class Committed:
         settings = {name: value for name, value in config_fingerprint.items() if name not in NOT_SETTINGS}
         is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
         if is_again or snapshot.sequence < self._newest:
-            self._say(Fault.DUPLICATE, place, f"duplicate snapshot after batch {snapshot.sequence}")
+            self._flag(Fault.DUPLICATE, place, f"duplicate snapshot after batch {snapshot.sequence}")
         origin, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
         self.origin, self.start_ms = flat(origin.get(START, {})), origin.get(START_MS, 0)
         self._newest, self.config_fingerprint, self.n_changes = snapshot.sequence, settings, len(earlier)
@@ -194,7 +196,7 @@ class Committed:
                 self.begin_at(until, "were read before the settings changed")
         topics = [*input_topics(self._stream.settings)]
         present = topic_ids(self._stream.transport, [each for each in topics if each in snapshot.topic_ids])
-        self.recreated = {each for each, found in present.items() if found != snapshot.topic_ids[each]}
+        self.recreated = {each for each, topic_id in present.items() if topic_id != snapshot.topic_ids[each]}
         self.vectors = snapshot.state.get("vectors") or self.vectors
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
@@ -207,28 +209,28 @@ class Committed:
             sequence, Step(place, sequence, offsets, counts, consumed, is_snapshot=True)
         )
         if any(its.offsets.get(each, at) != at for each, at in offsets.items()):
-            self._say(Fault.WRONG, place, "position differs between the snapshot and its batch")
+            self._flag(Fault.WRONG, place, "position differs between the snapshot and its batch")
         elif its.consumed != consumed or any(
             counts.get(name, count) != count for name, count in its.counts.items()
         ):
-            self._say(Fault.WRONG, place, "counts differ between the snapshot and its batch")
+            self._flag(Fault.WRONG, place, "counts differ between the snapshot and its batch")
 
     def _check_step(self, last: Step | None, step: Step) -> None:
         """Check that a step follows the last one."""
         for topic in sorted({topic for topic, _ in step.offsets} - self._named) if self._named else ():
-            self._say(Fault.WRONG, step.place, f"unexpected position: the group does not read {topic}")
+            self._flag(Fault.WRONG, step.place, f"unexpected position: the group does not read {topic}")
         if last is None:
             return
         if step.sequence > last.sequence + 1:
             missing = f"{last.sequence + 1} to {step.sequence - 1}"
-            self._say(Fault.MISSING, step.place, f"missing progress records: batches {missing}")
+            self._flag(Fault.MISSING, step.place, f"missing progress records: batches {missing}")
         elif step.is_snapshot:
             self._check_replaced(last, step)
             return
         fallen = [f"the position in {RecordPosition(*each)}" for each in _fallen(last.offsets, step.offsets)]
         fallen += [name for name in _fallen(last.counts, step.counts) if name in _GROWING]
         if fallen:
-            self._say(Fault.WRONG, step.place, f"{', '.join(fallen)} decreased in batch {step.sequence}")
+            self._flag(Fault.WRONG, step.place, f"{', '.join(fallen)} decreased in batch {step.sequence}")
 
     def _check_replaced(self, last: Step, step: Step) -> None:
         """Distinguish lost or recreated input from a missing progress record."""
@@ -236,7 +238,7 @@ class Committed:
         moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
         has_fewer = any(_fallen(last.consumed, step.consumed)) and any(bounds(*at)[0] for at in step.offsets)
         if any(before[place] < at > bounds(*place)[0] for place, at in moved.items()):
-            self._say(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
+            self._flag(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
         elif moved or has_fewer:
             if has_fewer:
                 self.reasons.append(f"partition {self.place[1]}: processed records were lost unreplayed")

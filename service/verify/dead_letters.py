@@ -63,7 +63,7 @@ class DeadLetters:
     """
 
     def __init__(self, database: sqlite3.Connection, stream: Stream) -> None:
-        self._database, self._stream, self._say = database, stream, stream.say
+        self._database, self._stream, self._flag = database, stream, stream.flag
         self._topic = stream.settings.dead_letters_topic
         self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
         self.n_lacking = 0
@@ -78,10 +78,10 @@ class DeadLetters:
         moved = [committed(group, [topic], n).get(topic, 0) for n in range(len(self._stream.bounds(topic)))]
         for record, is_new in self._stream.written(topic, ends):
             dead_letter = WrittenDeadLetter(record, record.offset < moved[record.partition], is_new)
-            found = DeadLetter.of(record)
-            source = found.source_topic, found.source_partition, found.source_offset
+            headers = DeadLetter.of(record)
+            source = headers.source_topic, headers.source_partition, headers.source_offset
             if None in source:
-                self._say(Fault.UNEXPECTED, dead_letter.place, "its headers do not name a source record")
+                self._flag(Fault.UNEXPECTED, dead_letter.place, "its headers do not name a source record")
             else:
                 self._database.execute(
                     "INSERT INTO dead_letters VALUES (?, ?, ?, 0, ?)", (*source, pack(dead_letter))
@@ -105,17 +105,17 @@ class DeadLetters:
         )
         for dead_letter in dead_letters:
             for message in dead_letter.contradictions(record, reason):
-                self._say(Fault.WRONG, dead_letter.place, message)
+                self._flag(Fault.WRONG, dead_letter.place, message)
         most = 1 + sum(dead_letter.was_moved for dead_letter in dead_letters)
         if dead_letters:
             self._stream.report.dead_letters += 1
         elif self._is_deleted:
             self.n_lacking += 1
         else:
-            self._say(Fault.MISSING, source, f"missing: this record is rejected as {reason}")
+            self._flag(Fault.MISSING, source, f"missing: this record is rejected as {reason}")
         if len(dead_letters) > most:
             message = f"{source} has {len(dead_letters)} dead letters, expected {most}"
-            self._say(Fault.DUPLICATE, dead_letters[-1].place, message)
+            self._flag(Fault.DUPLICATE, dead_letters[-1].place, message)
 
     def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
         """Check the dead letters of records outside the ranges that were read, by place.
@@ -131,7 +131,7 @@ class DeadLetters:
             n_new += dead_letter.is_new and is_after
             if not (dead_letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
                 message = f"its source {RecordPosition(*source)} was not read by the group"
-                self._say(Fault.UNEXPECTED, dead_letter.place, message)
+                self._flag(Fault.UNEXPECTED, dead_letter.place, message)
         return n_new
 
 

@@ -78,10 +78,10 @@ class Findings:
     def __len__(self) -> int:
         return self.counts.total()
 
-    def add(self, found: Finding) -> None:
+    def add(self, finding: Finding) -> None:
         """Add a contradiction."""
-        self.counts[found.fault] += 1
-        self.kept += [found] * (len(self.kept) < _MOST_KEPT)
+        self.counts[finding.fault] += 1
+        self.kept += [finding] * (len(self.kept) < _MOST_KEPT)
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Stream:
     settings: Settings
     report: Report = field(default_factory=Report)
 
-    def say(self, fault: Fault, place: RecordPosition, message: str, event_id: str | None = None) -> None:
+    def flag(self, fault: Fault, place: RecordPosition, message: str, event_id: str | None = None) -> None:
         """Report a contradiction."""
         self.report.findings.add(Finding(fault, place, message, event_id))
 
@@ -162,4 +162,4 @@ class Stream:
             message = (
                 f"{which} missing: offsets in this stream are dense, and only the oldest records are deleted"
             )
-            self.say(Fault.MISSING, RecordPosition(topic, partition, due), message)
+            self.flag(Fault.MISSING, RecordPosition(topic, partition, due), message)

@@ -21,7 +21,7 @@ _BYTES_PER_BYTE: Final = 32
 
 
 @dataclass(slots=True)
-class Kept:
+class PendingEvent:
     """A pending event, which waits for its label or for a correction."""
 
     number: int
@@ -63,33 +63,34 @@ class Join:
         self.timeout_ms = int(settings.label_timeout_seconds * 1000)
         self.truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
         times_out = self.truth_on_timeout is not None
-        self._kept_ms = self.timeout_ms + times_out * int(settings.correction_seconds * 1000)
+        self._age_ms = self.timeout_ms + times_out * int(settings.correction_seconds * 1000)
         self._capacity, self._max_bytes = settings.max_pending, settings.max_pending_bytes
         self._now_ms = self._n_bytes = 0
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._events: OrderedDict[str, PendingEvent] = OrderedDict()
         self._waiting: deque[str] | None = deque() if times_out else None
         self._early: OrderedDict[str, tuple[TrueLabel, int]] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.counts: Counter[str] = Counter()
         self.may_be_full = False
 
-    def advance(self, timestamp_ms: int) -> Iterator[tuple[str, Kept]]:
+    def advance(self, timestamp_ms: int) -> Iterator[tuple[str, PendingEvent]]:
         """Advance event time; yield the events that time out now and get a provisional label."""
         if timestamp_ms > self._now_ms:
             horizon = timestamp_ms - self.timeout_ms
             yield from self._overdue(horizon)
             self._now_ms = timestamp_ms
-            while self._kept and next(iter(self._kept.values())).timestamp_ms < timestamp_ms - self._kept_ms:
+            oldest_ms = timestamp_ms - self._age_ms
+            while self._events and next(iter(self._events.values())).timestamp_ms < oldest_ms:
                 self._drop_oldest()
             while self._early and next(iter(self._early.values()))[1] < horizon:
                 self._early.popitem(last=False)
                 self.counts["orphaned"] += 1
 
-    def _overdue(self, horizon: int) -> Iterator[tuple[str, Kept]]:
+    def _overdue(self, horizon: int) -> Iterator[tuple[str, PendingEvent]]:
         """Label the events that timed out, in order; the first that has not holds up the rest."""
         while self._waiting:
             event_id = self._waiting[0]
-            event = self._kept[event_id]
+            event = self._events[event_id]
             if not event.truths:
                 if event.timestamp_ms >= horizon:
                     return
@@ -102,52 +103,52 @@ class Join:
 
     def event(self, number: int, event: Incoming, timestamp_ms: int) -> Expected:
         """Add a pending event, or note that it is repeated."""
-        kept = self._kept.get(event.id)
-        if kept is not None:
-            labels_first = None if kept.truths else event.truth
+        pending = self._events.get(event.id)
+        if pending is not None:
+            labels_first = None if pending.truths else event.truth
             if labels_first is not None:
-                self._label(kept, labels_first)
+                self._label(pending, labels_first)
             elif event.truth is not None:
-                self._reconsider(kept, event.truth)
-            return Expected(tuple(kept.truths) or (None,), kept.number, labels_first)
+                self._reconsider(pending, event.truth)
+            return Expected(tuple(pending.truths) or (None,), pending.number, labels_first)
         early, _ = self._early.pop(event.id, (None, 0))
         truth = early if event.truth is None else event.truth
         self.counts["corrected"] += early is not None and early != truth
-        kept = Kept(number, timestamp_ms, _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.message_bytes)
-        while len(self._kept) >= self._capacity:
+        pending = PendingEvent(number, timestamp_ms, _EXAMPLE_BYTES + _BYTES_PER_BYTE * event.message_bytes)
+        while len(self._events) >= self._capacity:
             self.counts["evicted"] += self._drop_oldest()
-        self._n_bytes += kept.size_bytes
+        self._n_bytes += pending.size_bytes
         self.may_be_full |= self._n_bytes > self._max_bytes
-        self._kept[event.id] = kept
+        self._events[event.id] = pending
         if self._waiting is not None:
             self._waiting.append(event.id)
         self.counts["pending"] += 1
         if truth is not None:
-            self._label(kept, truth)
+            self._label(pending, truth)
         return Expected((truth,), number)
 
-    def label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> Kept | None:
+    def label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> PendingEvent | None:
         """Join a label; return the event if this is its first label, so that an outcome is due."""
-        kept = self._kept.get(event_id)
-        if kept is None:
+        pending = self._events.get(event_id)
+        if pending is None:
             self._hold(event_id, truth, timestamp_ms)
             return None
-        if kept.truths:
-            self._reconsider(kept, truth)
+        if pending.truths:
+            self._reconsider(pending, truth)
             return None
-        self._label(kept, truth)
-        return kept
+        self._label(pending, truth)
+        return pending
 
-    def _label(self, kept: Kept, truth: TrueLabel) -> None:
-        kept.truths.append(truth)
+    def _label(self, pending: PendingEvent, truth: TrueLabel) -> None:
+        pending.truths.append(truth)
         self.counts["pending"] -= 1
 
-    def _reconsider(self, kept: Kept, truth: TrueLabel) -> None:
-        self.counts["corrected"] += {truth} != set(kept.truths)
-        if truth not in kept.truths:
-            kept.truths.append(truth)
-        self.counts["provisional"] -= kept.is_provisional
-        kept.is_provisional = False
+    def _reconsider(self, pending: PendingEvent, truth: TrueLabel) -> None:
+        self.counts["corrected"] += {truth} != set(pending.truths)
+        if truth not in pending.truths:
+            pending.truths.append(truth)
+        self.counts["provisional"] -= pending.is_provisional
+        pending.is_provisional = False
 
     def _hold(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> None:
         """Hold an early label for its event, unless that has expired."""
@@ -164,12 +165,12 @@ class Join:
 
     def _drop_oldest(self) -> bool:
         """Drop the oldest event; return whether its label could still arrive."""
-        event_id, kept = self._kept.popitem(last=False)
+        event_id, pending = self._events.popitem(last=False)
         if self._waiting and self._waiting[0] == event_id:
             self._waiting.popleft()
-        self._n_bytes -= kept.size_bytes
-        self.counts["pending"] -= not kept.truths
-        lacks_label = not kept.truths or kept.is_provisional
+        self._n_bytes -= pending.size_bytes
+        self.counts["pending"] -= not pending.truths
+        lacks_label = not pending.truths or pending.is_provisional
         if lacks_label:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)

@@ -19,7 +19,7 @@ from perceptron_core.formats.packed import pack, unpack
 from service.messages.labels import Vocabulary
 from service.stream.partitioner import partition_for_key
 from service.verify.answers import Answer, read_answer
-from service.verify.cases import Case, Event, Found, Knowledge, Label
+from service.verify.cases import Case, Event, Knowledge, Label, WrittenAnswer
 from service.verify.findings import Fault, RecordPosition, Stream
 
 _SCHEMA: Final = """
@@ -27,7 +27,7 @@ CREATE TABLE entries (id BLOB, side, fields BLOB);
 CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
                     decided INT, n_partitions INT, id BLOB, source TEXT);
 CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
-CREATE TABLE unasked (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
+CREATE TABLE unmatched (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
 _Firsts = Mapping[tuple[int, int], tuple[int, float]]
 """The number of the first event and the offset of the first prediction after all deleted events, by task and
@@ -58,7 +58,7 @@ class Ledger:
 
     def __init__(self, database: sqlite3.Connection, stream: Stream) -> None:
         database.executescript(_SCHEMA)
-        self._database, self._stream, self.say = database, stream, stream.say
+        self._database, self._stream, self.flag = database, stream, stream.flag
         self._topic = stream.settings.predictions_topic
         firsts = [first for first, _ in stream.bounds(self._topic)]
         self._n_partitions = len(firsts)
@@ -79,14 +79,14 @@ class Ledger:
             place, q = RecordPosition.of(record), record.partition
             answer = read_answer(record, vocabulary)
             if answer is None:
-                self.say(Fault.UNEXPECTED, place, "not a prediction and not an outcome")
+                self.flag(Fault.UNEXPECTED, place, "not a prediction and not an outcome")
                 continue
             if answer.contradiction:
-                self.say(Fault.WRONG, place, answer.contradiction, answer.event_id)
+                self.flag(Fault.WRONG, place, answer.contradiction, answer.event_id)
             key, fewer = answer.event_id.encode(), range(self._n_partitions, q, -1)
             n_partitions = next((n for n in fewer if partition_for_key(key, n) == q), 0)
-            found = Found(place, answer, is_new, n_partitions)
-            self._insert("entries", key, answer.kind, pack(found))
+            written = WrittenAnswer(place, answer, is_new, n_partitions)
+            self._insert("entries", key, answer.kind, pack(written))
 
     def expect(self, event_id: str, expected: Event | Label) -> None:
         """Add an event or a label that should have an answer."""
@@ -106,22 +106,22 @@ class Ledger:
     ) -> None:
         """Note the source record of a dead letter."""
         source = self._source(origin, task, batch)
-        self._insert("pairs", "letter", task, number, batch, *place[1:], 0, 0, 0, 0, b"", source)
+        self._insert("pairs", "dead letter", task, number, batch, *place[1:], 0, 0, 0, 0, b"", source)
 
     def _source(self, place: RecordPosition, task: int, batch: int) -> str:
         """Return the source partition of a record, if its order is known only within that."""
         return str(place._replace(offset=None)) if batch in self.known[task].unordered else ""
 
-    def pair(self, found: Found, cause: Event | Label, *, is_compared: bool) -> None:
+    def pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it belongs to."""
-        answer, place = found.answer, found.place
+        answer, place = written.answer, written.place
         self._stream.report.predictions += answer.kind == "prediction"
         self._stream.report.outcomes += answer.kind == "outcome"
         where = cause.task, cause.number, cause.batch, *place[1:]
-        says = is_compared, is_compared and answer.mistake, answer.is_decided
+        flags = is_compared, is_compared and answer.mistake, answer.is_decided
         source = self._source(cause.place, cause.task, cause.batch)
         key = answer.event_id.encode()
-        self._insert("pairs", answer.kind, *where, *says, found.n_partitions, key, source)
+        self._insert("pairs", answer.kind, *where, *flags, written.n_partitions, key, source)
 
     def compare(self, event: Event, *, is_mistake: bool) -> None:
         """Note a labelled prediction without an outcome."""
@@ -132,11 +132,11 @@ class Ledger:
         """Note an event without its prediction."""
         self._insert("unanswered", event.task, event.number, *event.place, event_id.encode())
 
-    def unasked(self, found: Found, events: Sequence[Event]) -> None:
+    def unmatched(self, written: WrittenAnswer, events: Sequence[Event]) -> None:
         """Note an answer that belongs to none of the events with its id."""
-        answer = found.answer
+        answer, key = written.answer, written.answer.event_id.encode()
         event = str(events[0].place) if events else ""
-        self._insert("unasked", *found.place[1:], found.is_new, answer.kind, answer.event_id.encode(), event)
+        self._insert("unmatched", *written.place[1:], written.is_new, answer.kind, key, event)
 
     def check(self) -> None:
         """Check the records of each id, then unmatched records, then the order."""
@@ -149,7 +149,7 @@ class Ledger:
         firsts = self._firsts()
         self.is_mixed |= any(task != q for task, q in firsts)
         self._check_unanswered(firsts)
-        self._check_unasked(firsts)
+        self._check_unmatched(firsts)
         self._check_order()
         self._check_partitions(firsts)
         for number, what in (
@@ -164,7 +164,7 @@ class Ledger:
         events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
         labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
         predictions, outcomes = (
-            _as_written([Found(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]], events)
+            _as_written([WrittenAnswer(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]], events)
             for side in ("prediction", "outcome")
         )
         tasks = {event.task for event in events}
@@ -172,8 +172,8 @@ class Ledger:
         if len(tasks) == 1 and len(sources) <= 1:
             Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
-            for found in (*predictions, *outcomes):
-                self.unasked(found, ())
+            for written in (*predictions, *outcomes):
+                self.unmatched(written, ())
         else:
             self._n_shared += 1
             for task in tasks:
@@ -193,18 +193,18 @@ class Ledger:
         """Check events without a prediction; it may have been deleted if it preceded all remaining ones."""
         for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
             own = {task, partition_for_key(key, self._n_partitions)}
-            lanes = self.deleted if self.is_mixed else self.deleted & own
-            if any(number < firsts.get((task, q), (inf, inf))[0] for q in lanes):
+            partitions = self.deleted if self.is_mixed else self.deleted & own
+            if any(number < firsts.get((task, q), (inf, inf))[0] for q in partitions):
                 self._n_without_prediction += 1
             else:
                 message = "missing answer: this event has neither a prediction nor a dead letter"
-                self.say(Fault.MISSING, RecordPosition(*place), message, key.decode())
+                self.flag(Fault.MISSING, RecordPosition(*place), message, key.decode())
 
-    def _check_unasked(self, firsts: _Firsts) -> None:
+    def _check_unmatched(self, firsts: _Firsts) -> None:
         """Check answers without an event; it may have been deleted if they precede all other answers."""
         is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
         partial = {n: task for n, task in self.known.items() if task.has_holes or not task.is_complete}
-        for q, at, is_new, what, key, event in self._all("SELECT * FROM unasked ORDER BY q, at"):
+        for q, at, is_new, what, key, event in self._all("SELECT * FROM unmatched ORDER BY q, at"):
             lacking = {
                 n for n, task in partial.items() if task.has_holes or at < firsts.get((n, q), (inf, inf))[1]
             }
@@ -221,7 +221,7 @@ class Ledger:
             else:
                 fault = Fault.DUPLICATE if event else Fault.UNEXPECTED
                 message = f"duplicate {what} of event {event}" if event else f"{what} without an event"
-                self.say(fault, RecordPosition(self._topic, q, at), message, key.decode())
+                self.flag(fault, RecordPosition(self._topic, q, at), message, key.decode())
 
     def _check_order(self) -> None:
         """Check that answers are in the order of their records."""
@@ -231,15 +231,15 @@ class Ledger:
             " ORDER BY q, at"
         )
         for side, task, q, at, number, key, source in rows:
-            known, is_dead_letter = self.known[task], side == "letter"
+            known, is_dead_letter = self.known[task], side == "dead letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
                 continue  # it may belong to another record with its id
-            lane = task, q, is_dead_letter
-            if number < max(last[*lane, source], last[*lane, ""]):
+            sequence = task, q, is_dead_letter
+            if number < max(last[*sequence, source], last[*sequence, ""]):
                 topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
                 message = "the preceding answers belong to later records"
-                self.say(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
-            last[*lane, source] = max(number, last[*lane, source])
+                self.flag(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
+            last[*sequence, source] = max(number, last[*sequence, source])
 
     def _check_partitions(self, firsts: _Firsts) -> None:
         """Check that answers are in the partitions of their ids, for the present or an earlier number.
@@ -260,14 +260,14 @@ class Ledger:
             if not n_partitions or (is_placed and min(later, default=inf) < number):
                 due = partition_for_key(key, self._n_partitions)
                 message = f"wrong partition: its id belongs to partition {due}"
-                self.say(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
+                self.flag(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
         """Return the counts from the answers of each batch of a task, by its number."""
         what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
         rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
         names = "labelled", "mistakes", "decided"
-        return {batch: dict(zip(names, found, strict=True)) for batch, *found in rows}
+        return {batch: dict(zip(names, counts, strict=True)) for batch, *counts in rows}
 
     def _all(self, query: str, *values: float) -> Iterator[tuple[Any, ...]]:
         return self._database.execute(query, values)
@@ -277,12 +277,12 @@ _in_order: Final = attrgetter("task", "number")
 """The order of processing."""
 
 
-def _as_written(found: Sequence[Found], events: Sequence[Event]) -> Sequence[Found]:
+def _as_written(answers: Sequence[WrittenAnswer], events: Sequence[Event]) -> Sequence[WrittenAnswer]:
     """Sort answers to events: by offset in one partition, by the times of the events among several."""
-    left: defaultdict[int, deque[Found]] = defaultdict(deque)
-    for each in sorted(found, key=attrgetter("n_partitions", "place")):
+    left: defaultdict[int, deque[WrittenAnswer]] = defaultdict(deque)
+    for each in sorted(answers, key=attrgetter("n_partitions", "place")):
         left[each.place.partition].append(each)
-    ordered: list[Found] = []
+    ordered: list[WrittenAnswer] = []
     for event in events if len(left) > 1 else ():  # partitions were added in between
         due = [each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms]
         fitting = [each for each in due if each[0].answer.truth in event.truths]  # of events of one time

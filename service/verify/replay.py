@@ -25,10 +25,10 @@ from service.verify.findings import Fault, RecordPosition, Stream
 from service.verify.join import Join
 from service.verify.ledger import Ledger
 
-_BECAME: Final = ("predictions", "rejected", "skipped")
+_FATES: Final = ("predictions", "rejected", "skipped")
 """Fates of records, without those of labels."""
-_OF_THE_JOIN: Final = ("pending", "provisional", "evicted", "late", "orphaned")
-_OF_ANSWERS: Final = ("labelled", "mistakes")
+_JOIN_COUNTS: Final = ("pending", "provisional", "evicted", "late", "orphaned")
+_ANSWER_COUNTS: Final = ("labelled", "mistakes")
 
 
 class Replay:
@@ -81,7 +81,7 @@ class Replay:
                 at = first
             if end < at:
                 message = f"the topic ends here, but the group has processed records up to {at}"
-                self._stream.say(Fault.MISSING, RecordPosition(*place, end), message)
+                self._stream.flag(Fault.MISSING, RecordPosition(*place, end), message)
             elif end > max(at, first):
                 self._report.unread[str(RecordPosition(*place))] = end - max(at, first)
         return starts
@@ -92,19 +92,19 @@ class Replay:
         origin, topic = self._committed.origin, self._stream.settings.events_topic
         cut = {place for place, at in self.starts.items() if place[0] == topic and at > origin.get(place, 0)}
         for batch, (before, step) in enumerate(self._steps()):
-            made: Counter[str] = Counter()
+            fates: Counter[str] = Counter()
             self._note_order(batch, before, step)
             for record in records.until(step.offsets):
                 self._record += 1
                 if record[:2] in cut:
                     cut.remove(record[:2])
                     self._known.deleted_until = self._record
-                made["read " + record.topic] += 1
-                made[self._fate_of(record, batch)] += 1
+                fates["read " + record.topic] += 1
+                fates[self._fate_of(record, batch)] += 1
             if batch in self._known.unordered and self._known.deleted_until and self._ledger.is_mixed:
                 self._known.deleted_until = self._record + 1
-            self._report.skipped += made["skipped"]
-            self._check_batch(before, step, made)
+            self._report.skipped += fates["skipped"]
+            self._check_batch(before, step, fates)
         self._report.records += self._record
         if cut:
             self._known.deleted_until = inf
@@ -148,8 +148,8 @@ class Replay:
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
-            kept = join.label(message.id, message.truth, timestamp_ms)
-            due = None if kept is None else kept.number
+            joined = join.label(message.id, message.truth, timestamp_ms)
+            due = None if joined is None else joined.number
             ledger.expect(message.id, Label(*where, timestamp_ms, message.truth, due))
             return "labels"
         expected = join.event(self._record, message, timestamp_ms)
@@ -172,22 +172,22 @@ class Replay:
         except Rejection as rejection:
             return rejection, timestamp_ms, True
 
-    def _check_batch(self, before: Step, step: Step, made: Counter[str]) -> None:
+    def _check_batch(self, before: Step, step: Step, fates: Counter[str]) -> None:
         """Compare the counts of a batch with those of its records, if all are available."""
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
         is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
         is_due = is_whole
         for topic in dict.fromkeys(topic for topic, _ in self.starts):
-            is_whole &= self._is_counted(before, step, topic, made["read " + topic], is_due=is_due)
+            is_whole &= self._is_counted(before, step, topic, fates["read " + topic], is_due=is_due)
         self._are_whole.append(is_whole)
         known.is_exact &= is_whole and not (known.unordered or self._join.may_be_full)
-        for name in _BECAME if is_whole else ():
-            self._compare(step, name, _grown(before.counts, step.counts, name), made[name])
-        for name in _OF_THE_JOIN if known.is_exact else ():
+        for name in _FATES if is_whole else ():
+            self._compare(step, name, _grown(before.counts, step.counts, name), fates[name])
+        for name in _JOIN_COUNTS if known.is_exact else ():
             self._compare(step, name, step.counts.get(name, 0), self._join.counts[name])
 
-    def _is_counted(self, before: Step, step: Step, topic: str, there: int, *, is_due: bool) -> bool:
+    def _is_counted(self, before: Step, step: Step, topic: str, available: int, *, is_due: bool) -> bool:
         """Compare the number of records that a batch counts for a topic with the available records."""
         processed, known = _grown(before.consumed, step.consumed, topic), self._known
         offsets = sum(
@@ -195,24 +195,24 @@ class Replay:
             for place, at in before.offsets.items()
             if place[0] == topic
         )
-        if is_due and processed == there:
+        if is_due and processed == available:
             return True
         is_dense = self._stream.transport.offsets_are_dense
-        if there < offsets and not is_dense:
+        if available < offsets and not is_dense:
             known.is_complete, known.has_holes = False, True
-            self._gone[topic] += offsets - there
+            self._gone[topic] += offsets - available
         if not is_due:
             return False
-        if not self._are_whole and processed < there:
+        if not self._are_whole and processed < available:
             why = "its counts restarted (`checkpoint reset`)"
             self._report.notes.append(f"partition {self._number}: {why}")
         elif not self._are_whole and processed > offsets:
             known.is_complete = False
             place = RecordPosition(topic, self._number)
             self._report.notes.append(f"{place}: the topic was recreated and held records before")
-        elif is_dense or not there < processed <= offsets:
-            message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {there}"
-            self._stream.say(Fault.WRONG, step.place, message)
+        elif is_dense or not available < processed <= offsets:
+            message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {available}"
+            self._stream.flag(Fault.WRONG, step.place, message)
         return False
 
     def check_answers(self) -> None:
@@ -220,7 +220,7 @@ class Replay:
         known, sums = self._known, self._ledger.sums(self._number)
         is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
         for n, (before, step) in enumerate(self._steps() if is_known else ()):
-            names = _OF_ANSWERS if known.is_exact else ()
+            names = _ANSWER_COUNTS if known.is_exact else ()
             if "decided" in step.counts and ("decided" in before.counts or n == 0):
                 names = (*names, "decided")
             for name in names if self._are_whole[n] else ():
@@ -228,23 +228,23 @@ class Replay:
                 self._compare(step, name, grown, sums.get(n, {}).get(name, 0))
         if not known.is_exact and is_known and all(self._are_whole):
             step = self._committed.steps[-1]
-            for name in _OF_ANSWERS:
-                counted, found = step.counts.get(name, 0), sum(each[name] for each in sums.values())
-                if not found <= counted <= found + known.n_ambiguous:
-                    message = f"progress records count {counted} {name}, predictions and outcomes {found}"
-                    self._stream.say(Fault.WRONG, step.place, message)
-            for warning in known.data_warnings.kept if self._report.findings else ():
+            for name in _ANSWER_COUNTS:
+                counted, n_answers = step.counts.get(name, 0), sum(each[name] for each in sums.values())
+                if not n_answers <= counted <= n_answers + known.n_ambiguous:
+                    message = f"progress records count {counted} {name}, predictions and outcomes {n_answers}"
+                    self._stream.flag(Fault.WRONG, step.place, message)
+            for warning in known.tentative.kept if self._report.findings else ():
                 self._report.findings.add(warning)
-        if known.data_warnings:
-            first = known.data_warnings.kept[0]
-            labels = f"{len(known.data_warnings)} labels whose events may have expired before they arrived"
+        if known.tentative:
+            first = known.tentative.kept[0]
+            labels = f"{len(known.tentative)} labels whose events may have expired before they arrived"
             what = f"{labels}; the first: {first.place}: {first.message}"
             self._report.notes.append(f"partition {self._number}: {what}")
 
-    def _compare(self, step: Step, name: str, counted: int, made: int) -> None:
-        if counted != made:
-            message = f"{name}: batch {step.sequence} counts {counted}, expected {made} from its records"
-            self._stream.say(Fault.WRONG, step.place, message)
+    def _compare(self, step: Step, name: str, counted: int, expected: int) -> None:
+        if counted != expected:
+            message = f"{name}: batch {step.sequence} counts {counted}, expected {expected} from its records"
+            self._stream.flag(Fault.WRONG, step.place, message)
 
 
 def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:

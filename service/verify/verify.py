@@ -78,7 +78,7 @@ def _verified(stream: Stream) -> Report:
     settings = stream.settings
     try:
         answers_before = stream.bounds(settings.predictions_topic)
-        letters_before = stream.bounds(settings.dead_letters_topic)
+        dead_letters_before = stream.bounds(settings.dead_letters_topic)
         offsets_before = _committed_offsets(stream)
         logs = read_logs(stream)
         partitions = range(stream.transport.partition_count(settings.events_topic))
@@ -94,7 +94,7 @@ def _verified(stream: Stream) -> Report:
     with closing(sqlite3.connect("")) as database:  # in a temporary file once it is large
         database.execute("PRAGMA journal_mode = OFF")
         dead_letters, ledger = DeadLetters(database, stream), Ledger(database, stream)
-        dead_letters.read(letters_before)
+        dead_letters.read(dead_letters_before)
         ledger.read(answers_before)
         tasks = [Replay(number, log, stream, ledger, dead_letters) for number, log in logs.items()]
         for task in tasks:
@@ -135,7 +135,7 @@ def _check_offsets(
             if not before.get(place, 0) <= at <= now.get(place, -1):
                 where = f"{RecordPosition(*place)}, but its checkpoint log ends at {at}"
                 message = f"the group has committed {now.get(place, 'nothing')} of {where}"
-                stream.say(Fault.WRONG, log.place, message)
+                stream.flag(Fault.WRONG, log.place, message)
 
 
 def read_logs(stream: Stream) -> dict[int, Committed]:

@@ -85,11 +85,11 @@ class Guard:
         if scope["method"] == "HEAD":  # uvicorn omits the body
             scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
-        found = self._refuse(scope) or await self._read(scope, receive)
-        if isinstance(found, Response):
-            await found(scope, receive, send)
+        outcome = self._refuse(scope) or await self._read(scope, receive)
+        if isinstance(outcome, Response):
+            await outcome(scope, receive, send)
         else:
-            await self._app(scope, _replay(found, receive), send)
+            await self._app(scope, _replay(outcome, receive), send)
 
     def _refuse(self, scope: Scope) -> Response | None:
         if scope["path"] in PROBES:

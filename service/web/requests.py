@@ -78,11 +78,11 @@ class PostEndpoints:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the endpoint of a request, or pass it to the application."""
-        found = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
-        if found is None:
+        route = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
+        if route is None:
             await self._app(scope, receive, send)
             return
-        endpoint, kind = found
+        endpoint, kind = route
         request = Request(scope, receive)
         try:
             response = await endpoint(request, _parameters_of(request, kind))

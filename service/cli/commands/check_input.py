@@ -132,9 +132,9 @@ def _last(transport: Transport, topic: str, partition: int, count: int) -> Colle
     (first, end), n_offsets = transport.bounds(topic, partition), count
     while True:
         start = max(first, end - n_offsets)
-        found = deque(transport.read(topic, partition, start, end), maxlen=count)
-        if len(found) == count or start == first:
-            return found
+        records = deque(transport.read(topic, partition, start, end), maxlen=count)
+        if len(records) == count or start == first:
+            return records
         n_offsets *= 4
 
 

@@ -219,6 +219,6 @@ def _free_address(address: str) -> str:
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     for wanted in (int(port), 0):
-        with suppress(OSError), socket.create_server((name, wanted), family=family) as found:
-            return f"{host}:{found.getsockname()[1]}"
+        with suppress(OSError), socket.create_server((name, wanted), family=family) as server:
+            return f"{host}:{server.getsockname()[1]}"
     raise ServerError(f"every port of {host} is in use", hint="choose another address: --http 127.0.0.1:0")

@@ -51,9 +51,9 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
     """
     charts = _import_charts(output)
     settings = loaded.settings
-    found = load_examples(inputs, settings)
-    names = _two_features(found.examples, found.name)
-    model = train(settings, found, options).model
+    example_set = load_examples(inputs, settings)
+    names = _two_features(example_set.examples, example_set.name)
+    model = train(settings, example_set, options).model
     if not isinstance(model, LinearRule):
         raise ConfigurationError(
             f"model: the boundary of {type(model).__name__} is not a line",
@@ -61,7 +61,7 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
         )
     points = [
         charts.Point(x.get(names[0], 0.0), x.get(names[1], 0.0), bool(y), model.predict_one(x) != y)
-        for x, y in found.examples
+        for x, y in example_set.examples
     ]
     classes = (settings.classes[0], settings.classes[1]) if settings.classes else ("negative", "positive")
     shown = (str(names[0]), str(names[1]))
@@ -78,8 +78,8 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
 def learning_curve(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
     """Train on FILE; draw training and held-out error per epoch, and mark the sweet spot."""
     charts = _import_charts(output)
-    found = load_examples(inputs, loaded.settings)
-    _write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
+    examples = load_examples(inputs, loaded.settings)
+    _write_picture(charts, charts.learning_curve(train(loaded.settings, examples, options)), output)
 
 
 def _curves_command(kind: str, text: str) -> None:
@@ -93,10 +93,10 @@ def _curves_command(kind: str, text: str) -> None:
         charts = _import_charts(output)
         comparison = Comparison.of(loaded.settings, models)
         run_comparison(inputs, loaded.settings, comparison)
-        found = {each.name: curve for each in comparison.contenders if (curve := each.evaluation.curve())}
-        if len(found) < len(comparison.contenders):
+        curves = {each.name: curve for each in comparison.contenders if (curve := each.evaluation.curve())}
+        if len(curves) < len(comparison.contenders):
             raise InputFileError("expected labels of two classes")
-        _write_picture(charts, charts.CURVES[kind](found), output)
+        _write_picture(charts, charts.CURVES[kind](curves), output)
 
     plot_command.command(kind, cls=SettingsCommand, help=text)(draw)
 

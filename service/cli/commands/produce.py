@@ -156,9 +156,7 @@ def _ending_on_sigterm() -> Iterator[None]:
 def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
     """Refuse topics that the service writes, and options that need a change of unchangeable records."""
     if topic in output_topics(settings):
-        raise click.UsageError(
-            f"{topic!r} is an output topic of the service: choose the events or labels topic"
-        )
+        raise click.UsageError(f"{topic!r} is an output topic: choose the events or labels topic")
     if options.validate and settings.events.format in KINDS:
         raise ConfigurationError(
             f"events.format {settings.events.format}: `produce` writes JSON, which the service would reject",

@@ -131,10 +131,10 @@ def _thresholds(run: Contender, goals: Sequence[tuple[str, float]]) -> dict[str,
     curve, rows = run.evaluation.curve(), []
     for name, ratio in goals:
         row: dict[str, Any] = {"goal": f"{name}={ratio:g}"}
-        if curve and (found := curve.at(name, ratio)):
-            row |= found._asdict()
+        if curve and (point := curve.at(name, ratio)):
+            row |= point._asdict()
             if run.processor.learner.has_log_odds:
-                row["probability"] = logistic(found.score)
+                row["probability"] = logistic(point.score)
         rows.append(row)
     return {"thresholds": rows} if rows else {}
 
@@ -313,9 +313,9 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     if not files.label_name:
         return {}
     early = processor.join.early
-    found = processor.counters.labels | Counter(waiting=len(early))
-    alone = sum(found[each] for each in _ALONE)
-    total = found.total() - found["timed_out"]
+    counts = processor.counters.labels | Counter(waiting=len(early))
+    alone = sum(counts[each] for each in _ALONE)
+    total = counts.total() - counts["timed_out"]
     named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
     skipped = ", are of events that events.where skips" if processor.counters.skipped else ""
     hint = f"their ids are not in {files.name}{named}{skipped}, or they came after label_timeout_seconds"
@@ -324,7 +324,7 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     if len(early) > MOST_UNMATCHED_RATIO * total:
         waiting = f"{files.label_name}: {len(early)} of {total} labels precede their events or match none"
         report_warning(waiting, hint)
-    return {"labels": {name: count for name, count in sorted(found.items()) if count}}
+    return {"labels": {name: count for name, count in sorted(counts.items()) if count}}
 
 
 def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> None:
@@ -345,9 +345,9 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
 
 def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
     """Warn of fields that alone determine the label, if --label-column is given."""
-    if found := leaks.found():
-        named = ", ".join(map(one_line, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
-        hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(found), column)}"
+    if paths := leaks.found():
+        named = ", ".join(map(one_line, paths[:_MOST_NAMED])) + (", …" if paths[_MOST_NAMED:] else "")
+        hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(paths), column)}"
         report_warning(f"{named}: determines the label", hint)
 
 

@@ -84,9 +84,9 @@ class Totals(NamedTuple):
 
     def labels(self) -> dict[str, int]:
         """Return the number of labels of each kind that occurs; empty if all are real."""
-        found = {name: count for name in LABELS if name != "real" and (count := getattr(self, name))}
+        counts = {name: count for name in LABELS if name != "real" and (count := getattr(self, name))}
         real = {"real": self.labelled - self.provisional} if self.provisional else {}
-        return {name: (found | real)[name] for name in LABELS if name in found | real}
+        return {name: (counts | real)[name] for name in LABELS if name in counts | real}
 
 
 def listed(labels: Mapping[str, int]) -> str:
@@ -151,9 +151,9 @@ class Counters(Part):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        found = self.from_state(state)
+        restored = self.from_state(state)
         for each in fields(self):
-            setattr(self, each.name, getattr(found, each.name))
+            setattr(self, each.name, getattr(restored, each.name))
 
     def counts(self) -> Mapping[str, int]:
         """Return the counts for progress records; rare ones only if they are not 0."""
@@ -162,7 +162,7 @@ class Counters(Part):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the counts of a state."""
-        found = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        counts = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
         labels, revised = state["labels"], state["revised"]
         later = {
             "skipped": sum(state["skipped"].values()),
@@ -170,9 +170,9 @@ class Counters(Part):
             "evicted": state["evicted"],
             **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
         }
-        found["rejected"] = sum(state["rejected"].values())
-        found |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
-        return found | {name: count for name, count in later.items() if count}
+        counts["rejected"] = sum(state["rejected"].values())
+        counts |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
+        return counts | {name: count for name, count in later.items() if count}
 
     def metrics(self) -> Sequence[PartMetric]:
         """Return the counts, error ratios and calibration as metrics."""
@@ -285,32 +285,32 @@ def _plain(counted: Any) -> Any:  # noqa: ANN401
 
 def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
     """Return a warning of many rejected records, or of classes without a label; empty if there is none."""
-    found = []
+    warnings = []
     if refused > _MOST_REFUSED_RATIO * records:
-        found.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were rejected")
+        warnings.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were rejected")
     truth_of = Vocabulary(classes).truth
     if unseen := [repr(name) for name in classes if truth_of(name) not in truths]:
         more = len(unseen) - _MOST_NAMED
         named = unseen if more <= 0 else [*unseen[:_MOST_NAMED], f"{more:,} others"]
-        found.append(f"no label has the class {' or '.join(named)}")
-    return "; ".join(found)
+        warnings.append(f"no label has the class {' or '.join(named)}")
+    return "; ".join(warnings)
 
 
 def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
     """Return a warning of many unmatched labels, with some ids, and of evicted events; empty without any."""
-    found, unmatched = [], totals.late + totals.orphaned
+    warnings, unmatched = [], totals.late + totals.orphaned
     if unmatched > MOST_UNMATCHED_RATIO * totals.received:
         ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
         skipped = "refer to events that events.where or start_from skips, " if totals.skipped else ""
-        found.append(
+        warnings.append(
             f"{unmatched:,} of {totals.received:,} labels match no event: they may be late, "
             f"{skipped}or have other ids: {ids}"
         )
     if totals.evicted:
-        found.append(
+        warnings.append(
             f"{totals.evicted:,} events were evicted before their labels could arrive: raise max_pending"
         )
-    return "; ".join(found)
+    return "; ".join(warnings)
 
 
 def concerns(
@@ -339,17 +339,17 @@ def concerns(
     if truths.total() < _FEWEST_JUDGED:
         return []
     mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)
-    found = []
+    warnings = []
     if worse := _worse_than_nothing(mistakes, +truths, name_of, model, last_label):
-        found.append(worse)
+        warnings.append(worse)
     names = [repr(decision.name) for decision in decisions if not decision.of]
     [(majority, most), *others] = truths.most_common()
     if names and majority == positive and others:
         said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
         rarer = name_of(others[0][0])
         hint = f"put the class to be found last in classes, or set class = {rarer!r}"
-        found.append((f"{said} of {truths.total():,} labels", hint))
-    return found
+        warnings.append((f"{said} of {truths.total():,} labels", hint))
+    return warnings
 
 
 def _worse_than_nothing(

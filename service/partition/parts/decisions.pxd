@@ -68,7 +68,7 @@ cdef class Decisions(Part):
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
     cpdef learn(self, predicted, double score, truth, str decision)
 
-    @cython.locals(k=Py_ssize_t, rule=Rule, found=bint)
+    @cython.locals(k=Py_ssize_t, rule=Rule, has_drifted=bint)
     cdef bint _has_drifted(self, truth, decision) except -1
 
     @cython.locals(acts=bint)

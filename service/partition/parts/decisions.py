@@ -340,13 +340,13 @@ class Decisions(Part):
 
     def _has_drifted(self, truth: TrueLabel, decision: str | None) -> bool:
         """Test each decision for drift with a label; discount earlier labels of decisions that drifted."""
-        found = False
+        has_drifted = False
         for k in range(len(self.rules)):
             rule = self.rules[k]
             if rule.drifts(truth == rule.truth, rule.name == decision):
                 self._of_rules[k].fade(_AFTER_DRIFT)
-                found = True
-        return found
+                has_drifted = True
+        return has_drifted
 
     def correct(
         self, predicted: TrueLabel, score: float, before: TrueLabel, truth: TrueLabel, decision: str | None
@@ -425,10 +425,10 @@ class Decisions(Part):
                 self.bins[each[0]].restore(each)
         is_new = False
         for rule in self.rules:
-            found = next((each for each in state["rules"] if each[0][0] == rule.name), None)
-            if found is not None:
-                rule.restore(found)
-            is_new |= found is None or [*found[0]] != rule.key()
+            kept = next((each for each in state["rules"] if each[0][0] == rule.name), None)
+            if kept is not None:
+                rule.restore(kept)
+            is_new |= kept is None or [*kept[0]] != rule.key()
         if is_new:
             self.search()
         self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
@@ -454,12 +454,12 @@ class Decisions(Part):
 
         `cells` are the predictions by (truth, predicted); their costs are added for comparison.
         """
-        found: dict[str, Any] = {"decisions": {rule.name: self.results_of(rule) for rule in self.rules}}
+        results: dict[str, Any] = {"decisions": {rule.name: self.results_of(rule) for rule in self.rules}}
         if self.cost_positive:
-            found["cost"] = self.cost
-            found["cost_of_labels"] = self.cost_positive * cells.get((False, True), 0)
-            found["cost_of_labels"] += self.cost_negative * cells.get((True, False), 0)
-        return found
+            results["cost"] = self.cost
+            results["cost_of_labels"] = self.cost_positive * cells.get((False, True), 0)
+            results["cost_of_labels"] += self.cost_negative * cells.get((True, False), 0)
+        return results
 
     def rows(self) -> list[tuple[TrueLabel, dict[str, float | None]]]:
         """Return the metrics that each threshold would have had on recent labels, by class."""
@@ -511,7 +511,7 @@ class Decisions(Part):
     def metrics(self) -> Sequence[PartMetric]:
         """Return the counts, precision, thresholds and cost of the decisions as metrics."""
         rules = self.rules
-        found = [
+        metrics = [
             PartMetric("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
             PartMetric(
                 "decision_labels", _LABELLED, {rule.name: rule.n_labelled for rule in rules}, "decision"
@@ -522,10 +522,10 @@ class Decisions(Part):
             ("decision_threshold", _THRESHOLD, {rule.name: rule.shown for rule in rules}),
             ("decision_exhausted", _EXHAUSTED, {rule.name: rule.is_exhausted() for rule in rules}),
         )
-        found += [PartMetric(*gauge, "decision", is_gauge=True) for gauge in gauges]
+        metrics += [PartMetric(*gauge, "decision", is_gauge=True) for gauge in gauges]
         if self.cost_positive:
-            found.append(PartMetric("cost", _COST, self.cost_added))
-        return found
+            metrics.append(PartMetric("cost", _COST, self.cost_added))
+        return metrics
 
 
 def _log_odds(probability: float) -> float:

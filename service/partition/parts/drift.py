@@ -62,7 +62,7 @@ class Detector:
 
     def observe(self, mistakes: Sequence[bool]) -> list[Rise]:
         """Take the next labels as mistake or not; return the rises detected."""
-        found = []
+        signals = []
         start = 0
         while len(mistakes) - start >= UNIT - self._n:
             end = start + UNIT - self._n
@@ -70,10 +70,10 @@ class Detector:
             self._n = self._n_wrong = 0
             start = end
             if (rise := self._cut()) is not None:
-                found.append(rise)
+                signals.append(rise)
         self._n += len(mistakes) - start
         self._n_wrong += sum(mistakes[start:])
-        return found
+        return signals
 
     def _add(self, n_wrong: int) -> None:
         """Add a block; merge the oldest two of each size that has too many."""
@@ -132,8 +132,8 @@ class Detector:
 
 def _divergence(q: float, p: float) -> float:
     """Return kl(q, p), the divergence of two Bernoulli distributions; p is neither 0 nor 1."""
-    found = q * log(q / p) if q > 0.0 else 0.0
-    return found + ((1.0 - q) * log((1.0 - q) / (1.0 - p)) if q < 1.0 else 0.0)
+    of_ones = q * log(q / p) if q > 0.0 else 0.0
+    return of_ones + ((1.0 - q) * log((1.0 - q) / (1.0 - p)) if q < 1.0 else 0.0)
 
 
 class Drift(Part):

@@ -111,11 +111,11 @@ def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     Raises `DamagedError` if they do not belong together.
     """
     first, *changes = states
-    found = dict(changes[-1])
+    state = dict(changes[-1])
     for kind in (*ALWAYS, *FURTHER):
-        if kind.name in found and all(kind.name in each for each in states):
-            found[kind.name] = kind.with_changes(first[kind.name], [change[kind.name] for change in changes])
-    return found
+        if kind.name in state and all(kind.name in each for each in states):
+            state[kind.name] = kind.with_changes(first[kind.name], [change[kind.name] for change in changes])
+    return state
 
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:

@@ -65,7 +65,7 @@ cdef class ClassBins:
     @cython.locals(k=Py_ssize_t, above=double, above_others=double, expected=double, middle=double)
     cdef tuple _add_up(self)
 
-    @cython.locals(k=Py_ssize_t, found=double, missed=double, cost=double)
+    @cython.locals(k=Py_ssize_t, cheapest=double, missed=double, cost=double)
     cdef double _cheapest(self, double cost_positive, double least, double cost_negative) except? -1
 
     @cython.locals(first=Py_ssize_t, last=Py_ssize_t, middle=Py_ssize_t)
@@ -102,7 +102,7 @@ cdef class Budget:
 cpdef bint surely_above(double a, double b, double share, double confidence) except -1
 
 
-@cython.locals(found=double, c=double, d=double, m=int, even=double, odd=double)
+@cython.locals(fraction=double, c=double, d=double, m=int, even=double, odd=double)
 cdef double _fraction(double a, double b, double x) except? -1
 
 

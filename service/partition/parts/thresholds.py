@@ -143,8 +143,8 @@ class ClassBins:
             if self._lows[k] != _LOWEST:
                 self._weigh(goal, k, of_class, others)
                 if self._keeps(1.0, share, confidence):
-                    found: float = self._lows[k]
-                    return found
+                    score: float = self._lows[k]
+                    return score
         return NEVER
 
     def best(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
@@ -209,15 +209,15 @@ class ClassBins:
         for k in range(self.n - 1, -1, -1):
             if self._of_class[k] > left:
                 width = self._highs[k] - self._lows[k] if self._lows[k] != _LOWEST else 0.0
-                found: float = self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS
-                return found
+                score: float = self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS
+                return score
             left -= self._of_class[k]
         return _LOWEST
 
     def rows(self) -> list[Row]:
         """Return the metrics of each threshold, the lowest first."""
         of_class, others = self._add_up()
-        found = []
+        rows = []
         for k in range(self.n):
             above, above_others = self._above[k], self._above_others[k]
             if self._lows[k] == _LOWEST:
@@ -225,10 +225,10 @@ class ClassBins:
             recall = above / of_class if of_class else None
             false_rate = above_others / others if others else None
             decided = above + above_others
-            found.append(
+            rows.append(
                 Row(self._lows[k], above / decided, recall, false_rate, decided / (of_class + others))
             )
-        return found
+        return rows
 
     def state(self) -> list[object]:
         """Return everything as plain values."""
@@ -258,12 +258,12 @@ class ClassBins:
         return above, above_others
 
     def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
-        found, missed = NEVER, least
+        cheapest, missed = NEVER, least
         for k in range(self.n - 1, -1, -1):
             cost = cost_positive * self._above_others[k] + missed - cost_negative * self._above[k]
             if cost < least and self._lows[k] != _LOWEST:
-                least, found = cost, self._lows[k]
-        return found
+                least, cheapest = cost, self._lows[k]
+        return cheapest
 
     def _index_of(self, score: float) -> int:
         """Return the position of the last bin that begins at or below a score; -1 if there is none."""
@@ -435,8 +435,8 @@ def _lowest(rank: int) -> float:
         bits = rank << BITS_LEFT_OUT
     else:
         bits = (-(1 << 63 - BITS_LEFT_OUT) - rank - 1 << BITS_LEFT_OUT) | (1 << BITS_LEFT_OUT) - 1
-    (found,) = _DOUBLE.unpack(_FIRST.pack(bits))
-    return _LOWEST if isnan(found) else found
+    (score,) = _DOUBLE.unpack(_FIRST.pack(bits))
+    return _LOWEST if isnan(score) else score
 
 
 def surely_above(a: float, b: float, share: float, confidence: float) -> bool:
@@ -483,18 +483,18 @@ def _fraction(a: float, b: float, x: float) -> float:
     It converges fast for x below the mean a/(a + b) (DLMF 8.17.22).
     """
     c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0))
-    found = d
+    fraction = d
     for m in range(1, _STEPS):
         even, odd = m * (b - m) * x, -(a + m) * (a + b + m) * x
         even /= (a - 1.0 + 2.0 * m) * (a + 2.0 * m)
         odd /= (a + 2.0 * m) * (a + 1.0 + 2.0 * m)
         d, c = 1.0 / (1.0 + even * d), 1.0 + even / c
-        found *= c * d
+        fraction *= c * d
         d, c = 1.0 / (1.0 + odd * d), 1.0 + odd / c
-        found *= c * d
+        fraction *= c * d
         if -_PRECISION < c * d - 1.0 < _PRECISION:
             break
-    return found
+    return fraction
 
 
 def log_gamma(x: float) -> float:

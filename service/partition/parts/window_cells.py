@@ -135,8 +135,8 @@ class Cells:
         number, following = numbers_of("q", state["numbers"]), numbers_of("i", state["next"])
         counts, doubles = numbers_of("I", state["counts"]), numbers_of("d", state["doubles"])
         registers, free, n = numbers_of("B", state["registers"]), state["free"], len(following)
-        found = [len(each) for each in (number, counts, doubles, registers)]
-        if found != [n * each for each in (1, self.n_counts, self.n_doubles, self.n_registers)]:
+        sizes = [len(each) for each in (number, counts, doubles, registers)]
+        if sizes != [n * each for each in (1, self.n_counts, self.n_doubles, self.n_registers)]:
             raise DamagedError("windows: columns of different lengths")
         if not -1 <= min(*following, free, 0) <= max(*following, free, -1) < n:
             raise DamagedError("windows: references to missing cells")

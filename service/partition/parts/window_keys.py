@@ -19,26 +19,26 @@ _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 def grown(code: str, numbers: Any, n: int) -> array[Any]:  # noqa: ANN401 - compiled, a memory view
     """Return an array with the same numbers, padded with zeros to length n."""
-    found = array(code)
-    found.frombytes(memoryview(numbers).tobytes())
-    found.frombytes(bytes((n - len(found)) * found.itemsize))
-    return found
+    longer = array(code)
+    longer.frombytes(memoryview(numbers).tobytes())
+    longer.frombytes(bytes((n - len(longer)) * longer.itemsize))
+    return longer
 
 
 def written(numbers: Any, n: int, rows: Any = None, width: int = 1) -> bytes:  # noqa: ANN401
     """Return the bytes of the first n rows of `width` numbers; with `rows`, only of these rows."""
-    found = memoryview(numbers)
+    view = memoryview(numbers)
     if rows is None:
-        found = found[: n * width]
+        view = view[: n * width]
     else:
-        size = width * found.itemsize
+        size = width * view.itemsize
         copied = bytearray(size * len(rows))
         if copied:
-            _copy(found.cast("B"), rows, size, copied)
-        found = memoryview(copied).cast(found.format)  # type: ignore[call-overload] # its own is one of them
+            _copy(view.cast("B"), rows, size, copied)
+        view = memoryview(copied).cast(view.format)  # type: ignore[call-overload] # its own is one of them
     if _IS_LITTLE:
-        return found.tobytes()
-    swapped = array(found.format, found)
+        return view.tobytes()
+    swapped = array(view.format, view)
     swapped.byteswap()
     return swapped.tobytes()
 
@@ -78,10 +78,10 @@ def _replaced(column: bytes, n: int, rows: Sequence[int], new: bytes) -> bytes:
     size = len(new) // len(rows) if rows else 0
     if size * len(rows) != len(new) or (rows and len(column) > size * n):
         raise DamagedError("windows: changes of different lengths")
-    found = bytearray(column) + bytes(max(0, size * n - len(column)))
+    column_bytes = bytearray(column) + bytes(max(0, size * n - len(column)))
     for k, row in enumerate(rows):
-        found[row * size : (row + 1) * size] = new[k * size : (k + 1) * size]
-    return bytes(found)
+        column_bytes[row * size : (row + 1) * size] = new[k * size : (k + 1) * size]
+    return bytes(column_bytes)
 
 
 def _list_marked(marks: Any, n: int, rows: Any) -> int:  # noqa: ANN401
@@ -94,23 +94,23 @@ def _list_marked(marks: Any, n: int, rows: Any) -> int:  # noqa: ANN401
     return count
 
 
-def _copy(given: Any, rows: Any, size: int, found: Any) -> None:  # noqa: ANN401
+def _copy(given: Any, rows: Any, size: int, copied: Any) -> None:  # noqa: ANN401
     """Copy the bytes of some rows."""
     for n in range(len(rows)):
         for at in range(size):
-            found[n * size + at] = given[rows[n] * size + at]
+            copied[n * size + at] = given[rows[n] * size + at]
 
 
 def numbers_of(code: str, data: bytes) -> array[Any]:
     """Return the numbers of bytes from `written`. Raises `DamagedError`."""
-    found = array(code)
+    numbers = array(code)
     try:
-        found.frombytes(data)
+        numbers.frombytes(data)
     except (TypeError, ValueError):
         raise DamagedError("windows: expected whole numbers") from None
     if not _IS_LITTLE:
-        found.byteswap()
-    return found
+        numbers.byteswap()
+    return numbers
 
 
 class KeyTable:

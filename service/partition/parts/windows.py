@@ -358,14 +358,14 @@ class Windows(Part):
 
     def changes(self) -> Packed | None:
         """Pack the changes of the windows since the last call."""
-        found = None
+        packed = None
         if self._notes_changes:
             changes = [each.changes() for each in self._windows]
-            found = Packed([pack({"counts": dict(self.count), "windows": changes})])
+            packed = Packed([pack({"counts": dict(self.count), "windows": changes})])
         self._notes_changes = True
         for window in self._windows:
             window.forget_changes()
-        return found
+        return packed
 
     @classmethod
     def with_changes(cls, state: Any, changes: Sequence[Any]) -> Any:  # noqa: ANN401

@@ -65,9 +65,9 @@ class KafkaMembership(ABC):
 
     def _going(self, numbers: Iterable[int]) -> frozenset[int]:
         """Return the partitions that this member loses when `numbers` are revoked."""
-        found = frozenset(numbers)
-        if self._count_all is None or not found:
-            return found
+        going = frozenset(numbers)
+        if self._count_all is None or not going:
+            return going
         self._has_all = False
         return frozenset(self.owned)
 
@@ -371,11 +371,11 @@ class KafkaMember(ABC):
         """Count undelivered records; see `Consumer.lag`. A place is missing before its first fetch."""
         with self._translated(self._cluster.name):
             known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
-        found = {}
+        lags = {}
         for place, end, position in known:
             if end is not None and position is not None:
-                found[place] = max(0, end - position)
-        return found
+                lags[place] = max(0, end - position)
+        return lags
 
     def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
@@ -504,13 +504,13 @@ class KafkaMember(ABC):
     def _count_partitions(self) -> int:
         """Ask how many partitions the leading topic has."""
         topic = self._topics[0]
-        found = self._cluster.describe(topic)
-        if found is None:  # some brokers may not know a new topic yet
+        description = self._cluster.describe(topic)
+        if description is None:  # some brokers may not know a new topic yet
             self._check_topics({topic})
-            found = self._cluster.describe(topic)
-        if found is None:
+            description = self._cluster.describe(topic)
+        if description is None:
             raise missing(topic, self._cluster.name)
-        return found.n_partitions
+        return description.n_partitions
 
     def _where(self, partition: int) -> str:
         return f"{self._topics[0]}[{partition}]"

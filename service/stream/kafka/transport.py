@@ -93,13 +93,13 @@ class KafkaTopics:
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
         """Make an existing topic keep its records, whatever their age and size, without compaction."""
-        found = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
-        if not found:
+        options = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
+        if not options:
             _log.warning(
                 "topic %r: unreadable options; make sure that its retention is unlimited: %s",
                 *(topic, _written(KEEP_FOREVER)),
             )
-        wrong = {name: value for name, value in found.items() if value != KEEP_FOREVER[name]}
+        wrong = {name: value for name, value in options.items() if value != KEEP_FOREVER[name]}
         if not wrong:
             return
         wanted = {name: KEEP_FOREVER[name] for name in wrong}
@@ -154,13 +154,13 @@ class KafkaTopics:
         """Describe a topic. Raises `TopicMissing`."""
 
         def describe() -> TopicDescription:
-            if (found := self._cluster.describe(topic)) is None:
+            if (description := self._cluster.describe(topic)) is None:
                 raise missing(topic, self._cluster.name)
-            return found
+            return description
 
-        found = self._ask([topic], describe)
+        description = self._ask([topic], describe)
         self._known_topics.setdefault(topic, monotonic())
-        return found
+        return description
 
     def _ask(self, topics: Collection[str], ask: Callable[[], Answer]) -> Answer:
         """Ask about topics; retry for a while if one is new, as some brokers may not know it yet."""
@@ -175,8 +175,8 @@ class KafkaTopics:
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be; see `Transport.record_limit`."""
-        found = self._ask([topic], lambda: self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]))
-        value = found.get(MAX_MESSAGE_BYTES)
+        options = self._ask([topic], lambda: self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]))
+        value = options.get(MAX_MESSAGE_BYTES)
         return self._limits.note(topic, int(value) if value else None)
 
     def warn_of_age(self, outputs: Iterable[Output]) -> None:
@@ -185,16 +185,16 @@ class KafkaTopics:
             if time_ms <= 0 or topic in self._aged:
                 continue
             self._aged.add(topic)
-            found = self._ask([topic], partial(self._cluster.topic_options, topic, AGE_OPTIONS))
-            kept_ms, kind = (found.get(name) for name in AGE_OPTIONS)
+            options = self._ask([topic], partial(self._cluster.topic_options, topic, AGE_OPTIONS))
+            kept_ms, kind = (options.get(name) for name in AGE_OPTIONS)
             if kind != "LogAppendTime" and 0 <= int(kept_ms or -1) < time() * 1000 - time_ms:
                 what = "records older than retention.ms=%s may be deleted before they are read; set it to -1"
                 _log.warning(f"topic %r: {what}", topic, kept_ms)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which have none."""
-        found = self._describe(topic).id
-        return found.hex if found.int else ""
+        uuid = self._describe(topic).id
+        return uuid.hex if uuid.int else ""
 
     def _check_topics(self, topics: set[str]) -> None:
         """Raise `TopicMissing` unless the topics exist: clients would wait for them until a timeout."""
@@ -265,8 +265,8 @@ class KafkaTransport(KafkaTopics):
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record at or after a time; see `Transport.first_at`."""
         end = self.bounds(topic, partition)[1]
-        found = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
-        return end if found < 0 else found
+        offset = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
+        return end if offset < 0 else offset
 
     def _committed_ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the ends that a reader of committed records sees.
@@ -319,10 +319,10 @@ class KafkaTransport(KafkaTopics):
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""
-        found = self._cluster.committed(group, topics, [partition])
-        if partition not in found:
+        offsets = self._cluster.committed(group, topics, [partition])
+        if partition not in offsets:
             raise away(f"{self._cluster.name}: the offsets of the group {group!r}")
-        return dict(found[partition])
+        return dict(offsets[partition])
 
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs` and wait until the broker has acknowledged each; not atomic."""

@@ -112,8 +112,8 @@ class Log:
 
     def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
         """Return the log of each partition of `topic`, read again with `refresh`. Raises `TopicMissing`."""
-        if found := self._load(topic) if refresh else self._find(topic):
-            return found
+        if logs := self._load(topic) if refresh else self._find(topic):
+            return logs
         raise self._missing(topic)
 
     def log(self, topic: str, partition: int) -> int:
@@ -133,10 +133,10 @@ class Log:
     def _load(self, topic: str) -> list[int]:
         with self._database.reading() as connection:
             query = "SELECT id FROM logs WHERE topic = ? ORDER BY partition"
-            found = [log for (log,) in connection.execute(query, (topic,))]
-        if found:
-            self._logs[topic] = found
-        return found
+            logs = [log for (log,) in connection.execute(query, (topic,))]
+        if logs:
+            self._logs[topic] = logs
+        return logs
 
     def _missing(self, topic: str) -> TopicMissing:
         return TopicMissing(
@@ -159,12 +159,12 @@ class Log:
         log = self.log(topic, partition)
         with self._database.reading() as connection:
             _, end = log_bounds(connection, log)
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT place FROM records WHERE place >= ? AND place < ? AND timestamp_ms >= ?"
                 " ORDER BY place LIMIT 1",
                 (place_of(log, 0), place_of(log, end), time_ms),
             ).fetchone()
-        return end if found is None else offset_of(found[0])
+        return end if row is None else offset_of(row[0])
 
     def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the records of several partitions, one after the other; see `Transport.read_partitions`."""
@@ -227,7 +227,7 @@ class Log:
         )
         for place, timestamp_ms, key, value, headers in cursor:
             try:
-                found = decode_headers(headers) if headers else ()
+                pairs = decode_headers(headers) if headers else ()
             except (ValueError, TypeError, struct.error) as error:
                 raise self._damaged(topic, partition, place, "headers") from error
             if type(timestamp_ms) is not int:
@@ -235,7 +235,7 @@ class Log:
             if type(key) not in _BYTES or type(value) not in _BYTES:
                 column = "value" if type(key) in _BYTES else "key"
                 raise self._damaged(topic, partition, place, column, f"CAST({column} AS BLOB)")
-            records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, found))
+            records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, pairs))
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
                 break
@@ -285,9 +285,9 @@ class Log:
 
 def _count(connection: sqlite3.Connection, topic: str) -> int:
     query = "SELECT count(*) FROM logs WHERE topic = ?"
-    (found,) = connection.execute(query, (topic,)).fetchone()
-    assert isinstance(found, int)
-    return found
+    (count,) = connection.execute(query, (topic,)).fetchone()
+    assert isinstance(count, int)
+    return count
 
 
 def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ import trustme
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from service.errors import RegistryUnavailable
-from service.formats.registry import SchemaMissing, SchemaRegistry, _Found
+from service.formats.registry import SchemaMissing, SchemaRegistry, _Registered
 from service.formats.schema import Schema, SchemaKind
 from service.settings.kafka import RegistrySettings
 from tests.service.formats.avro_values import record
@@ -154,7 +154,7 @@ def chain(length, text="x"):
         number = len(asked)
         asked.append(path)
         reference = {"name": f"n{number}", "subject": f"s{number}", "version": 1}
-        return _Found(schema=text, references=[reference] if number < length else [])
+        return _Registered(schema=text, references=[reference] if number < length else [])
 
     made = SchemaRegistry(RegistrySettings(url="http://127.0.0.1:1"))
     made._get = get

@@ -20,7 +20,7 @@ OBJECTS = st.dictionaries(
 
 
 def made(document, *entries, left_out=(), limit=LARGE):
-    return FeatureMap(entries, left_out, limit).make(document).found
+    return FeatureMap(entries, left_out, limit).make(document).values
 
 
 def leaves(value, name="", *, in_list=False):

@@ -167,7 +167,7 @@ def test_a_standby_process_answers_503(stage, client):
     answer = client.post("/labels", json=label("a", value=True))
     assert (answer.status_code, answer.json()["what"]) == (
         503,
-        "this process is on standby: other processes own all partitions",
+        "this process is on standby: others own all partitions",
     )
 
 

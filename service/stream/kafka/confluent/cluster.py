@@ -117,19 +117,19 @@ class ConfluentCluster(Questions, KafkaCluster):
         """Describe a topic; see `KafkaCluster.describe`."""
         where = f"{self.name}: topic {{!r}}"
         try:
-            found = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
+            answer = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
         except TopicMissing:
             return None
-        return TopicDescription(len(found.partitions), UUID(bytes=b64decode(f"{found.topic_id}==")))
+        return TopicDescription(len(answer.partitions), UUID(bytes=b64decode(f"{answer.topic_id}==")))
 
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         """Return options; see `KafkaCluster.topic_options`."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
-            found = self.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
+            options = self.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
         except AccessRefused:
             return {}
-        return {name: str(found[name].value) for name in names if name in found}
+        return {name: str(options[name].value) for name in names if name in options}
 
     def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
         """Change options; see `KafkaCluster.set_topic_options`."""
@@ -164,9 +164,9 @@ class ConfluentCluster(Questions, KafkaCluster):
         """Return a group's committed next offsets; see `KafkaCluster.committed`."""
         deadline = monotonic() + within_seconds
         while True:
-            found, unstable = self._group_offsets(group, topics, partitions)
+            offsets, unstable = self._group_offsets(group, topics, partitions)
             if not unstable or monotonic() > deadline:
-                return {partition: found[partition] for partition in partitions if partition not in unstable}
+                return {each: offsets[each] for each in partitions if each not in unstable}
             sleep(_ASK_AGAIN_SECONDS)
 
     def _group_offsets(
@@ -181,18 +181,18 @@ class ConfluentCluster(Questions, KafkaCluster):
             f"{self.name}: group {group!r}",
             require_stable=True,
         )
-        found: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
+        offsets: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
         unstable = set()
         for place in answers[group].topic_partitions:
             if place.error is None:
                 if place.offset >= 0:
-                    found[place.partition][place.topic] = place.offset
+                    offsets[place.partition][place.topic] = place.offset
             elif place.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
                 unstable.add(place.partition)
             else:
                 with translated(f"{place.topic}[{place.partition}]"):
                     raise KafkaException(place.error)
-        return found, unstable
+        return offsets, unstable
 
     def committer(self, group: str, topic: str, partition: int) -> str:
         """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
@@ -202,8 +202,8 @@ class ConfluentCluster(Questions, KafkaCluster):
 
     def members(self, group: str) -> set[str]:
         """Return the names of a group's members; see `KafkaCluster.members`."""
-        found = self.ask(AdminClient.describe_consumer_groups, [group], f"{self.name}: group {group!r}")
-        return {member.member_id for member in found[group].members}
+        groups = self.ask(AdminClient.describe_consumer_groups, [group], f"{self.name}: group {group!r}")
+        return {member.member_id for member in groups[group].members}
 
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
         """Make a reader; see `KafkaCluster.open_reader`."""
@@ -253,19 +253,19 @@ class ConfluentReader:
 
     def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
         """Return the available records; see `Reader.poll`."""
-        found = []
+        records = []
         with translated(self._topic):
             messages = consume(self._client, _READ_BATCH_RECORDS, wait_seconds)
         for message in messages:
             error = message.error()
             if error is None:
-                found.append(as_record(message))
+                records.append(as_record(message))
                 self._positions[message.partition()] = message.offset() + 1
             elif error.code() == PARTITION_EOF:
                 self._positions[message.partition()] = message.offset()
             elif meaning_of(error) is not TransportUnavailable:
                 raise translate(error, self._topic)
-        return found
+        return records
 
     def position(self, partition: int) -> int:
         """Return the next offset; see `Reader.position`."""
@@ -282,7 +282,7 @@ def _knows(client: AdminClient, topic: str) -> bool:
     A broker that does not answer learns of the topic before the cluster counts it as alive again.
     """
     try:
-        found = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]
+        metadata = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]
     except FOREIGN:
         return True
-    return found.error is None and all(partition.leader >= 0 for partition in found.partitions.values())
+    return metadata.error is None and all(partition.leader >= 0 for partition in metadata.partitions.values())

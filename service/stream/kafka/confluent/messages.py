@@ -40,12 +40,12 @@ def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message
 
     The client's `consume` waits until it has `max_messages`, or its time is up.
     """
-    found: list[Message] = client.consume(max_messages, 0)
-    if not found and wait_seconds > 0:
-        found = client.consume(1, wait_seconds)
-        if found and max_messages > 1:
-            found += client.consume(max_messages - 1, 0)
-    return found
+    messages: list[Message] = client.consume(max_messages, 0)
+    if not messages and wait_seconds > 0:
+        messages = client.consume(1, wait_seconds)
+        if messages and max_messages > 1:
+            messages += client.consume(max_messages - 1, 0)
+    return messages
 
 
 def keep(
@@ -85,14 +85,14 @@ def _headers(message: Message) -> Headers:
     Records of other clients must not stop the stream.
     """
     try:
-        found = _headers_of(message)
+        headers = _headers_of(message)
     except (SystemError, UnicodeError):
         location = f"{message.topic()}[{message.partition()}]@{message.offset()}"
         _log.warning("%s: its headers are ignored: a header name is not UTF-8", location)
         return ()
-    if not found:
+    if not headers:
         return ()
-    return tuple([(name, value or b"") for name, value in found])
+    return tuple([(name, value or b"") for name, value in headers])
 
 
 def produce_each(produce: Callable[..., None], outputs: Iterable[Output]) -> None:

@@ -121,10 +121,10 @@ class Questions:
     def addresses(self) -> list[str]:
         """Return the addresses of the brokers."""
         with translated(self.name):
-            found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
+            metadata = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
         hosts = [
             (f"[{broker.host}]" if ":" in broker.host else broker.host, broker.port)
-            for broker in found.brokers.values()
+            for broker in metadata.brokers.values()
         ]
         return [f"{host}:{port}" for host, port in hosts]
 
@@ -258,14 +258,14 @@ class Questions:
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> dict[tuple[str, int], int]:
         """Return first or end offsets by topic and partition."""
-        found = self.ask(
+        offsets = self.ask(
             AdminClient.list_offsets,
             dict.fromkeys(places, which),
             "{0.topic}[{0.partition}]",
             timeout_seconds=timeout_seconds,
             isolation_level=isolation,
         )
-        return {(place.topic, place.partition): each.offset for place, each in found.items()}
+        return {(place.topic, place.partition): each.offset for place, each in offsets.items()}
 
     def client(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
         """Return an administrative client, a producer, or a consumer of committed records.

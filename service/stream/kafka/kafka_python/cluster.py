@@ -130,8 +130,8 @@ class KafkaPythonCluster(KafkaCluster):
     def topics(self) -> Collection[str]:
         """List the names of all topics."""
         with translated(self.name):
-            found: list[str] = self._admin.list_topics()
-        return found
+            names: list[str] = self._admin.list_topics()
+        return names
 
     def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics; see `KafkaCluster.create_topics`."""
@@ -151,20 +151,20 @@ class KafkaPythonCluster(KafkaCluster):
         """Describe a topic; see `KafkaCluster.describe`."""
         try:
             with self._about(topic):
-                (found,) = self._admin.describe_topics([topic])
-                error: type[BrokerResponseError] = for_code(found["error_code"])
+                (answer,) = self._admin.describe_topics([topic])
+                error: type[BrokerResponseError] = for_code(answer["error_code"])
                 if error is not NoError:
                     raise error(topic)
         except TopicMissing:
             return None
-        return TopicDescription(len(found["partitions"]), UUID(str(found.get("topic_id") or UUID(int=0))))
+        return TopicDescription(len(answer["partitions"]), UUID(str(answer.get("topic_id") or UUID(int=0))))
 
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         """Return options; see `KafkaCluster.topic_options`. Without the permission, there are none."""
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
         with self._about(topic):
-            found = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
-        return {name: option["value"] for name, option in found.items()}
+            options = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
+        return {name: option["value"] for name, option in options.items()}
 
     def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
         """Change options; see `KafkaCluster.set_topic_options`."""
@@ -182,8 +182,8 @@ class KafkaPythonCluster(KafkaCluster):
         which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
         wanted = {ClientPartition(*each): which for each in places}
         with translated(", ".join("{}[{}]".format(*each) for each in places)):
-            found = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
-        return {(place.topic, place.partition): each.offset for place, each in found.items()}
+            offsets = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
+        return {(place.topic, place.partition): each.offset for place, each in offsets.items()}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
@@ -205,8 +205,8 @@ class KafkaPythonCluster(KafkaCluster):
         """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
         with self._asking(group, isolation_level="read_uncommitted") as client:
             place, timeout_ms = ClientPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
-            found = client.committed(place, metadata=True, timeout_ms=timeout_ms)
-            return found.metadata if found else ""
+            commit = client.committed(place, metadata=True, timeout_ms=timeout_ms)
+            return commit.metadata if commit else ""
 
     def members(self, group: str) -> set[str]:
         """Return the names of a group's members; see `KafkaCluster.members`.
@@ -215,10 +215,10 @@ class KafkaPythonCluster(KafkaCluster):
         """
         where = f"{self.name}: group {group!r}"
         with contextlib.closing(self._open(KafkaAdminClient)) as client, translated(where):
-            found = client.describe_groups([group])[group]
-        if found["error"] and found["group_state"] != "Dead":
-            raise hinted(TransportUnavailable, f"{where}: {found['error']}")
-        return {each["member_id"] for each in found["members"]}
+            description = client.describe_groups([group])[group]
+        if description["error"] and description["group_state"] != "Dead":
+            raise hinted(TransportUnavailable, f"{where}: {description['error']}")
+        return {each["member_id"] for each in description["members"]}
 
     @contextlib.contextmanager
     def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:

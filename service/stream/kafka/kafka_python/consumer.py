@@ -132,10 +132,10 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         if self._unreadable is not None:
             raise self._unreadable
         try:
-            found: dict[ClientPartition, list[Any]] = self.poll(
+            batches: dict[ClientPartition, list[Any]] = self.poll(
                 timeout_ms=wait_seconds * 1000, max_records=max_records
             )
-            return {place: as_records(found[place], place) for place in found}
+            return {place: as_records(batches[place], place) for place in batches}
         except Exception as error:
             is_of_decoding = isinstance(error, (CorruptRecordError, UnsupportedCodecError))
             if is_of_decoding or not isinstance(error, (KafkaError, OSError)):
@@ -177,14 +177,14 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         deadline = monotonic() + within_seconds
         while True:
             try:
-                found: Mapping[ClientPartition, int] = self.end_offsets(
+                offsets: Mapping[ClientPartition, int] = self.end_offsets(
                     places, timeout_ms=seconds_left(deadline) * 1000
                 )
             except KeyError as error:
                 if monotonic() >= deadline:
                     raise KafkaTimeoutError(f"{error.args[0]}: the leader is unknown") from error
             else:
-                return found
+                return offsets
             sleep(_LEADER_WAIT_SECONDS)
 
     def committed_by_topic(
@@ -194,7 +194,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
 
         kafka-python retries until the time is over, and does not report what it waited for.
         """
-        found: dict[int, Mapping[str, int]] = {}
+        committed: dict[int, Mapping[str, int]] = {}
         seconds = within_seconds + _COORDINATOR_SECONDS
         for partition in partitions:
             offsets = {}
@@ -202,21 +202,21 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
                 try:
                     offset = self.committed(ClientPartition(topic, partition), timeout_ms=seconds * 1000)
                 except (KafkaTimeoutError, UnstableOffsetCommitError):
-                    return found
+                    return committed
                 seconds = within_seconds
                 if offset is not None:
                     offsets[topic] = offset
-            found[partition] = offsets
-        return found
+            committed[partition] = offsets
+        return committed
 
 
-def as_records(found: Iterable[Any], place: ClientPartition) -> RecordBatch:
+def as_records(fetched: Iterable[Any], place: ClientPartition) -> RecordBatch:
     """Return records of `place` that the client has read. Message format 0 has no time.
 
     Times beyond 64 bits are cut off, as in other clients.
     """
     records, at = RecordBatch(), (place.topic, place.partition)
-    for each in found:
+    for each in fetched:
         offset, timestamp_ms = each.offset, _NO_TIME_MS if each.timestamp is None else each.timestamp
         if not -_BEYOND <= timestamp_ms < _BEYOND:
             timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
@@ -388,11 +388,11 @@ class KafkaPythonConsumer(KafkaMember):
             client.resume(place)
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
-        found = self._leading.group_metadata()
+        metadata = self._leading.group_metadata()
         # The broker does not fence a commit without a member id. A removed member has no generation.
-        if found.generation_id < 0 or not found.member_id:
+        if metadata.generation_id < 0 or not metadata.member_id:
             raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
-        return found
+        return metadata
 
     def _member_id(self) -> str:
         return str(self._leading.group_metadata().member_id)

@@ -99,8 +99,8 @@ class _FailureNotes(logging.Filter):
         """Note the errors of a line; return whether the log level lets it pass."""
         given = record.args if isinstance(record.args, tuple) else ()
         met = [_tls_failure(each) or each for each in given if isinstance(each, Exception)]
-        for found in self.wanted:
-            found.extend(met)
+        for failures in self.wanted:
+            failures.extend(met)
         return logging.getLogger("kafka").isEnabledFor(record.levelno)
 
 
@@ -113,12 +113,12 @@ def noted_failures() -> Iterator[list[Exception]]:
 
     kafka-python retries until its time limit, and then reports only the timeout.
     """
-    found: list[Exception] = []
-    _notes.wanted.append(found)
+    failures: list[Exception] = []
+    _notes.wanted.append(failures)
     try:
-        yield found
+        yield failures
     finally:
-        _notes.wanted = [each for each in _notes.wanted if each is not found]
+        _notes.wanted = [each for each in _notes.wanted if each is not failures]
 
 
 def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, logs_in: bool) -> ServiceError:
