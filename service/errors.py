@@ -85,17 +85,19 @@ class ServiceError(Exception):
         What happened, where (``topic[partition]@offset``, a file, a setting) and why: one line each.
     hint
         What the reader can do about it: one sentence that names the setting. May be empty.
+    partition
+        Number of the partition that it is about, if its class is about one.
 
     """
 
-    def __init__(self, *lines: str, hint: str = "") -> None:
+    def __init__(self, *lines: str, hint: str = "", partition: int = 0) -> None:
         self.lines = tuple(cut(line) for line in lines)
-        self.hint = cut(hint)
+        self.hint, self.partition = cut(hint), partition
         super().__init__("\n".join(self.lines))
 
     def copied(self) -> Self:
         """Return a copy, to be raised again: the same object would keep the frames of both tracebacks."""
-        copy = type(self)(*self.lines, hint=self.hint)
+        copy = type(self)(*self.lines, hint=self.hint, partition=self.partition)
         copy.__cause__ = self.__cause__
         return copy
 
@@ -158,18 +160,7 @@ class PartitionMoved(ServiceError):
 
 
 class PartitionElsewhere(ServiceError):
-    """Another process of the group owns the partition of an event or a label.
-
-    Attributes
-    ----------
-    partition : int
-        Number of the partition.
-
-    """
-
-    def __init__(self, message: str, *, hint: str = "", partition: int = 0) -> None:
-        super().__init__(message, hint=hint)
-        self.partition = partition
+    """Another process of the group owns the partition of an event or a label."""
 
 
 class AppendUnsure(ServiceError):
@@ -195,16 +186,8 @@ class OwnershipLost(TransportError):
 class OffsetOutOfRange(TransportError):
     """A consumer's position is before the first record of a partition, or after its end.
 
-    Attributes
-    ----------
-    partition : int
-        Number of the partition; its delivery stops until `Consumer.start`.
-
+    The delivery of the partition stops until `Consumer.start`.
     """
-
-    def __init__(self, message: str, *, hint: str = "", partition: int = 0) -> None:
-        super().__init__(message, hint=hint)
-        self.partition = partition
 
 
 class TopicMissing(TransportError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
@@ -11,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 from pydantic_core import to_json
 
 from service.files.columns import Columns, leaving_out
-from service.mapping.notation import DataWarnings
+from service.mapping.notation import DataWarnings, plain_number
 from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
@@ -23,7 +22,6 @@ _LONGEST_COMPLAINT: Final = 200
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
 _BOOLEANS: Final = {"true": True, "false": False}
-_LARGEST_EXACT_INTEGER: Final = 1 << 53  # beyond it, a float stands for several integers
 Fields = dict[str, Any]
 Read = Callable[[Any], Any]
 
@@ -172,12 +170,6 @@ def cell_value(cell: str) -> object:
     except ValueError:
         return _BOOLEANS.get(cell.strip().lower(), cell)
     return cell if "_" in cell else plain_number(number)  # only Python reads 1_000 as a number
-
-
-def plain_number(number: float) -> float:
-    """Return whole numbers as integers. NaN and infinity stay: the decoder rejects them."""
-    exact = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
-    return int(number) if exact else number
 
 
 def encode_event(fields: Mapping[str, Any]) -> bytes:

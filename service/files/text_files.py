@@ -24,9 +24,9 @@ from service.files.rows import (
     cell_value,
     encode_event,
     label_value,
-    plain_number,
     row_writer,
 )
+from service.mapping.notation import plain_number
 from service.settings.declaration import first_repeated
 
 HEADER_HINT: Final = (

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.lab.evaluation import ScoreCurve
-from service.mapping.notation import guess_decimal, guess_time_format, read_number
+from service.mapping.notation import PLAIN_NUMBER, guess_decimal, guess_time_format, read_number
 from service.messages.labels import BINARY
 
 _NAMES: Final = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 WORDS: Final = {name: frozenset(words) for name, words in _NAMES["words"].items()}
 """Words in field names that indicate a role, in lower case, by role."""
-_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
-"""A text that is a number; 007 is a code, not a number."""
 _COMPACT_TIME: Final = re.compile(r"(19|20)\d{6}(\d{4}|\d{6})?")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -136,7 +134,7 @@ class Field:
     def are_numbers(self) -> bool:
         """Whether all known values are numbers, or texts of numbers."""
         return self.is_scalar and all(
-            _NUMBER.fullmatch(value) is not None if isinstance(value, str) else _is_number(value)
+            PLAIN_NUMBER.fullmatch(value) is not None if isinstance(value, str) else _is_number(value)
             for value in self.known.values()
         )
 

@@ -256,9 +256,7 @@ def _add_labels(
     others = [field for field in others if field is not label]
     read_as_written(others)
     if (time := find_time(others)) is not None:
-        proposal.settings["labels.timestamp"] = (time.path, time_form(time))
-        if time.time_format:
-            proposal.settings["labels.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
+        _add_time(proposal, time, "labels")
     numbers = {str(value): number for number, value in event_id.known.items()}
     ids = {number: str(value) for number, value in label_id.known.items()}
     known = {ids[number]: truth for number, truth in truths.items() if number in ids}
@@ -392,12 +390,16 @@ def _add_id_and_time(
         proposal.warnings.append("no field is an id, so labels must come with their events")
     time = find_time([field for field in others if field.path != proposal.settings["events.id"][0]])
     if time is not None:
-        form = time_form(time)
-        proposal.add(time.path, "timestamp", form)
-        is_text = not time.time_format and time.are_texts_of_numbers
-        proposal.settings["events.timestamp"] = (f"to_number({time.path})" if is_text else time.path, form)
-        if time.time_format:
-            proposal.settings["events.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
+        proposal.add(time.path, "timestamp", time_form(time))
+        _add_time(proposal, time, "events")
+
+
+def _add_time(proposal: Proposal, time: Field, table: str) -> None:
+    is_text = not time.time_format and time.are_texts_of_numbers
+    path = f"to_number({time.path})" if is_text else time.path
+    proposal.settings[f"{table}.timestamp"] = (path, time_form(time))
+    if time.time_format:
+        proposal.settings[f"{table}.time_format"] = ({".".join(time.keys): time.time_format}, "in UTC")
 
 
 def _add_feature(
@@ -413,27 +415,39 @@ def _add_feature(
     if each.known and not each.is_scalar and not each.vector_length and not _add_list(proposal, each):
         return
     role, entry, why = _entry(each)
-    if each.decimal:
-        known, _ = proposal.settings.get("events.decimal", ({}, ""))
-        signs = {**known, ".".join(each.keys): each.decimal}  # type: ignore[dict-item]
-        proposal.settings["events.decimal"] = (signs, "the sign before the fraction")
+    _add_decimals(proposal, [each])
     if not each.are_numbers and (words := _words_of_missing(each)):
-        known, _ = proposal.settings.get("events.missing", ((), ""))
-        proposal.settings["events.missing"] = (sorted({*known, *words}), "texts that mean missing")  # type: ignore[misc]
+        known = _collected(proposal, "events.missing", [], "texts that mean missing")
+        known[:] = sorted({*known, *words})
     if role != "text" and truths and determines(each, truths):
         role, why = _LEAK, f"{why}; determines the label"
     proposal.add(path, role, why, entry)
 
 
+def _add_decimals(proposal: Proposal, fields: Collection[Field]) -> None:
+    """Add the decimal signs of numbers that were texts."""
+    for each in fields:
+        if each.decimal:
+            signs = _collected(proposal, "events.decimal", {}, "the sign before the fraction")
+            signs[".".join(each.keys)] = each.decimal
+
+
+def _collected(proposal: Proposal, name: str, empty: Any, why: str) -> Any:  # noqa: ANN401 - list or dict
+    """Return the collection that a setting has so far, to be added to."""
+    return proposal.settings.setdefault(name, (empty, why))[0]
+
+
 def _add_list(proposal: Proposal, each: Field) -> bool:
     """Leave out identifiers within lists; return whether any field is left."""
-    ids = [inner for inner in elements_of(each) if is_identifier(inner)]
+    elements = elements_of(each)
+    read_as_written(elements)
+    _add_decimals(proposal, elements)
+    ids = [inner for inner in elements if is_identifier(inner)]
     for inner in ids:
         proposal.add(inner.path, LEFT_OUT, "identifiers: nearly each is another one")
     within = [inner.path for inner in ids if inner.keys != each.keys]
     if within:
-        excluded, _ = proposal.settings.get("events.exclude", ([], ""))
-        proposal.settings["events.exclude"] = ([*excluded, *within], "identifiers within lists")  # type: ignore[misc]
+        _collected(proposal, "events.exclude", [], "identifiers within lists").extend(within)
     return len(within) == len(ids)
 
 

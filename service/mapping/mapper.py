@@ -114,8 +114,19 @@ def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
 
 
 def _in_document(expression: str) -> _Find:
-    find = parse_path(expression).find
-    return lambda document, _: find(document)
+    """Return a function that finds a value; it warns of a plain path that crosses a list."""
+    path = parse_path(expression)
+    find, below_lists = path.find, _in_lists(path.keys or ())
+
+    def found(document: object, features: Mapping[str, Any]) -> object:
+        value = find(document)
+        if value is None and path.keys:
+            value = below_lists(document, features)
+            if value is not None and is_to_warn(expression):
+                _log.warning("%s: crosses a list: write [] after the list, as in items[].price", expression)
+        return value
+
+    return found
 
 
 def _in_lists(keys: Sequence[str]) -> _Find:

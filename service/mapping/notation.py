@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from math import isfinite
 from typing import Any, Final
 
 from service.formats.topics import Reader
@@ -20,7 +21,8 @@ from service.settings.mapping import EVERYTHING, EventSettings, LabelSettings, i
 
 _NUMBERS: Final = {
     sign: re.compile(
-        rf"[+-]?(?!0\d)(?:\d{{1,3}}(?:[{groups}'\u00a0\u202f ]\d{{3}})+|\d{{1,300}})(?:\{sign}\d{{1,300}})?",
+        rf"[+-]?(?!0\d)(?:\d{{1,3}}(?:[{groups}'\u00a0\u202f ]\d{{3}})+|\d{{1,300}})(?:\{sign}\d{{1,300}})?"
+        r"(?:[eE][+-]?\d{1,3})?",
         re.ASCII,
     )
     for sign, groups in ((".", ","), (",", "."))
@@ -29,6 +31,10 @@ _NUMBERS: Final = {
 _DATES: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
 _CLOCKS: Final = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DATES, _CLOCKS, ("", "%z"))]
+PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
+"""A text that is a number in JSON; 007 is a code, not a number."""
+_LARGEST_EXACT_INTEGER: Final = 1 << 53
+"""Beyond it, a float stands for several integers."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -99,17 +105,25 @@ def _named(given: Mapping[str, str], path: str, name: str) -> str | None:
 
 
 def read_number(text: str, decimal: str) -> float | None:
-    """Return a number with this decimal sign; None if the text is not a number.
+    """Return a number with this decimal sign; None if the text is not a finite number.
 
     >>> [read_number(text, ",") for text in ("9,91", "1.234,50", "-12", "007", "9.91", "abc")]
     [9.91, 1234.5, -12, None, None, None]
+    >>> [read_number(text, ",") for text in (" 5 ", "1e5", "-2,5E-1", "1e400")]
+    [5, 100000, -0.25, None]
     >>> read_number("1,234.50", ".")
     1234.5
     """
-    if not _NUMBERS[decimal].fullmatch(text):
+    if not _NUMBERS[decimal].fullmatch(text := text.strip()):
         return None
-    number = float(re.sub(rf"[^\d+{decimal}-]", "", text).replace(decimal, "."))
-    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+    number = float(re.sub(rf"[^\d+{decimal}eE-]", "", text).replace(decimal, "."))
+    return plain_number(number) if isfinite(number) else None
+
+
+def plain_number(number: float) -> float:
+    """Return whole numbers as integers. NaN and infinity stay: the decoder rejects them."""
+    exact = isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
+    return int(number) if exact else number
 
 
 def read_time(text: str, form: str) -> float | None:
@@ -141,15 +155,7 @@ def guess_decimal(texts: Collection[str]) -> str | None:
     (',', '.', None, None)
     """
     fits = [sign for sign in _NUMBERS if all(read_number(text, sign) is not None for text in texts)]
-    return next((sign for sign in fits if not all(map(_is_float, texts))), None)
-
-
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return next((sign for sign in fits if not all(map(PLAIN_NUMBER.fullmatch, texts))), None)
 
 
 def guess_time_format(texts: Collection[str]) -> str | None:

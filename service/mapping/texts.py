@@ -194,11 +194,7 @@ def _content(part: Message) -> str:
         payload = None
     if not isinstance(payload, bytes):
         return ""
-    try:
-        charset = parameter_of(str(part.get("content-type")), "charset") or "utf-8"
-        return decoded(payload, charset, "replace")
-    except _BROKEN:
-        return payload.decode("utf-8", errors="replace")
+    return _text(payload, parameter_of(str(part.get("content-type")), "charset") or "utf-8")
 
 
 def _decoded(value: object) -> str:
@@ -229,7 +225,7 @@ def _text(piece: str | bytes, charset: str | None) -> str:
         return piece
     try:
         return decoded(piece, charset or "latin-1", "replace")
-    except LookupError:
+    except _BROKEN:
         return piece.decode(errors="replace")
 
 

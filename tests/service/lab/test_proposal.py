@@ -223,15 +223,16 @@ def test_numbers_and_times_are_read_as_people_write_them():
             "order": {"amount": f"1.{n:03},50"},
             "price": f"1,{n:03}.25" if n % 3 else n + 0.5,
             "code": "3DS" if n % 3 else "10",
+            "items": [{"price": f"{n},81"}],
             "label": n % 2,
         }
 
     found = propose(Records("x", [written(n) for n in range(60)], 60), EventSettings())
     proposed = {name: value for name, (value, _) in found.settings.items()}
-    assert proposed["events.decimal"] == {"order.amount": ",", "price": "."}
+    assert proposed["events.decimal"] == {"order.amount": ",", "price": ".", "items.price": ","}
     assert proposed["events.time_format"] == {"paid_at": "%d.%m.%Y %H:%M"}
     assert proposed["events.timestamp"] == "paid_at"
-    assert [row.field for row in found.of("feature")] == ["order.amount", "price", "code"]
+    assert [row.field for row in found.of("feature")] == ["order.amount", "price", "code", "items"]
     settings = tomllib.loads(toml_of(found, ""))["events"]
     assert dict(EventSettings(**settings).decimal) == proposed["events.decimal"]
 

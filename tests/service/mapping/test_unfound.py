@@ -58,6 +58,13 @@ def test_a_name_found_in_one_record_is_not_reported(mapper, caplog):
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
 
 
+def test_path_across_a_list_is_not_called_misspelt(caplog):
+    mapper = EventMapper(EventSettings(features=["items.id", "x"]), Vocabulary(), read_json, 1000)
+    mapper.read(DOCUMENT | {"x": 1}, None, 100)
+    mappers.warn_of_unfound([mapper.unfound()])
+    assert caplog.messages == ["items.id: crosses a list: write [] after the list, as in items[].price"]
+
+
 def test_a_name_found_in_any_partition_is_not_reported(mapper, caplog):
     other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
