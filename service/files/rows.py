@@ -254,9 +254,9 @@ class _Cells:
                 f"to exclude it: {self._leaving_out(name)}",
             )
 
-    def _warn_of_text(self, name: str, what: str, text: str, hint: str) -> None:
+    def _warn_of_text(self, name: str, what: str, hint: str) -> None:
         self._columns.warn(
-            f"the column {name!r} has {what}, such as {text}: each text becomes a category",
+            f"the column {name!r} has {what}: each text becomes a category",
             f"{hint}; to exclude it: {self._leaving_out(name)}",
         )
 

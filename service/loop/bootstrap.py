@@ -26,6 +26,7 @@ from service.files.sources import format_of, open_source
 from service.logs import LOG_INTERVAL_SECONDS
 from service.loop.restore import Restored
 from service.mapping.notation import Notation
+from service.messages.dead_letter import REASON
 from service.messages.paths import event_time_ms
 from service.partition.factory import check_times, for_file, make_processor
 from service.partition.parts.counters import data_warnings, label_warnings
@@ -120,7 +121,8 @@ class Bootstrap:
             processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
             dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
             for position, dead_letter in dead_letters[: _MOST_NAMED - n_named]:
-                _log.warning("bootstrap: %s", files.complaint(batch[position], dead_letter))
+                where, reason = files.location_of(batch[position]), dict(dead_letter.headers)[REASON].decode()
+                _log.warning("bootstrap: %s: %s: `perceptron check-input` shows why", where, reason)
                 n_named += 1
             if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
                 told_at = SYSTEM_CLOCK.monotonic()

@@ -89,8 +89,8 @@ def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
                 _log.warning("%s: not found in the first %s records: check the spelling", named, n_events)
 
 
-def _warn_of_text(name: str, what: str, _text: str, hint: str) -> None:
-    """Warn once for all partitions. Texts are not logged."""
+def _warn_of_text(name: str, what: str, hint: str) -> None:
+    """Warn once for all partitions."""
     if is_to_warn(name):
         _log.warning("the feature %r has %s: each text becomes a category; %s", name, what, hint)
 

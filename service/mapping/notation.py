@@ -184,11 +184,12 @@ class DataWarnings:
     Parameters
     ----------
     warn
-        Called with the name, a description of the texts, one of them, and a hint.
+        Called with the name, a description of the texts, and a hint: none contains a text, as logs may
+        have none.
 
     """
 
-    def __init__(self, warn: Callable[[str, str, str, str], None]) -> None:
+    def __init__(self, warn: Callable[[str, str, str], None]) -> None:
         self._warn = warn
         self._numbers: dict[str, int] = {}
         """Number of checked values by feature, up to a few."""
@@ -207,7 +208,7 @@ class DataWarnings:
         warning, hint = self._warning(name, text)
         if warning:
             self._looks[name] = _MOST_LOOKED_AT
-            self._warn(name, warning, f"{text!r:.50}", hint)
+            self._warn(name, warning, hint)
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
         """Return what is suspicious about a text, and a hint; two empty texts if it is not."""

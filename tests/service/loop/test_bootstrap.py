@@ -172,6 +172,14 @@ def test_rows_without_ids_are_never_duplicates(stream, tmp_path, caplog):
     assert "4 labelled" in caplog.text
 
 
+def test_log_names_rejected_rows_without_their_values(tmp_path, caplog):
+    (tmp_path / "a.csv").write_text('x,label\n"9,1",true\n1,private\n')
+    Bootstrap(settings(bootstrap=[str(tmp_path / "a.csv")])).train()
+    assert "a.csv:3: unknown_label: `perceptron check-input` shows why" in caplog.text
+    assert "the column 'x' has numbers as text: " in caplog.text
+    assert not {"private", "9,1"} & {word for text in caplog.messages for word in text.split("'")}
+
+
 @pytest.mark.parametrize("start", [{}, {"start_from": "2020-01-01T00:00:00Z"}], ids=["everything", "since"])
 def test_bootstrap_without_start_from_warns_of_events_learned_twice(stream, history, caplog, start):
     run(stream, bootstrap=history, **start)

@@ -109,7 +109,7 @@ TEXTS = [
 def test_cells_that_could_be_numbers_or_times_are_warned_of(tmp_path, cells, warning, hint):
     text = "\n".join(["a,b", *(f'"{cell}",x' for cell in cells), f'"{cells[-1]}",x\n'])
     _, ((found, how),) = rows(tmp_path, text)
-    assert f"the column 'a' has {warning}, such as '{cells[-1]}'" in found
+    assert f"the column 'a' has {warning}: " in found
     assert hint in how
 
 
