@@ -14,6 +14,7 @@ from service.partition.parts.quality import MOST_CLASSES
 from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8
+_LARGE: Final = 1e7
 _CLASS_HEAD: Final = ("class", "labelled", "precision", "recall", "F1", "specificity", "MCC")
 _COUNTS: Final = ("events", "examples", "labelled", "unlabelled", *LABELS, "epochs")
 _OF_TRAINING: Final = ("training_error", "held_out_error", "best_epoch", "stopped")
@@ -67,9 +68,7 @@ def facts(summary: Mapping[str, Any], *names: str) -> list[str]:
 
 
 def _shown(value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:>12,}" if isinstance(value, int) else f"{value:>12.4f}"
+    return value if isinstance(value, str) else f"{_cell(value):>12}"
 
 
 def decisions_table(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -88,7 +87,7 @@ def _remark(decision: Mapping[str, Any]) -> str:
 
 
 def _cell(value: float | None) -> str:
-    return count_text(value) if isinstance(value, int) else ratio_text(value)
+    return count_text(value) if isinstance(value, int) else number_text(value)
 
 
 def experts_table(mixture: MixtureStatus) -> list[str]:
@@ -105,14 +104,14 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
         return []
     weights, bias = known
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
-    named = [(one_line(str(name)), weight) for name, weight in ranked]
+    rows = [(f"  {one_line(str(name))}", f"{number_text(weight, '+'):>12}") for name, weight in ranked]
     if isinstance(bias, Mapping):
         favoured, shown = "the class named", ", ".join(f"{name}: {value:+g}" for name, value in bias.items())
     else:
         favoured, shown = Vocabulary(classes).name(truth=True), f"{bias:+g}"
     meaning = one_line(f"(positive ones favour {favoured}); bias {shown}")
     title = f"largest of {len(weights):,} weights {meaning}"
-    return ["", title, *weight_rows(named)]
+    return ["", title, *table(rows, left=1).splitlines()]
 
 
 def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -152,12 +151,6 @@ def table(rows: Sequence[Sequence[str]], left: int = 0) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def weight_rows(weights: Sequence[tuple[str, float]]) -> list[str]:
-    """Format named weights, one per line."""
-    rows = [(f"  {name}", f"{weight:>+12.4f}") for name, weight in weights]
-    return table(rows, left=1).splitlines()
-
-
 def count_text(count: int | None) -> str:
     """Format a count.
 
@@ -167,13 +160,15 @@ def count_text(count: int | None) -> str:
     return ABSENT if count is None else f"{count:,}"
 
 
-def ratio_text(ratio: float | None) -> str:
-    """Format a ratio with four decimals.
+def number_text(number: float | None, sign: str = "") -> str:
+    """Format a number with four decimals, or a large one with four digits; `sign` is "+" to show each sign.
 
-    >>> ratio_text(0.5), ratio_text(None)
-    ('0.5000', '-')
+    >>> number_text(0.5), number_text(0.5, "+"), number_text(-2e99), number_text(None)
+    ('0.5000', '+0.5000', '-2e+99', '-')
     """
-    return ABSENT if ratio is None else f"{ratio:.4f}"
+    if number is None:
+        return ABSENT
+    return format(number, sign + (".4f" if abs(number) < _LARGE else ".4g"))
 
 
 def size_text(size_bytes: int) -> str:

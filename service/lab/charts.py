@@ -170,7 +170,7 @@ def reliability_diagram(calibration: Calibration) -> Figure:
     axes.set(xlabel="probability of the predicted class", ylabel="accuracy (share of right predictions)")
     axes.set_title(
         f"Calibration of {calibration.count:,} predictions\nexpected calibration error "
-        f"{calibration.expected_calibration_error():.4f}, log loss {calibration.log_loss():.4f}"
+        f"{calibration.expected_calibration_error():.4f}, log loss {calibration.log_loss():.4g}"
     )
     return _of_shares(figure)
 

@@ -32,7 +32,7 @@ from service.cli.options import (
 from service.cli.output import Rejections, echo_result, report, report_data_warnings, report_warning
 from service.cli.progress import ProgressTable
 from service.cli.source_options import Inputs, output_option, source_options
-from service.cli.summary import ABSENT, BASELINES, ratio_text, summary_text, table
+from service.cli.summary import ABSENT, BASELINES, count_text, number_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
 from service.files.columns import leaving_out
@@ -145,7 +145,7 @@ def thresholds_text(summary: Mapping[str, Any]) -> list[str]:
         (
             each["goal"],
             f"{each['score']:.6g}" if "score" in each else "not reached",
-            *(ratio_text(each.get(name)) for name in ("probability", *GOALS)),
+            *(number_text(each.get(name)) for name in ("probability", *GOALS)),
             f"{each['decided']:,}" if "decided" in each else ABSENT,
         )
         for each in summary.get("thresholds", ())
@@ -168,7 +168,8 @@ def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
         truth, predicted = one_line(each["truth"]), one_line(each["predicted"])
         lines.append(f"  {shown}: {predicted}, but is {truth}; score {each['score']:+.4g}{sure}")
         lines += [
-            f"    {term['contribution']:>+10.4f}  {one_line(term['feature'])}" for term in each["terms"]
+            f"    {number_text(term['contribution'], '+'):>10}  {one_line(term['feature'])}"
+            for term in each["terms"]
         ]
     return lines
 
@@ -364,16 +365,16 @@ def _report_warnings(run: Contender, settings: Settings) -> int:
 
 
 _COLUMNS: Final = (
-    ("mistakes", "mistakes", ","),
-    ("error", "error_rate", ".4f"),
-    ("AUC", "auc", ".4f"),
-    ("avg prec", "average_precision", ".4f"),
-    ("log loss", "log_loss", ".4f"),
-    ("cost", "cost", ",.0f"),
-    ("rejected", "rejected", ","),
-    ("seconds", "seconds", ".2f"),
+    ("mistakes", "mistakes", count_text),
+    ("error", "error_rate", number_text),
+    ("AUC", "auc", number_text),
+    ("avg prec", "average_precision", number_text),
+    ("log loss", "log_loss", number_text),
+    ("cost", "cost", "{:,.0f}".format),
+    ("rejected", "rejected", count_text),
+    ("seconds", "seconds", "{:.2f}".format),
 )
-"""Columns of the final table: header, name in a summary, format."""
+"""Columns of the final table: header, name in a summary, and what formats it."""
 _DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
 
 
@@ -461,7 +462,7 @@ def _standings(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     shown = {**summaries, **{f"({BASELINES[name]})": each for name, each in baselines.items()}}
     columns = [column for column in _COLUMNS if any(column[1] in each for each in shown.values())]
     rows = [
-        [one_line(name), *(format(each[key], form) if key in each else ABSENT for _, key, form in columns)]
+        [one_line(name), *(form(each[key]) if key in each else ABSENT for _, key, form in columns)]
         for name, each in shown.items()
     ]
     return table([["model", *(column[0] for column in columns)], *rows])

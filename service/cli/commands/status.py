@@ -14,7 +14,7 @@ from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.summary import ABSENT, class_table, count_text, duration_text, ratio_text, size_text, table
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, number_text, size_text, table
 from service.errors import FAILURE
 from service.messages.labels import Vocabulary
 from service.partition.parts.counters import concerns
@@ -29,7 +29,7 @@ from service.verify.findings import NOT_VERIFIABLE, Report
 from service.verify.verify import verify, with_settings_of_the_log
 
 _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
-    "error_rate": ("error", ratio_text),
+    "error_rate": ("error", number_text),
     "snapshot_age_seconds": ("snapshot", duration_text),
     "snapshot_size_bytes": ("size", size_text),
     "batches_to_replay": ("to replay", count_text),
