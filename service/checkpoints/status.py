@@ -19,7 +19,7 @@ from service.errors import CheckpointError, TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
-from service.settings.topics import partition_counts
+from service.settings.topics import count_of_output, partition_counts
 from service.stream.protocol import TopicPartition, Transport
 
 _COUNTED_RECORDS: Final = 1000
@@ -58,11 +58,7 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
         The topic has no checkpoints of the group, or a record that is not a checkpoint of the group.
 
     """
-    try:
-        count = transport.partition_count(topic)
-    except TopicMissing as error:
-        hint = "`perceptron serve` creates it; --broker and --checkpoints-topic name another place"
-        raise TopicMissing(str(error), hint=hint) from None
+    count = count_of_output(transport, topic, "--broker and --checkpoints-topic name another place")
     logs = {partition: read_log(transport.read(topic, partition), group) for partition in range(count)}
     if not any(log.snapshots or log.progress for log in logs.values()):
         raise CheckpointError(
@@ -102,10 +98,9 @@ def partition_statuses(
     there = [topic for topic in topics if counts[topic]]
     statuses = []
     for partition in range(count):
-        log = None
-        if partition < counts[checkpoints_topic]:
-            log = read_log(transport.read(checkpoints_topic, partition), group)
-        if log is not None and (log.snapshots or log.progress):
+        is_there = partition < counts[checkpoints_topic]
+        log = read_log(transport.read(checkpoints_topic, partition) if is_there else (), group)
+        if log.snapshots or log.progress:
             statuses.append(partition_status(transport, partition, log))
             if _is_shared(log):  # this log covers all partitions
                 break

@@ -119,6 +119,14 @@ def _gone(transport: Transport, settings: Settings) -> list[str]:
     return [topic for topic in answers if topic not in counts]
 
 
+def count_of_output(transport: Transport, topic: str, hint: str) -> int:
+    """Return the number of partitions of a topic that `serve` creates; raise `TopicMissing` with a hint."""
+    try:
+        return transport.partition_count(topic)
+    except TopicMissing as error:
+        raise TopicMissing(str(error), hint=f"`perceptron serve` creates it; {hint}") from None
+
+
 def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
     """Return the numbers of partitions of the existing topics, asked in this order."""
     counts = {}

@@ -79,6 +79,9 @@ class Knowledge:
         Contradictions that depend on assumptions about the order.
     n_ambiguous
         Number of labels in repeated events, which may count or not.
+    n_rejected
+        The largest number of valid events without a prediction that were rejected: their dead letters are
+        deleted.
 
     """
 
@@ -90,6 +93,7 @@ class Knowledge:
     has_shared_ids: bool = False
     tentative: Findings = field(default_factory=Findings)
     n_ambiguous: int = 0
+    n_rejected: float = 0
 
 
 class Case:

@@ -60,14 +60,17 @@ class DeadLetters:
     stream
         The verified stream.
 
+    Attributes
+    ----------
+    are_deleted
+        Whether the first dead letters of a partition are deleted.
+
     """
 
     def __init__(self, database: sqlite3.Connection, stream: Stream) -> None:
         self._database, self._stream, self._flag = database, stream, stream.flag
         self._topic = stream.settings.dead_letters_topic
-        self._is_deleted = any(first for first, _ in stream.bounds(self._topic))
-        self.n_lacking = 0
-        """Rejected records without a dead letter, which may have been deleted."""
+        self.are_deleted = bool(stream.deleted(self._topic))
         database.execute("CREATE TABLE dead_letters (topic, part INT, at INT, is_checked INT, fields BLOB)")
         database.execute("CREATE INDEX by_source ON dead_letters (topic, part, at)")
 
@@ -109,9 +112,7 @@ class DeadLetters:
         most = 1 + sum(dead_letter.was_moved for dead_letter in dead_letters)
         if dead_letters:
             self._stream.report.dead_letters += 1
-        elif self._is_deleted:
-            self.n_lacking += 1
-        else:
+        elif not self.are_deleted:
             self._flag(Fault.MISSING, source, f"missing: this record is rejected as {reason}")
         if len(dead_letters) > most:
             message = f"{source} has {len(dead_letters)} dead letters, expected {most}"

@@ -132,6 +132,12 @@ class Stream:
         partitions = range(self.transport.partition_count(topic))
         return [self.transport.bounds(topic, partition) for partition in partitions]
 
+    def deleted(self, topic: str) -> set[int]:
+        """Return the partitions of a topic whose first records are deleted, and note them."""
+        firsts = {partition: first for partition, (first, _) in enumerate(self.bounds(topic)) if first}
+        self.report.notes += [f"{topic}[{each}]: records 0-{firsts[each] - 1} are deleted" for each in firsts]
+        return {*firsts}
+
     def written(self, topic: str, ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Record, bool]]:
         """Yield the records of all partitions, and whether each lies after the `ends` noted before."""
         for partition, (_, end) in enumerate(self.bounds(topic)):

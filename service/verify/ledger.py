@@ -60,11 +60,8 @@ class Ledger:
         database.executescript(_SCHEMA)
         self._database, self._stream, self.flag = database, stream, stream.flag
         self._topic = stream.settings.predictions_topic
-        firsts = [first for first, _ in stream.bounds(self._topic)]
-        self._n_partitions = len(firsts)
-        self.deleted = {q for q, first in enumerate(firsts) if first}
-        for q in sorted(self.deleted):
-            stream.report.notes.append(f"{self._topic}[{q}]: records 0-{firsts[q] - 1} are deleted")
+        self._n_partitions = len(stream.bounds(self._topic))
+        self.deleted = stream.deleted(self._topic)
         self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
         self.is_mixed = False
         settings = stream.settings
@@ -155,7 +152,7 @@ class Ledger:
         for number, what in (
             (self._n_shared, "event ids in several partitions"),
             (self._n_without_prediction, "events whose predictions are deleted"),
-            (self._n_without_event, "predictions and outcomes whose events are deleted"),
+            (self._n_without_event, "predictions and outcomes whose events were not read"),
         ):
             self._stream.report.notes += [f"{number} {what}"] * bool(number)
 
@@ -196,6 +193,8 @@ class Ledger:
             partitions = self.deleted if self.is_mixed else self.deleted & own
             if any(number < firsts.get((task, q), (inf, inf))[0] for q in partitions):
                 self._n_without_prediction += 1
+            elif self.known[task].n_rejected > 0:
+                self.known[task].n_rejected -= 1
             else:
                 message = "missing answer: this event has neither a prediction nor a dead letter"
                 self.flag(Fault.MISSING, RecordPosition(*place), message, key.decode())

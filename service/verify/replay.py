@@ -182,6 +182,10 @@ class Replay:
             is_whole &= self._is_counted(before, step, topic, fates["read " + topic], is_due=is_due)
         self._are_whole.append(is_whole)
         known.is_exact &= is_whole and not (known.unordered or self._join.may_be_full)
+        n_lacking = _grown(before.counts, step.counts, "rejected") - fates["rejected"] if is_whole else inf
+        if self._dead_letters.are_deleted and n_lacking > 0:
+            known.is_exact = is_whole = False  # valid records were rejected: it is unknown which
+            known.n_rejected += n_lacking
         for name in _FATES if is_whole else ():
             self._compare(step, name, _grown(before.counts, step.counts, name), fates[name])
         for name in _JOIN_COUNTS if known.is_exact else ():

@@ -24,7 +24,7 @@ from service.models.model_file import in_place_of_defaults
 from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
 from service.settings.load import Loaded, Settings
-from service.settings.topics import input_topics
+from service.settings.topics import count_of_output, input_topics
 from service.stream.protocol import TopicPartition, Transport
 from service.verify.committed import COMPARED, Committed
 from service.verify.dead_letters import DeadLetters
@@ -106,8 +106,6 @@ def _verified(stream: Stream) -> Report:
         ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.known.values()):
             stream.report.not_yet_evaluated += dead_letters.check_others(starts, ends)
-    if dead_letters.n_lacking:
-        stream.report.notes.append(f"{dead_letters.n_lacking} dead letters that may be deleted")
     return stream.report
 
 
@@ -151,10 +149,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
     """
     transport, topic = stream.transport, stream.settings.checkpoints_topic
     hint = "check --group, --checkpoints-topic and --broker"
-    try:
-        n_logs = transport.partition_count(topic)
-    except TopicMissing as error:
-        raise TopicMissing(str(error), hint=f"`perceptron serve` creates it; {hint}") from None
+    n_logs = count_of_output(transport, topic, hint)
     logs = {number: Committed(stream, number).read() for number in range(n_logs)}
     if not any(each.steps for each in logs.values()):
         owners = {owner for each in logs.values() for owner in each.owners}

@@ -18,11 +18,12 @@ from service.cli.options import SERVICE, STREAM, format_option, opened_stream, s
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, time_text
 from service.dead_letters.replay import Redelivery
-from service.errors import ServiceError, TopicMissing
+from service.errors import ServiceError
 from service.messages.dead_letter import DeadLetter
 from service.redaction import escaped, one_line
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded
+from service.settings.topics import count_of_output
 from service.stream.protocol import Record, Transport
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
@@ -188,11 +189,8 @@ def replay(loaded: Loaded) -> None:
 def _stream(loaded: Loaded) -> Iterator[Transport]:
     """Open the stream; there must be dead letters in it."""
     with opened_stream(loaded) as transport:
-        try:
-            transport.partition_count(loaded.settings.dead_letters_topic)
-        except TopicMissing as error:
-            hint = "`perceptron serve` creates it; check --broker and --dead-letters-topic"
-            raise TopicMissing(str(error), hint=hint) from None
+        hint = "check --broker and --dead-letters-topic"
+        count_of_output(transport, loaded.settings.dead_letters_topic, hint)
         yield transport
 
 
