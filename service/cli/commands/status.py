@@ -74,7 +74,9 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     partitions = [_as_row(each) for each in statuses]
     shown = {"group": settings.group, "partitions": partitions, "classes": classes}
     echo_result(
-        output, shown, lambda: "\n".join([_as_text(partitions), *_undecided(statuses), *class_table(classes)])
+        output,
+        shown,
+        lambda: "\n".join([_as_text(partitions), *_undecided(partitions), *class_table(classes)]),
     )
 
 
@@ -87,13 +89,15 @@ def _warn_of_unread_topics(loaded: Loaded, statuses: Sequence[PartitionStatus]) 
             report_warning(f"{name}: the group has no offset of {topic}; it has offsets of {', '.join(read)}")
 
 
-def _undecided(statuses: Sequence[PartitionStatus]) -> list[str]:
-    """List the decisions that decide nothing, and why; mark values of a snapshot that may have changed."""
+def _undecided(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the decisions that decide nothing, why, and the age of values that may have changed since."""
     lines = []
-    for each in statuses:
-        where = f"partition {each.partition}{', as of its snapshot' if each.batches_to_learn else ''}"
-        lines += [f"{where}: {name!r} has no threshold: {why}" for name, why in each.undecided.items()]
-        lines += [f"{where}: {name!r} has used up the decisions of its period" for name in each.exhausted]
+    for row in rows:
+        age = row["batches_to_replay"] and duration_text(row["snapshot_age_seconds"])
+        since = f", as of its snapshot {age} ago" if age else ""
+        reasons = [(name, f"has no threshold: {why}") for name, why in row.get("undecided", {}).items()]
+        reasons += [(name, "has used up the decisions of its period") for name in row.get("exhausted", ())]
+        lines += [f"partition {row['partition']}{since}: {name!r} {why}" for name, why in reasons]
     return [*map(one_line, lines)]
 
 
@@ -101,12 +105,11 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
     """Return the entries of a partition for `--format json`."""
     counts, stored = dict.fromkeys(_COUNTS) | dict(each.counts), each.snapshot
     labelled, mistakes = counts["labelled"], counts.get("known_mistakes", counts["mistakes"])
-    error_rate = mistakes / labelled if labelled and mistakes is not None else None
     return {
         "partition": each.partition,
         "lag": dict(each.lag),
         **dict.fromkeys(("predictions", "labelled", "mistakes")),
-        "error_rate": error_rate,
+        "error_rate": mistakes / labelled if labelled and mistakes is not None else None,
         **counts,
         # The broker's host and this one may disagree about the time.
         "snapshot_age_seconds": max(0.0, time.time() - stored.timestamp_ms / 1000) if stored else None,

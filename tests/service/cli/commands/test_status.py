@@ -1,6 +1,7 @@
 """`status` tells how each partition stands, from what the service has committed."""
 
 import json
+import re
 
 import pytest
 
@@ -71,6 +72,13 @@ def test_decision_without_threshold_is_shown_with_its_reason(perceptron, broker,
     }
     said = "partition 0: 'block' has no threshold: too few labels of the class yet: at least 14 more needed"
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
+
+
+def test_reason_from_an_old_snapshot_names_its_age(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    crash(stream, monkeypatch, decisions=[{"name": "block", "min_precision": 0.9}])
+    shown = perceptron("status", "--broker", broker).stdout
+    assert re.search(r"partition 0, as of its snapshot \d+ s ago: 'block' has no threshold", shown)
 
 
 def test_exhausted_decision_is_named(perceptron, broker, stream):
