@@ -120,6 +120,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     NAME = "auto"
     WEIGHT = OF_LOSS
     has_log_odds: ClassVar[bool] = True
+    takes_text: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -89,6 +89,7 @@ class HoeffdingForest(Seeded):
     """
 
     NAME = "hoeffding-forest"
+    takes_text = False
     PLAN = FOREST_ALONE
 
 
@@ -135,6 +136,7 @@ class NearestNeighbors(AutoClassifier):
     """
 
     NAME = "nearest-neighbors"
+    takes_text = False
     WEIGHT = OF_COUNTS
 
     def __init__(self, classes: Sequence[Label] | None = None, max_columns: int = 64) -> None:

@@ -20,7 +20,7 @@ from service.cli.output import report_progress, report_warning
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.settings.declaration import Decides, declaration, split_named
-from service.settings.fields import FIELDS, MAPPING, OWN_FEATURES, SECRETS, TOPIC_SETTINGS, names_that_decide
+from service.settings.fields import FIELDS, MAPPING, SECRETS, TOPIC_SETTINGS, names_that_decide
 from service.settings.load import DEFAULT, Loaded, load_settings, parse_scalar
 from service.stream.protocol import Transport
 
@@ -179,9 +179,13 @@ def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
     origins = {name: loaded.origins[name] for name in names_that_decide(Decides.TEXT)}
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
     has_bits = "hash_bits" in loaded.settings.model_params and loaded.origins["hash_bits"] != DEFAULT
+    if not (given or has_bits):
+        return
+    from service.models.registry import OWN_FEATURES  # noqa: PLC0415 - it brings River
+
     if has_bits and loaded.settings.model in OWN_FEATURES:
         report_warning("model_params.hash_bits overrides the setting hash_bits")
-    for model in OWN_FEATURES.intersection(models if given else ()):
+    for model in OWN_FEATURES.keys() & models if given else ():
         report_warning(f"the model {model} makes its own features and ignores {', '.join(given)}")
 
 

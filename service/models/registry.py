@@ -30,6 +30,8 @@ _MOST_BITS_IN_ARRAYS: Final = 24
 """Largest arrays: 128 MiB for each number per feature. In larger arrays, few cells would ever be used."""
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = learners()
+OWN_FEATURES: Final = {name: made for name, made in BUILT_IN.items() if issubclass(made, AutoClassifier)}
+"""The models that make their own features of raw events."""
 _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
     name.replace("multiclass-", ""): name for name in BUILT_IN if "multiclass-" in name
 }

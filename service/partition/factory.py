@@ -13,11 +13,10 @@ from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
 from service.mapping.notation import Notation
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
-from service.models.registry import make_learner
+from service.models.registry import OWN_FEATURES, make_learner
 from service.partition.examples import Observer
 from service.partition.parts.kinds import make_parts
 from service.partition.processor import Processor
-from service.settings.fields import OWN_FEATURES, WITHOUT_TEXT
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.stream.opening import open_transport
@@ -138,7 +137,7 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
             hint="choose --model normalized-adagrad --hash-bits 22, or add the tenant to events.features",
         )
     if settings.model in OWN_FEATURES:
-        return RawFeatures(takes_text=settings.model not in WITHOUT_TEXT)
+        return RawFeatures(takes_text=OWN_FEATURES[settings.model].takes_text)
     return FeatureExtractor(
         FeatureOptions(
             text=settings.text,

@@ -408,10 +408,3 @@ def _as_read(values: dict[str, Any]) -> dict[str, Any]:
 def defaults() -> dict[str, Any]:
     """Return the values of settings that a fingerprint leaves out."""
     return _as_read(_kept(Settings(), KEPT))
-
-
-OWN_FEATURES: Final = frozenset({"auto", "character-naive-bayes", "hoeffding-forest", "nearest-neighbors"})
-"""Models that make their own features of raw events."""
-
-WITHOUT_TEXT: Final = frozenset({"hoeffding-forest", "nearest-neighbors"})
-"""Models of raw events that ignore texts."""
