@@ -222,14 +222,15 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         """Return all learners' scores of the last assessed event; if they are too long, only its time."""
         return self.model.prediction_context(_LONGEST_MEMO)
 
-    def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0, emphasis: float = 1.0) -> bool:
+    def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn one example; the memo's scores evaluate the learners. Return True: it is always an update."""
-        self.model.learn(x, truth, w, memo, emphasis)
+        self.model.learn(x, truth, w, memo)
         return True
 
     def learn_after_early(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn the true class; the mixers and the choice of the leader count the example once."""
-        return self.learn(x, truth, memo, w, AFTER_EARLY)
+        self.model.learn(x, truth, w, memo, AFTER_EARLY)
+        return True
 
     weighs = True
 

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import NormalizedAdaGrad
+from perceptron_core import AutoClassifier, NormalizedAdaGrad
 from perceptron_core.elementary import logistic
 from perceptron_core.formats.packed import pack, unpack
-from service.models.core import AutoLearner
 from service.partition.examples import Example
 from service.partition.matched_delays import MatchedDelays
 from service.partition.parts.kinds import with_changes
@@ -76,13 +75,13 @@ def test_model_that_can_undo_ends_as_if_never_learned_early():
 
 
 def test_a_label_after_early_learning_uses_its_context_and_is_emphasised(monkeypatch):
-    calls, learn = [], AutoLearner.learn
+    calls, learn = [], AutoClassifier.learn
 
-    def noting(self, x, truth, memo=b"", w=1.0, emphasis=1.0):
-        calls.append((memo, emphasis))
-        return learn(self, x, truth, memo, w, emphasis)
+    def noting(self, x, truth, w, context, emphasis=1.0):
+        calls.append((context, emphasis))
+        return learn(self, x, truth, w, context, emphasis)
 
-    monkeypatch.setattr(AutoLearner, "learn", noting)
+    monkeypatch.setattr(AutoClassifier, "learn", noting)
     feed = fed("auto")
     tick(feed, 40)
     feed(label("n", True), at_seconds=50)
