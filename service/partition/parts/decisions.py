@@ -90,7 +90,7 @@ class Rule:
         level: float,
         truth: TrueLabel,
         confidence: float = 0.8,
-        rate: tuple[int, int] = (0, 0),
+        rate: Sequence[int] = (0, 0),
     ) -> None:
         self.name, self.goal, self.level, self.truth = name, goal, level, truth
         self.confidence, (self.budget, self.period_ms) = confidence, rate
@@ -167,7 +167,7 @@ class Rule:
         self.written = b"," + members[1 : len(members) - 1]
 
     def key(self) -> list[object]:
-        """Return the parameters that identify the decision in a state."""
+        """Return the parameters, which identify the decision in a state; the last two are the rate."""
         rate = self.budget, self.period_ms
         return [self.name, self.goal, self.level, self.truth, self.confidence, *rate]
 
@@ -247,11 +247,8 @@ class Decisions(Part):
     def of_state(cls, state: Mapping[str, Any]) -> Self:
         """Restore the decisions of a partition's state; without any, there are no rules."""
         stored = state.get(cls.name, {"rules": ()})
-        rules = [
-            Rule(name, goal, level, truth, confidence, (most, period_ms))
-            for (name, goal, level, truth, confidence, most, period_ms), *_ in stored["rules"]
-        ]
-        decisions = cls(rules, half_life=NEVER)
+        parameters = [(*key[:-2], key[-2:]) for key, *_ in stored["rules"]]
+        decisions = cls([Rule(*each) for each in parameters], half_life=NEVER)
         decisions.start(has_log_odds=False, is_calibrated=stored.get("calibrated", False))
         decisions.restore(state.get(cls.name))
         return decisions
