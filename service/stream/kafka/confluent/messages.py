@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from operator import methodcaller
+from sys import intern
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, Message
@@ -63,7 +64,7 @@ def keep(
             note(error, message)
             continue
         if _partition_of(message) != partition or _topic_of(message) != topic:
-            place = topic, partition = _topic_of(message), _partition_of(message)
+            place = topic, partition = intern(_topic_of(message)), _partition_of(message)
             records = taken.setdefault(place, RecordBatch()) if partition in begun else None
         if records is not None:
             offset, (_, timestamp_ms) = _offset_of(message), _time_of(message)
