@@ -305,10 +305,8 @@ def _add_label(proposal: Proposal, label: Field, name: str, table: str = "events
     if others:
         why += f"; no label yet: {', '.join(others)}"
     proposal.add(label.path if table == "events" else f"{label.path} of {name}", "label", why)
-    proposal.settings[f"{table}.label"] = (
-        _label_path(label, others, needs_text=needs_names and len(counts) > BINARY),
-        why,
-    )
+    path = _label_path(label, others, needs_text=needs_names and len(counts) > BINARY)
+    proposal.settings[f"{table}.label"] = (path, why)
     return truths if len(counts) > 1 else {}
 
 

@@ -41,6 +41,8 @@ _LARGEST: Final = 1.7976931348623157e308
 _DRIFTED: Final = 5.0
 """Log-likelihood ratio that signals a drift: of twice as many wrong decisions as the goal allows."""
 _AFTER_DRIFT: Final = 0.1
+_MOST_COST: Final = 1e18
+"""The largest count that a progress record may hold."""
 
 _DECISIONS = "Predictions with a decision, by decision."
 _LABELLED = "Predictions with a decision whose label is known, by decision."
@@ -162,9 +164,12 @@ class Rule:
             self.shown = logistic(least) if self._has_log_odds else least
         if self.goal == FIXED:
             self.shown = self.level
-        fields = {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
-        members = to_json(fields)
+        members = to_json(self.fields())
         self.written = b"," + members[1 : len(members) - 1]
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields that it adds to a prediction."""
+        return {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
 
     def key(self) -> list[object]:
         """Return the parameters, which identify the decision in a state; the last two are the rate."""
@@ -431,15 +436,15 @@ class Decisions(Part):
         self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
 
     def counts(self) -> Mapping[str, int]:
-        """Return the number of decided predictions, and the cost of decisions rounded to whole numbers."""
-        return {"decided": self.n_decided, **({"cost": round(self.cost)} if self.cost_positive else {})}
+        """Return the number of decided predictions, and the cost of decisions as a whole number."""
+        return _counts(self.n_decided, self.cost, has_cost=bool(self.cost_positive))
 
     @classmethod
     def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
         """Return the counts of a state."""
         added, taken_back = state["cost"]
         _, n_decided, _ = state["counts"]
-        return {"decided": n_decided} | ({"cost": round(added - taken_back)} if added else {})
+        return _counts(n_decided, added - taken_back, has_cost=bool(added))
 
     @classmethod
     def is_younger(cls, state: Mapping[str, Any]) -> bool:
@@ -501,18 +506,15 @@ class Decisions(Part):
     def would_decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> dict[str, Any]:
         """Return the decision fields that the stream would write for a prediction; no budget is used."""
         rule = self.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
-        if rule is None:
-            return {"decision": None}
-        return {"decision": rule.name} | ({} if rule.shown is None else {"threshold": rule.shown})
+        return {"decision": None} if rule is None else rule.fields()
 
     def metrics(self) -> Sequence[PartMetric]:
         """Return the counts, precision, thresholds and cost of the decisions as metrics."""
         rules = self.rules
+        labelled = {rule.name: rule.n_labelled for rule in rules}
         metrics = [
             PartMetric("decisions", _DECISIONS, {rule.name: rule.n_decided for rule in rules}, "decision"),
-            PartMetric(
-                "decision_labels", _LABELLED, {rule.name: rule.n_labelled for rule in rules}, "decision"
-            ),
+            PartMetric("decision_labels", _LABELLED, labelled, "decision"),
         ]
         gauges: Sequence[tuple[str, str, Mapping[str, float | None]]] = (
             ("decision_precision_ratio", _PRECISION, {rule.name: rule.precision() for rule in rules}),
@@ -523,6 +525,10 @@ class Decisions(Part):
         if self.cost_positive:
             metrics.append(PartMetric("cost", _COST, self.cost_added))
         return metrics
+
+
+def _counts(n_decided: int, cost: float, *, has_cost: bool) -> Mapping[str, int]:
+    return {"decided": n_decided} | ({"cost": round(min(cost, _MOST_COST))} if has_cost else {})
 
 
 def _log_odds(probability: float) -> float:

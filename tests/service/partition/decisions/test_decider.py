@@ -209,6 +209,12 @@ def test_a_cost_is_counted_and_a_correction_takes_it_back():
     assert (made.cost, made.cost_added) == (7.0, 9.0)
 
 
+def test_counted_cost_stays_within_what_a_restart_reads():
+    made = decider(("act", FIXED, 1.0, True), costs=(1e12, 1e12))
+    made.restore(made.state() | {"cost": [3e18, 0.0]})
+    assert made.counts() == Decisions.counts_of(made.state()) == {"decided": 0, "cost": 10**18}
+
+
 def test_a_correction_moves_an_event_within_its_bin():
     made = decider(("act", PRECISION, 0.5, True))
     made.learn(True, 3.0, False, "act")
