@@ -1,5 +1,6 @@
 """What is asked of a registry: of the tests' own, which Confluent's client takes for a real one."""
 
+import itertools
 import json
 import ssl
 import warnings
@@ -172,13 +173,14 @@ def test_schema_too_large_with_references_is_unusable():
 
 
 def test_schema_lookup_has_a_total_timeout_and_resumes(registry, monkeypatch):
-    monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 0.2)
+    seconds = itertools.count(0, 3)  # each look at the clock takes three
+    monkeypatch.setattr("service.formats.registry.monotonic", lambda: next(seconds))
     for number in range(8):
         references = [{"name": f"R{number - 1}", "subject": f"s{number - 1}", "version": 1}] if number else []
         fields = {"a": f"R{number - 1}"} if number else {}
         last = registry.register(f"s{number}", record(f"R{number}", **fields), references=references)
-    registry.delay_seconds, asking = 0.06, client(registry)
-    with pytest.raises(RegistryUnavailable, match=r"no whole schema within 0\.2 s|timed out"):
+    asking = client(registry)
+    with pytest.raises(RegistryUnavailable, match="no whole schema within 10 s"):
         asking.schema(key(last))
     for _ in range(8):
         with suppress(RegistryUnavailable):
