@@ -84,7 +84,7 @@ class Delivery:
         except URLError as error:
             reason = error.reason
             return reason if isinstance(reason, str) else _why(reason), 0.0
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: a malformed Location
             return _why(error), 0.0
 
 

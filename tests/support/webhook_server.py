@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class WebhookServer:
-    """Answers each POST with what `answer(number of the request)` returns: a status, or "drop" or "slow".
+    """Answers each POST with what `answer(number of the request)` returns: a status, bytes, "drop" or "slow".
 
     Attributes
     ----------
@@ -39,6 +39,9 @@ class WebhookServer:
                         server.accepted.append((headers, body))
                 if said == "drop":
                     self.connection.close()
+                    return
+                if isinstance(said, bytes):
+                    self.wfile.write(said)
                     return
                 self.send_response(200 if said == "slow" else said)
                 if said in {301, 302, 307}:

@@ -161,6 +161,27 @@ def test_a_redirect_is_not_a_delivery(sqlite_place):
         assert not [each for each in server.asked if each[0] == "GET"]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000,
+        b"HTTP/1.1 103 Early Hints\r\n\r\n",
+        b"HTTP/1.1 200 " + b"x" * 100_000,
+        b"HTTP/1.1 429 No\r\nRetry-After: -9\r\n\r\n",
+        b"\x00\xff",
+    ],
+    ids=lambda answer: answer[9:40].decode(errors="replace"),
+)
+def test_a_hostile_answer_is_a_failed_delivery(sqlite_place, answer):
+    sqlite_place.produce(1)
+    with WebhookServer(lambda n: answer if n == 1 else 200) as server:
+        relay = sqlite_place.relay(server.url)
+        to_the_end(relay)
+        assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
+
+
 def test_a_failing_receiver_delays_no_other(sqlite_place):
     for name in ("broken", "sound"):
         to_the_end(sqlite_place.relay(name=name))
