@@ -121,6 +121,7 @@ DEEP = b"[" * 100_000
         b'{"schema": "x", "references": [{}]}',
         DEEP,
         b'{"schema": "x", "more": ' + DEEP,
+        b'{"schema": "' + b"x" * (17 << 20) + b'"}',
         REFERRING % (b"a", b"1e999"),
         REFERRING % (b"a", b"[]"),
         REFERRING % (b"\\ud800", b"1"),

@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka import KafkaConsumer, KafkaProducer, errors
+from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaError
 from kafka.partitioner.default import murmur2
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
 from service.errors import (
@@ -230,6 +233,41 @@ def test_a_request_to_a_coordinator_that_is_gone_is_kept():
         sender = Sender(client, client.cluster, RecordAccumulator(), transaction_manager=transactions)
         sender._maybe_send_pending_request()
         assert wanted in [request.result for *_, request in transactions._pending_requests]
+
+
+def test_records_of_a_resumed_partition_are_delivered(monkeypatch):
+    place, subscriptions = TopicPartition("events", 0), SubscriptionState()
+    subscriptions.assign_from_user([place])
+    subscriptions.seek(place, 0)
+    with closing(KafkaConsumer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers="127.0.0.1:9")) as client:
+        fetcher = Fetcher(client, subscriptions)
+        exhausted, parked = (fetcher.PartitionRecords(0, place, in_memory(value)) for value in (b"a", b"b"))
+        exhausted.drain()
+        fetcher._next_partition_records, fetcher._paused_partition_records = exhausted, {place: parked}
+        consumer = object.__new__(RecordConsumer)
+        consumer._fetcher = fetcher
+        monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: fetcher.fetched_records(10)[0])
+        assert [each.value for each in consumer.fetched(10, 0)[place]] == [b"b"]
+
+
+def in_memory(value):
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1000)
+    builder.append(None, None, value)
+    builder.close()
+    return MemoryRecords(builder.buffer())
+
+
+def test_a_join_that_has_begun_is_resumed_before_the_next_poll():
+    asked, coordinator = [], SimpleNamespace(rejoin_needed=False)
+    leading = SimpleNamespace(
+        _coordinator=coordinator, fetched=lambda *_: asked.append(coordinator.rejoin_needed) or {}
+    )
+    member = object.__new__(adapter.KafkaPythonConsumer)
+    vars(member).update(_leading=leading, _clients=[leading], _membership=SimpleNamespace(is_stable=False))
+    vars(member).update(_ask_again_at=0.0, _shared_wait_seconds=0.0, _options=SimpleNamespace(alone=""))
+    member._undelivered = SimpleNamespace(room=lambda most: most)
+    member._poll_each(0.0, 10)
+    assert asked == [True]
 
 
 @pytest.mark.parametrize("need", [private.deliver_resumed, private.resume_join])
