@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, as_double, reject_features
 
 Vector = dict[Any, float]
 """Non-zero entries by feature."""
@@ -26,12 +26,12 @@ def dot(weights: Mapping[Any, float], x: Mapping[Any, Any], start: float = 0.0) 
             if type(value) is not float:
                 value = as_double(value)  # noqa: PLW2901  the same value
             if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-                raise refuse_features(x)
+                raise reject_features(x)
             weight = weight_of(name)
             if weight is not None:
                 total += weight * value
     except (AttributeError, TypeError, ValueError, OverflowError):
-        raise refuse_features(x) from None
+        raise reject_features(x) from None
     return total
 
 
@@ -63,8 +63,8 @@ def checked(x: Mapping[Any, Any]) -> list[tuple[Any, float]]:
         for name, value in x.items():
             double = as_double(value)
             if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
-                raise refuse_features(x)
+                raise reject_features(x)
             entries.append((name, double))
     except (AttributeError, TypeError, ValueError, OverflowError):
-        raise refuse_features(x) from None
+        raise reject_features(x) from None
     return entries

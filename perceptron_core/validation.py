@@ -121,7 +121,7 @@ def example_weight(w: Any) -> float:
     raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
 
 
-def refuse_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
+def reject_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
     """Return the error that names the first feature of `x` that cannot be taken; or what is not a mapping."""
     if not hasattr(x, "items"):
         return TypeError(f"x must be a dictionary of features and their values, not {type(x).__name__}")
@@ -162,7 +162,7 @@ Rate: TypeAlias = Union[float, "Scheduler"]
 
 
 def check_rate(rate: Rate) -> None:
-    """Refuse a learning rate that makes no sane first step. Raises `ValueError`."""
+    """Reject a learning rate that makes no sane first step. Raises `ValueError`."""
     rate_at(rate, 0)
 
 

@@ -15,13 +15,13 @@
      ├─ PartitionMoved            an event or a label whose partition is no longer served here
      ├─ PartitionElsewhere        an event or a label whose partition another process owns
      ├─ AppendUnsure              an event or a label that may have been appended, or not
-     └─ TransportError            the stream refused or failed
+     └─ TransportError            the stream failed, or rejected it
          ├─ TransportUnavailable  try again later: broker away, file locked
          ├─ TransactionFailed     nothing of this batch was written: roll back and repeat
          ├─ OwnershipLost         another process owns the partition now
          ├─ OffsetOutOfRange      there is no record at a position, and there will never be one
          ├─ TopicMissing          a topic does not exist and must not be created
-         ├─ AccessRefused         authentication or authorisation failed
+         ├─ AccessDenied          authentication or authorisation failed
          ├─ MessageTooLarge       a record is larger than the stream's limit
          ├─ StorageFull           the disk or the stream's quota is full
          └─ RegistryUnavailable   try again later: the Schema Registry does not answer
@@ -168,7 +168,7 @@ class AppendUnsure(ServiceError):
 
 
 class TransportError(ServiceError):
-    """The stream (SQLite file or Kafka broker) refused or failed; see the subclasses."""
+    """The stream (SQLite file or Kafka broker) failed, or rejected an operation; see the subclasses."""
 
 
 class TransportUnavailable(TransportError):
@@ -194,7 +194,7 @@ class TopicMissing(TransportError):
     """A topic does not exist and must not be created."""
 
 
-class AccessRefused(TransportError):
+class AccessDenied(TransportError):
     """Authentication or authorisation failed."""
 
 
@@ -216,7 +216,7 @@ _FOUND_NUMBERS: Final = {int: "a number", float: "a number"}
 
 
 def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
-    """Return why Pydantic refused a value: what it expected and, for a wrong type, what it got.
+    """Return why Pydantic rejected a value: what it expected and, for a wrong type, what it got.
 
     The text does not contain the value, which may be a secret.
 

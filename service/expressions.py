@@ -296,7 +296,7 @@ class _Compiler:
             return None
         if kind != ANY:
             hint = ": convert it with number(…)" if wanted == NUMBER else ""
-            self._refuse(node, f"expected a {wanted}{hint}")
+            self._reject(node, f"expected a {wanted}{hint}")
         return partial(_as_number, name=_dotted(node) or "it") if wanted == NUMBER else _as_text
 
     def _made(self, node: ast.expr) -> _Part:
@@ -312,7 +312,7 @@ class _Compiler:
         make = makers.get(type(node))
         made = make(node) if make else None
         if made is None:
-            self._refuse(node, f"expected fields, numbers, texts, {_OPERATORS}, functions")
+            self._reject(node, f"expected fields, numbers, texts, {_OPERATORS}, functions")
         return made
 
     def _constant(self, node: ast.Constant) -> _Part | None:
@@ -344,10 +344,10 @@ class _Compiler:
 
     def _comparison(self, node: ast.Compare) -> _Part:
         if len(node.ops) > 1:
-            self._refuse(node, "expected one comparison (`and` joins several)")
+            self._reject(node, "expected one comparison (`and` joins several)")
         sign, nodes = node.ops[0], (node.left, node.comparators[0])
         if type(sign) not in _COMPARISONS:
-            self._refuse(nodes[1], "expected ==, !=, <, <=, > or >= before it")
+            self._reject(nodes[1], "expected ==, !=, <, <=, > or >= before it")
         parts = [self.part(each) for each in nodes]
         kinds = set() if isinstance(sign, (ast.Eq, ast.NotEq)) else {part.kind for part in parts}
         wanted = NUMBER if NUMBER in kinds else TEXT if TEXT in kinds else ANY
@@ -369,17 +369,17 @@ class _Compiler:
             return _Part(_defaulting(*(self.part(arg).evaluate for arg in args)), ANY)
         function = FUNCTIONS.get(name)
         if function is None:
-            self._refuse(node, f"unknown function {name}; the functions are {', '.join(sorted(FUNCTIONS))}")
+            self._reject(node, f"unknown function {name}; the functions are {', '.join(sorted(FUNCTIONS))}")
         count = len(function.takes)
         if len(args) != count and not (function.more and len(args) > count):
-            self._refuse(node, f"{name} expects {count} arguments{' or more' if function.more else ''}")
+            self._reject(node, f"{name} expects {count} arguments{' or more' if function.more else ''}")
         kinds = [*function.takes, *function.takes[-1:] * (len(args) - count)]
         parts = [self.part(arg, kind).evaluate for arg, kind in zip(args, kinds, strict=True)]
         known = [part({}, None) if _is_constant(arg) else None for arg, part in zip(args, parts, strict=True)]
         try:
             (function.check if None in known else function.call)(*known)
         except (TypeError, ValueError) as error:
-            self._refuse(node, str(error))
+            self._reject(node, str(error))
         except (NoValue, ArithmeticError):
             pass
         return _Part(_called(function.call, parts), function.gives)
@@ -411,8 +411,8 @@ class _Compiler:
 
         return get_number
 
-    def _refuse(self, node: ast.expr, why: str) -> NoReturn:
-        """Refuse a node; its columns are bytes of UTF-8."""
+    def _reject(self, node: ast.expr, why: str) -> NoReturn:
+        """Reject a node; its columns are bytes of UTF-8."""
         line = self._text.encode()
         start, end = (len(line[:at].decode()) for at in (node.col_offset, node.end_col_offset or 0))
         raise ExpressionError(f"{why}, at character {start + 1}: {self._text[start:end]!r}")

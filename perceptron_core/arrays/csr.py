@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from perceptron_core.linear.batches import SparseBatch, first_refused, signs_of, weights_of
+from perceptron_core.linear.batches import SparseBatch, first_rejected, signs_of, weights_of
 from perceptron_core.validation import (
     MAX_MAGNITUDE,
     FeatureError,
     LabelError,
     example_weight,
-    refuse_features,
+    reject_features,
     sign_of,
 )
 from perceptron_core.weights.tables import WeightTable
@@ -59,10 +59,10 @@ def batch_of(rows: CSR, table: WeightTable) -> tuple[SparseBatch, int]:
         raise ValueError(
             "indptr must rise from 0 to the number of indices, and values must have as many entries"
         )
-    row = first_refused(indptr, indices, values, n_slots)
+    row = first_rejected(indptr, indices, values, n_slots)
     if row < len(indptr) - 1:
         entries = slice(indptr[row], indptr[row + 1])
-        raise _refusal(row, given[entries].tolist(), values[entries].tolist(), n_slots)
+        raise _rejection(row, given[entries].tolist(), values[entries].tolist(), n_slots)
     return SparseBatch(table, indptr, indices, values), len(indptr) - 1
 
 
@@ -124,16 +124,16 @@ def _signs(labels: Any) -> Signs:
         return signs_of(labels)
     if labels.dtype == bool:
         return np.where(labels, np.int8(1), np.int8(-1))
-    refused = ~((labels == 1) | (labels == 0) | (labels == -1))
-    n = refused.argmax() if refused.any() else len(labels)
+    rejected = ~((labels == 1) | (labels == 0) | (labels == -1))
+    n = rejected.argmax() if rejected.any() else len(labels)
     return np.where(labels[:n] == 1, 1, -1).astype(np.int8)
 
 
-def _refusal(row: int, indices: list[int], values: list[float], n_slots: int) -> FeatureError:
+def _rejection(row: int, indices: list[int], values: list[float], n_slots: int) -> FeatureError:
     for index, value in zip(indices, values, strict=True):
         if not 0 <= index < n_slots:
             return FeatureError(f"row {row}: feature {index} is not an integer from 0 to {n_slots - 1}")
         if not abs(value) <= MAX_MAGNITUDE:
-            return FeatureError(f"row {row}: {refuse_features({index: value})}")
+            return FeatureError(f"row {row}: {reject_features({index: value})}")
     twice = next(index for index in indices if indices.count(index) > 1)
     return FeatureError(f"row {row}: feature {twice} occurs twice; add its values up first")

@@ -49,7 +49,7 @@ from perceptron_core.validation import (
     as_double,
     is_boolean,
     named_values,
-    refuse_features,
+    reject_features,
 )
 
 _LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
@@ -255,12 +255,12 @@ class FeatureMaps:
             try:
                 number = as_double(value)
             except (TypeError, ValueError, OverflowError):
-                raise refuse_features({name: value}) from None
+                raise reject_features({name: value}) from None
             self._add_number(name, number)
 
     def _add_number(self, name: Any, number: float) -> None:
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
-            raise refuse_features({name: number})
+            raise reject_features({name: number})
         if not self.columns.observe(name, number) and number != 0:
             self.words.add(self._hash(name), 1.0 if number == 1 else asinh(number))
 

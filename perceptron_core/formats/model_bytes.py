@@ -204,10 +204,10 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
         # Weights and their late sums, for each table.
         tables = state["emissions"], state["transitions"]
         n_rows = sum(len(table["keys"]) + 1 for table in tables)
-        _refuse_above(limit, 2 * 8 * n_rows * len(state["tags"]))
+        _reject_above(limit, 2 * 8 * n_rows * len(state["tags"]))
         if any(table["columns"] != len(state["tags"]) for table in tables):
             raise DamagedError("tags and columns of this perceptron-model differ")
-    _refuse_above(limit, _state_bytes(name, state))
+    _reject_above(limit, _state_bytes(name, state))
     model = _made(name, params, limit)
     model._set_state(state)  # noqa: SLF001
     return model
@@ -236,7 +236,7 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = class_of(name)
     if cls is None:
         raise DamagedError(f"unknown kind of perceptron-model: {name}")
-    _refuse_above(limit, _table_bytes(name, params))
+    _reject_above(limit, _table_bytes(name, params))
     return cls(**{parameter: _read(value, limit) for parameter, value in params.items()})
 
 
@@ -260,7 +260,7 @@ def _n_columns(name: str) -> int:
     return max(_LEAST_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
 
 
-def _refuse_above(limit: int, n_bytes: float) -> None:
+def _reject_above(limit: int, n_bytes: float) -> None:
     if n_bytes > limit:
         raise DamagedError(
             f"this perceptron-model asks for {n_bytes:.0f} bytes of memory, which its size does not explain; "

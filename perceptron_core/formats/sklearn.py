@@ -92,7 +92,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - Scikit-learn's class shuffles with another generator, so shuffled runs differ, and its `partial_fit`
       shuffles by default. Here, `partial_fit` learns in the given order.
     - Scikit-learn's class has penalties and class weights; for margins choose another learner.
-    - This class refuses values larger than 1e100.
+    - This class rejects values larger than 1e100.
 
     A column may have texts. `AutoClassifier` gets them, and zeros, unchanged; for other learners a text is a
     category, the feature `column=text` with the value 1. In data with texts, None and NaN are missing values.

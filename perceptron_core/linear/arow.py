@@ -433,8 +433,8 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     Parameters
     ----------
     classes
-        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
-        starts with zero weights.
+        All possible labels, two or more; other labels are rejected. None: the classes seen so far; a new
+        class starts with zero weights.
     r
         How strongly it resists: a small r fits each example almost at once, a large one moves and settles
         slowly, as noisy labels need. From 1e-25 to 1e25.

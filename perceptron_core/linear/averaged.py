@@ -292,8 +292,8 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
     Parameters
     ----------
     classes
-        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
-        starts with zero weights.
+        All possible labels, two or more; other labels are rejected. None: the classes seen so far; a new
+        class starts with zero weights.
     fit_intercept
         Whether each class has a bias, averaged like the weights.
 

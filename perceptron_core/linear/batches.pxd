@@ -59,7 +59,7 @@ cpdef weights_of(weights)
     n_rows=Py_ssize_t, mask=int64_t, table=int64_t[::1], row=Py_ssize_t, start=int64_t,
     end=int64_t, at=int64_t, index=int, value=double, largest=double, n_sound=int64_t, n_falls=int64_t,
 )
-cpdef Py_ssize_t first_refused(
+cpdef Py_ssize_t first_rejected(
     const int64_t[::1] indptr, const int[::1] indices, const double[::1] values, int n_slots
 ) except -1
 

@@ -132,7 +132,7 @@ def weights_of(weights: Sequence[Any]) -> Doubles:
     return np.asarray(taken)[:n]
 
 
-def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots: int) -> int:
+def first_rejected(indptr: Positions, indices: Integers, values: Doubles, n_slots: int) -> int:
     """Return the first row with an index out of range, a repeated index, or a value that is too large.
 
     Returns the number of rows if there is none. A row in ascending order needs no search for duplicates. For

@@ -141,8 +141,8 @@ def valid_rows(frame: Any) -> NDArray[np.float64]:
     matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code requires
     if not matrix.size or (matrix.min() >= -MAX_MAGNITUDE and matrix.max() <= MAX_MAGNITUDE):
         return matrix
-    refused = ~(np.abs(matrix) <= MAX_MAGNITUDE).all(axis=1)
-    return matrix[: refused.argmax()]
+    rejected = ~(np.abs(matrix) <= MAX_MAGNITUDE).all(axis=1)
+    return matrix[: rejected.argmax()]
 
 
 def _numbers(frame: Any) -> NDArray[np.float64]:

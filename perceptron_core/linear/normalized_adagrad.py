@@ -384,8 +384,8 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
     Parameters
     ----------
     classes
-        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
-        starts with zero weights.
+        All possible labels, two or more; other labels are rejected. None: the classes seen so far; a new
+        class starts with zero weights.
     learning_rate
         η > 0, at most 1e25.
     epsilon

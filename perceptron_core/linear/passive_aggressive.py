@@ -168,8 +168,8 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     Parameters
     ----------
     classes
-        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
-        starts with zero weights.
+        All possible labels, two or more; other labels are rejected. None: the classes seen so far; a new
+        class starts with zero weights.
     C
         Aggressiveness of PA-I and PA-II: the price of a unit of (squared) loss against a unit of movement.
         Above 0, at most 1e25. PA has no use for it.

@@ -83,7 +83,7 @@ class Perceptron(PerceptronRule, BinaryClassifier):
     It has River's interface, but not River's arithmetic. `river.linear_model.Perceptron` predicts with a
     sigmoid, so that a = 1e-17 becomes False; a label of −1 causes a triple step; and one NaN makes a weight
     NaN permanently. Here the sign of a − θ decides, −1 means False, and a value that is not finite or is
-    larger than 1e100 is refused before anything changes.
+    larger than 1e100 is rejected before anything changes.
 
     Each update raises y·a of its example by exactly η·(‖x‖² + 1), without intercept η·‖x‖². On data
     separable with margin γ and ‖x‖ ≤ R, there are at most (R/γ)² updates (Novikoff, 1962).
@@ -238,8 +238,8 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     Parameters
     ----------
     classes
-        All possible labels, two or more; other labels are refused. None: the classes seen so far; a new class
-        starts with zero weights.
+        All possible labels, two or more; other labels are rejected. None: the classes seen so far; a new
+        class starts with zero weights.
     fit_intercept
         Whether each class has a bias. A constant feature 1 instead gives the same predictions.
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core import memory
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, as_double, reject_features
 from perceptron_core.weights.example import NO_SLOT, Example
 from perceptron_core.weights.index import Index
 
@@ -53,7 +53,7 @@ class FeatureIndex(Index):
             for name, value in x.items():
                 number = value if type(value) is float else as_double(value)
                 if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
-                    raise refuse_features(x)
+                    raise reject_features(x)
                 if n == example.capacity:
                     example.widen()
                     names = example.names
@@ -68,7 +68,7 @@ class FeatureIndex(Index):
                 if type(value) is not float and type(value) is not int:  # a mutable value
                     state = 0
         except (AttributeError, TypeError, ValueError, OverflowError):
-            raise refuse_features(x) from None
+            raise reject_features(x) from None
         # Not the present version: a name's __eq__ may have changed the model meanwhile.
         example.n, example.n_missing, example.version, example.state = n, n_missing, version, state
 

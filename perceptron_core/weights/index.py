@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from perceptron_core.validation import MAX_MAGNITUDE, FeatureError, as_double, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, FeatureError, as_double, reject_features
 from perceptron_core.weights.buffers import lent_doubles
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.values import IndexedValues, NamedValues
@@ -148,7 +148,7 @@ class HashedIndex(Index):
             for name, value in x.items():
                 number = value if type(value) is float else as_double(value)
                 if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
-                    raise refuse_features(x)
+                    raise reject_features(x)
                 if n == example.capacity:
                     example.widen()
                 example.slots[n] = self.find(name)
@@ -157,7 +157,7 @@ class HashedIndex(Index):
         except FeatureError:
             raise
         except (AttributeError, TypeError, ValueError, OverflowError):
-            raise refuse_features(x) from None
+            raise reject_features(x) from None
         example.n, example.version = n, self.version
 
     def cells(self, default: float) -> array[float]:

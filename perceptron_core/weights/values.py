@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from perceptron_core import memory
-from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, reject_features
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
 
@@ -141,7 +141,7 @@ class NamedValues(FeatureArray):
         for k in range(self.n):
             are_valid &= -MAX_MAGNITUDE <= self.numbers[k] <= MAX_MAGNITUDE
         if not are_valid:
-            raise refuse_features(self)
+            raise reject_features(self)
 
     def _allocate(self, names: tuple[str, ...]) -> None:
         """Set the names, and allocate a number for each."""

@@ -1,4 +1,4 @@
-"""The settings that a model depends on: snapshots contain them, and other settings are refused at startup."""
+"""The settings that a model depends on: snapshots contain them, and startup rejects other settings."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def named_settings(made_with: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_config_fingerprint(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
-    """Refuse to resume under settings that would make another model, or to replay with other arithmetic."""
+    """Reject settings that would make another model, and a replay with other arithmetic."""
     made, wanted = {**defaults(), **snapshot.config_fingerprint}, {**defaults(), **fingerprint(settings)}
     # Unnamed classes may get names: the only change of a setting that keeps the model the same.
     gives_names = not snapshot.config_fingerprint.get("classes") and len(wanted["classes"]) == BINARY

@@ -1,4 +1,4 @@
-"""Find input and checkpoints that were lost since a partition stopped; refuse to resume without them.
+"""Find input and checkpoints that were lost since a partition stopped; stop if there are any.
 
 A topic loses records at its beginning by retention, in the middle by compaction, and all records when it is
 deleted. A recreated topic has another id, but its offsets begin at 0 again.
@@ -96,7 +96,7 @@ def unlearned_losses(
     return losses
 
 
-def refuse(losses: Sequence[Loss], settings: Settings) -> None:
+def reject(losses: Sequence[Loss], settings: Settings) -> None:
     """Raise `InputLost` for the first loss, unless `on_data_loss` is `continue`."""
     if losses and settings.on_data_loss == "fail":
         loss = losses[0]
@@ -114,10 +114,10 @@ def records_held(stream: ReadStream, topic: str, partition: int) -> int:
     return end if stream.offsets_are_dense else first  # there may be nothing but transaction markers
 
 
-def refuse_emptied(
+def reject_emptied(
     settings: Settings, partition: int, committed: Mapping[TopicPartition, int], held: int
 ) -> None:
-    """Refuse a log that has lost all its checkpoints.
+    """Reject a log that has lost all its checkpoints.
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iter
             )
 
 
-def refuse_cut_off(
+def reject_cut_off(
     settings: Settings,
     partition: int,
     committed: Mapping[TopicPartition, int],
     known: Mapping[TopicPartition, int],
 ) -> None:
-    """Refuse a log that ends before the committed offsets; warn if the offsets were set back.
+    """Reject a log that ends before the committed offsets; warn if the offsets were set back.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def format_option(description: str = "Form of the output.") -> Decorator:
 
 
 def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a topic's name. Refuse bytes, which an argument may be, that are not text."""
+    """Return a topic's name. Reject bytes, which an argument may be, that are not text."""
     try:
         (value or "").encode()
     except UnicodeEncodeError:
@@ -235,7 +235,7 @@ def _written(default: object) -> str:
 
 
 def _once(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """Return the value; refuse several, of which the last would silently win."""
+    """Return the value; reject several, of which the last would silently win."""
     if len(given) > 1:
         raise click.BadParameter(f"expected one value, got {len(given)}: {', '.join(given)}")
     return given[0] if given else None

@@ -35,7 +35,7 @@ class Inputs:
     timestamp: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to read stdin twice, and outputs that would overwrite inputs."""
+        """Reject a second use of stdin, and outputs that would overwrite inputs."""
         if self.labels == self.file == STDIN:
             raise click.UsageError("--labels: stdin is already FILE")
         check_outputs(click.get_current_context(), self.file, self.labels)
@@ -69,11 +69,11 @@ class Inputs:
             columns,
             max_message_bytes=settings.max_message_bytes,
         )
-        with ExitStack() as refused:
-            refused.enter_context(source)
+        with ExitStack() as rejected:
+            rejected.enter_context(source)
             self._check(source, columns)
             check_mappable(source, table)
-            refused.pop_all()
+            rejected.pop_all()
         return source
 
     def open_all(self, settings: Settings) -> InputFiles:
@@ -84,15 +84,15 @@ class Inputs:
         times = {topic: self.timestamp or table.timestamp for topic, table in tables.items()}
         check_joinable(settings)
         _check_ordered(settings, times)
-        with ExitStack() as refused:
-            events = refused.enter_context(self.open(settings))
+        with ExitStack() as rejected:
+            events = rejected.enter_context(self.open(settings))
             labels = self.open(settings, are_labels=True)
-            refused.pop_all()
+            rejected.pop_all()
         files = {settings.events_topic: events, settings.labels_topic: labels}
         return InputFiles(*(TopicFile(files[topic], topic, time) for topic, time in times.items()))
 
     def _check(self, source: Source, columns: Columns) -> None:
-        """Refuse options without a meaning for the format of a file."""
+        """Reject options without a meaning for the format of a file."""
         form = source.format
         if self.delimiter and not columns.are_labels and form is not CSV:
             raise click.UsageError(f"{source.name}: --delimiter needs a CSV file, got {form}")
@@ -102,7 +102,7 @@ class Inputs:
 
 
 def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
-    """Refuse two files whose rows cannot be merged by time."""
+    """Reject two files whose rows cannot be merged by time."""
     if not all(times.values()):
         tables = [table for table in (settings.events, settings.labels) if not table.timestamp]
         missing = " and ".join(f"--{table.table()}-timestamp" for table in tables)
@@ -180,7 +180,7 @@ def output_option(*names: str, **described: Any) -> Decorator:  # noqa: ANN401 -
 
 
 def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
-    """Refuse outputs of the present command that are one of its inputs, or in a missing folder.
+    """Reject outputs of the present command that are one of its inputs, or in a missing folder.
 
     Raises
     ------

@@ -134,7 +134,7 @@ class Redelivery:
         return ReplayDecision(dead_letter, self._back(dead_letter, value))
 
     def _check(self, dead_letter: DeadLetter, value: bytes | None) -> None:
-        """Raise `Rejection` for a record that the service would refuse again."""
+        """Raise `Rejection` for a record that the service would reject again."""
         record = dead_letter.source_record(value)
         mapped_ms = self._decoder.decode(value, record).timestamp_ms
         self._times.set_now(int(time() * 1000))

@@ -76,15 +76,15 @@ class Columns:
         row_id = self._find(header, None, ("id",), "--events-id")
         time = self._find(header, self.time, (), "--timestamp")
         if self.are_labels:
-            self._refuse_no_labels(header, label, row_id)
+            self._reject_no_labels(header, label, row_id)
             return Roles(label, row_id, None, (), time)
         text = self._find(header, None, ("text",), "--events-text")
         features = [name for name in header if name not in {label, row_id, text, time}]
         self._warn_of_labels(label, features)
         return Roles(label, row_id, text, features, time)
 
-    def _refuse_no_labels(self, header: Sequence[str], label: str | None, row_id: str | None) -> None:
-        """Refuse rows without a label or an id."""
+    def _reject_no_labels(self, header: Sequence[str], label: str | None, row_id: str | None) -> None:
+        """Reject rows without a label or an id."""
         for name, column, setting in (("ids", row_id, "--labels-id"), ("labels", label, "--labels-label")):
             if column is None:
                 raise HeaderError(

@@ -192,7 +192,7 @@ def mapping_of(table: LabelSettings) -> EventSettings | None:
 
 
 def check_mappable(source: Source, table: LabelSettings) -> None:
-    """Refuse a mapping of rows that are native events. Raises `ConfigurationError`."""
+    """Reject a mapping of rows that are native events. Raises `ConfigurationError`."""
     is_text = table.format == "text" and source.format is not NDJSON
     if is_text or (table.maps_fields and not source.format.has_fields):
         source.close()
@@ -203,7 +203,7 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
 
 
 def check_joinable(settings: Settings) -> None:
-    """Refuse a file of labels without a separate labels topic, or ids that files do not have.
+    """Reject a file of labels without a separate labels topic, or ids that files do not have.
 
     Raises `ConfigurationError`.
     """

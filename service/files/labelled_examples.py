@@ -17,7 +17,7 @@ from service.mapping.mapper import warn_of_unfound
 from service.messages.features import RawFeatures, X
 from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection, Skipped
-from service.partition.factory import make_decoder, make_extractor, refuse_windows
+from service.partition.factory import make_decoder, make_extractor, reject_windows
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 
@@ -95,7 +95,7 @@ def read_examples(
         No message is a labelled example.
 
     """
-    refuse_windows(settings)
+    reject_windows(settings)
     decoder, extractor = make_decoder(settings), make_extractor(settings)
     result = ExampleSet(name)
     for message in messages:
@@ -103,7 +103,7 @@ def read_examples(
             incoming = decoder.decode(message)
             x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
             if not isinstance(extractor, RawFeatures):  # the decoder has checked raw features
-                _refuse_insane(x)
+                _reject_insane(x)
         except Skipped:
             result.skipped += 1
             continue
@@ -123,7 +123,7 @@ def read_examples(
         why = f"{result.rejected.total()} messages cannot be used, {result.unlabelled} have no label"
         raise InputFileError(
             f"{result.name}: no labelled example;  {why}",
-            hint=refusal_hint(result.rejected, settings.events) or no_label_hint(settings.events),
+            hint=rejection_hint(result.rejected, settings.events) or no_label_hint(settings.events),
         )
     return result
 
@@ -145,7 +145,7 @@ def no_label_hint(events: EventSettings) -> str:
     return f"{_EXPECTED}; {_NO_LABEL_HINT}"
 
 
-def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
+def rejection_hint(reasons: Collection[str], events: EventSettings) -> str:
     """Return a hint for messages of a file that were rejected for these reasons; empty without reasons."""
     if not reasons:
         return ""
@@ -161,8 +161,8 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
     return f"{_EXPECTED}; {how}"
 
 
-def _refuse_insane(x: X) -> None:
-    """Reject examples that learners refuse: the sum of hashed values may exceed the bound."""
+def _reject_insane(x: X) -> None:
+    """Reject examples that learners reject: the sum of hashed values may exceed the bound."""
     try:
         Hyperplane().score_one(x)
     except FeatureError as error:

@@ -111,7 +111,7 @@ class Source:
         """
         try:
             if self.format.is_text:
-                self._refuse_other_content()
+                self._reject_other_content()
             yield from self.format.events(self._lines, self.columns)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             hint = "check the file with `gzip --test`: it is damaged or incomplete"
@@ -125,8 +125,8 @@ class Source:
         except OSError as error:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
-    def _refuse_other_content(self) -> None:
-        """Refuse a file whose content is not text in UTF-8, whatever its extension is."""
+    def _reject_other_content(self) -> None:
+        """Reject a file whose content is not text in UTF-8, whatever its extension is."""
         beginning = self._lines.stream.peek(max(map(len, _MAGIC)))
         for magic, (content, hint) in _MAGIC.items():
             if beginning.startswith(magic):

@@ -76,7 +76,7 @@ def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
 
 
 def _check_header(header: list[str], columns: Columns) -> None:
-    """Refuse names that cannot be used; warn of a header that may be data, or have another delimiter."""
+    """Reject names that cannot be used; warn of a header that may be data, or have another delimiter."""
     if not header:
         raise HeaderError("no header row", HEADER_HINT)
     if not all(map(_is_text, header)):

@@ -27,7 +27,7 @@ from typing_extensions import Buffer
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
     """Return a `urllib` opener of URLs whose timeout bounds each whole answer."""
-    return build_opener(_Handler(), _TlsHandler(context), _RedirectRefuser())
+    return build_opener(_Handler(), _TlsHandler(context), _RedirectRejecter())
 
 
 class _Answer(io.RawIOBase):
@@ -71,7 +71,7 @@ class _BoundedTls(_Bounded, HTTPSConnection):
     """A `_Bounded` connection with TLS: `_Bounded.connect` calls `HTTPSConnection.connect`."""
 
 
-class _RedirectRefuser(HTTPRedirectHandler):
+class _RedirectRejecter(HTTPRedirectHandler):
     def redirect_request(self, *_: object) -> None:
         """Follow no redirect."""
 

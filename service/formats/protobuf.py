@@ -281,7 +281,7 @@ class ProtobufFile:
 
 
 def _check_depth(descriptor: Descriptor) -> None:
-    """Refuse message types so deep that Protobuf, which makes a class of each, would overflow the stack."""
+    """Reject message types so deep that Protobuf, which makes a class of each, would overflow the stack."""
     seen, around = {descriptor.full_name}, [iter(descriptor.fields)]
     while around:
         field = next(around[-1], None)

@@ -37,7 +37,7 @@ _NO_REGISTRY: Final = "expected the answer of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """Error codes for a missing subject, version or schema. With any other 404, the server is not a registry."""
-_REFUSED: Final = frozenset({401, 403})
+_REJECTED: Final = frozenset({401, 403})
 
 
 class _Reference(BaseModel, frozen=True):
@@ -56,7 +56,7 @@ class _Registered(BaseModel):
     references: list[_Reference] | None = None
 
 
-class _Refusal(BaseModel):
+class _ErrorAnswer(BaseModel):
     error_code: int | None = None
     message: str | None = None
 
@@ -184,13 +184,13 @@ class SchemaRegistry:
 def _explain(error: HTTPError, url: str) -> Exception:
     with error:
         try:
-            refusal = _Refusal.model_validate_json(error.read(_MOST_BYTES))
+            rejection = _ErrorAnswer.model_validate_json(error.read(_MOST_BYTES))
         except (ValueError, OSError, HTTPException):
-            refusal = _Refusal()
-    message = refusal.message or ""
-    if error.code == _NOT_FOUND and refusal.error_code in _NOT_FOUND_CODES:
+            rejection = _ErrorAnswer()
+    message = rejection.message or ""
+    if error.code == _NOT_FOUND and rejection.error_code in _NOT_FOUND_CODES:
         return SchemaMissing(message)
-    hint = "check schema_registry.username and schema_registry.password" if error.code in _REFUSED else _HINT
+    hint = "check schema_registry.username and schema_registry.password" if error.code in _REJECTED else _HINT
     return _unavailable(url, f"HTTP {error.code} {message or error.reason}", hint)
 
 

@@ -5,7 +5,7 @@ Also find the schema of a record in Confluent's wire format, and the start of it
     byte 0     bytes 1-4                    then
     0          the schema's id, big-endian  the data; before that of Protobuf, the message's indexes
 
-A value that names its schema by a GUID is refused.
+A value that names its schema by a GUID is rejected.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Sources:
 
 
 def _check(settings: Settings) -> None:
-    """Refuse formats without their package or a Schema Registry."""
+    """Reject formats without their package or a Schema Registry."""
     for table in (settings.events, settings.labels):
         name = f"{table.table()}.format {table.format}"
         if table.format not in KINDS:

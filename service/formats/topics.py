@@ -91,7 +91,7 @@ class WireReader:
         try:
             document = read(value, ID_END)
         except Exception as error:  # noqa: BLE001 - whatever a value may bring about
-            raise self._refusal(error) from None
+            raise self._rejection(error) from None
         if type(document) is not dict:
             raise Rejection(Reason.NOT_AN_OBJECT, "expected a record as value")
         return document
@@ -107,13 +107,13 @@ class WireReader:
         try:
             read = self._make(schema, what)
         except Rejection as error:
-            read = _refusing(error.message)
+            read = _rejecting(error.message)
         except UnusableSchema as error:
-            read = _refusing(f"{what} cannot be used: {error}")
+            read = _rejecting(f"{what} cannot be used: {error}")
         except (MemoryError, ServiceError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
-            read = _refusing(self._defect(error, f"{what} cannot be used").message)
+            read = _rejecting(self._defect(error, f"{what} cannot be used").message)
         self._readers[key] = read
         return read
 
@@ -125,7 +125,7 @@ class WireReader:
             raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} is of type {schema.kind}, not {self._kind}")
         return _MAKERS[self._kind](schema)
 
-    def _refusal(self, error: Exception) -> Exception:
+    def _rejection(self, error: Exception) -> Exception:
         """Return the error to raise for a value that cannot be read."""
         if isinstance(error, TooManyValues):
             return Rejection(Reason.TOO_LARGE, str(error))
@@ -147,7 +147,7 @@ class WireReader:
         return rejection
 
 
-def _refusing(message: str) -> _Read:
+def _rejecting(message: str) -> _Read:
     def read(*_: object) -> object:
         raise Rejection(Reason.UNKNOWN_SCHEMA, message)
 
@@ -164,7 +164,7 @@ def _protobuf(schema: Schema) -> _Read:
             try:
                 readers[indexes] = file.reader_at(indexes)
             except UnusableSchema as error:
-                readers[indexes] = _refusing(f"its schema cannot be used: {error}")
+                readers[indexes] = _rejecting(f"its schema cannot be used: {error}")
         return readers[indexes](value[start:])
 
     return read

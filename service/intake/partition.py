@@ -87,7 +87,7 @@ class PartitionIntake:
         return len(self._undecided) + self._n_appending
 
     def submit(self, tickets: Iterable[Ticket], max_open: int) -> None:
-        """Accept records until `max_open` submissions are open; refuse those after them.
+        """Accept records until `max_open` submissions are open; reject those after them.
 
         A record is appended once it is certain that the topic does not have it. If the append of a line is
         not confirmed, no later line is appended, so that their order is kept when the body is sent again.
@@ -104,7 +104,7 @@ class PartitionIntake:
             self._changed.notify_all()
 
     def backlog_error(self, waiting: int, max_open: int) -> TooManyWaiting | None:
-        """Return the error that refuses a submission if too many records or submissions wait."""
+        """Return the error that rejects a submission if too many records or submissions wait."""
         waiting = max(waiting, self.n_open)
         if waiting < max_open:
             return None
@@ -122,7 +122,7 @@ class PartitionIntake:
             self._undecided.append(ticket)
 
     def _decide(self, ticket: Ticket) -> None:
-        """Append a new record; repeat the answer to an earlier one; refuse one that differs from it."""
+        """Append a new record; repeat the answer to an earlier one; reject one that differs from it."""
         submission = ticket.submission
         first = self._latest.get(submission.name)
         try:
@@ -199,7 +199,7 @@ class PartitionIntake:
         name = f"intake of partition {self.partition}"
         threading.Thread(target=self._append_all, args=(writer,), name=name, daemon=True).start()
 
-    def refuse(self, error: ServiceError) -> None:
+    def reject(self, error: ServiceError) -> None:
         """Fail what waits, as no writer can be made now. Called by the loop."""
         with self._changed:
             waiting, self._undecided = self._undecided, []

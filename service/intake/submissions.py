@@ -1,6 +1,6 @@
 """Submissions: records made from the bodies of requests, and tickets for their results.
 
-A message is read as the loop reads its record; one that would become a dead letter is refused.
+A message is read as the loop reads its record; one that would become a dead letter is rejected.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MISPLACED: Final = {
     False: (Reason.MISSING_FIELD, "an event needs features or text; send labels to POST /labels"),
     True: (Reason.UNKNOWN_FIELD, "a label has neither features nor text; send events to POST /events"),
 }
-"""Why a message is refused that is not an event, or not a label, as expected."""
+"""Why a message is rejected that is not an event, or not a label, as expected."""
 
 
 class SubmissionReader:

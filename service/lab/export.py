@@ -81,7 +81,7 @@ class LinearModel:
         """Whether any feature is a text's; if names are hashed, any feature may be."""
         return bool(self.settings.hash_bits) or any(name.startswith(TEXT) for name in self.weights)
 
-    def refuse(self, target: str, reason: str) -> ConfigurationError:
+    def reject(self, target: str, reason: str) -> ConfigurationError:
         """Return the error for a model that a format cannot express, with the formats that can."""
         return ConfigurationError(
             f"--format {target}: {reason}", hint="--format json exports every linear model"
@@ -126,7 +126,7 @@ def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401
 
 
 def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perceptron_core's models
-    """Refuse a model whose score is not a linear function."""
+    """Reject a model whose score is not a linear function."""
     name = type(rule).__name__
     other = "use `perceptron predict` or `service.load`, which take every model"
     if not isinstance(rule, (LinearRule, MulticlassClassifier)):
@@ -143,7 +143,7 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
 
 
 def _check_names(names: Sequence[Any], settings: Settings) -> None:
-    """Refuse features that events cannot have, and a model without features."""
+    """Reject features that events cannot have, and a model without features."""
     if not names:
         raise ConfigurationError("the model has no weights, as it has not learned yet", hint="train it first")
     kind = int if settings.hash_bits else str
@@ -182,11 +182,11 @@ def as_json(model: LinearModel) -> bytes:
 
 
 def _check_columns(model: LinearModel, target: str) -> None:
-    """Refuse features that are not columns of numbers."""
+    """Reject features that are not columns of numbers."""
     if model.has_text:
-        raise model.refuse(target, "features of texts and hashed names are not columns")
+        raise model.reject(target, "features of texts and hashed names are not columns")
     if model.settings.normalize != "none":
-        raise model.refuse(
+        raise model.reject(
             target, f"normalize={model.settings.normalize} counts features that are not columns"
         )
 
@@ -207,7 +207,7 @@ def as_sklearn(model: LinearModel) -> bytes:
 
     _check_columns(model, "sklearn")
     if model.scales:
-        raise model.refuse(
+        raise model.reject(
             "sklearn", f"{model.learner} lowers the weight of a value larger than all before it"
         )
     classifier = LogisticRegression() if model.has_log_odds else Perceptron()

@@ -21,10 +21,10 @@ from service.messages.labels import LabelValue, TrueLabel, UnreadLabels, Vocabul
 from service.messages.rejection import Reason, Rejection, Skipped
 from service.models.explanation import decide
 from service.models.learner import rejection_of
-from service.models.model_file import ModelFile, read_model_file, refuse_other_classes, settings_for
+from service.models.model_file import ModelFile, read_model_file, reject_other_classes, settings_for
 from service.models.registry import learner_of
 from service.partition.answers import assessment
-from service.partition.factory import for_file, make_decoder, make_extractor, refuse_windows
+from service.partition.factory import for_file, make_decoder, make_extractor, reject_windows
 from service.partition.parts.decisions import DECISIONS, Decisions, decisions_of
 from service.settings.load import Settings, load_settings
 from service.stream.protocol import Record
@@ -42,7 +42,7 @@ def load_model(path: PathName) -> LoadedModel:
 def model_of(file: ModelFile) -> LoadedModel:
     """Make a `LoadedModel` of a model file. Raises `ConfigurationError`."""
     settings = settings_for(file, load_settings({}), makes_model=False).settings
-    refuse_other_classes(file.path, file.model, settings.classes)
+    reject_other_classes(file.path, file.model, settings.classes)
     return LoadedModel(file, settings)
 
 
@@ -89,7 +89,7 @@ class LoadedModel:
     """
 
     def __init__(self, file: ModelFile, settings: Settings) -> None:
-        refuse_windows(settings)
+        reject_windows(settings)
         self._file = file
         settings = for_file(settings)
         events = settings.events
@@ -118,7 +118,7 @@ class LoadedModel:
         Raises
         ------
         Rejection
-            The service would refuse a record; the message names it.
+            The service would reject a record; the message names it.
 
         """
         return self._field(records, "label")

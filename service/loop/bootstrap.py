@@ -21,7 +21,7 @@ from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
 from service.files.input_files import InputFiles, TopicFile, check_mappable, mapping_of
-from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
+from service.files.labelled_examples import no_label_hint, nothing_used, rejection_hint
 from service.files.sources import format_of, open_source
 from service.logs import LOG_INTERVAL_SECONDS
 from service.loop.restore import Restored
@@ -137,7 +137,7 @@ class Bootstrap:
         if not counters.predictions:
             raise InputFileError(
                 f"bootstrap: {names}: {nothing_used(rejected, counters.skipped.total())}",
-                hint=refusal_hint(counters.rejected, settings.events),
+                hint=rejection_hint(counters.rejected, settings.events),
             )
         if not counters.labelled:
             raise InputFileError(

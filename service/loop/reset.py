@@ -108,8 +108,8 @@ def reset(
 ) -> Mapping[TopicPartition, int]:
     """Delete a task's checkpoints and commit a first snapshot; return the offsets at which the task starts.
 
-    If it is killed in between, there are committed offsets without a checkpoint: the service refuses to
-    start, and the same call can be repeated.
+    If it is killed in between, there are committed offsets without a checkpoint: the service does
+    not start, and the same call can be repeated.
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredS
 from service.checkpoints.losses import (
     Loss,
     records_held,
-    refuse,
-    refuse_cut_off,
-    refuse_emptied,
+    reject,
+    reject_cut_off,
+    reject_emptied,
     topic_ids,
     unlearned_losses,
     unread_losses,
@@ -135,7 +135,7 @@ def restore(
         log = read_log(stream.read(settings.checkpoints_topic, partition), settings.group)
     if log.snapshots:
         return _resume(stream, settings, partition, committed, log, base)
-    refuse_emptied(settings, partition, committed, held)
+    reject_emptied(settings, partition, committed, held)
     warn_of_predictions(stream, settings, task_partitions(settings, stream, partition))
     return _begin(stream, settings, partition, committed, log)
 
@@ -153,21 +153,21 @@ def _resume(
     stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, where)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
-    refuse_cut_off(settings, partition, committed, offsets)
+    reject_cut_off(settings, partition, committed, offsets)
     check_config_fingerprint(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
     processor = base.processor if base else processor_of(snapshot, settings, where)
     places = input_places(settings, task_partitions(settings, stream, partition))
     unread = {place: offsets[place] for place in places if place in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
-    refuse(losses, settings)
+    reject(losses, settings)
     if batches:
         if base is None:
             _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
         lost = {loss.place for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
         losses += _replay(stream, ends, log, snapshot, processor, where)
-        refuse(losses, settings)
+        reject(losses, settings)
     resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
     return Restored(
         partition,
@@ -231,7 +231,7 @@ def _begin(
     places = input_places(settings, task_partitions(settings, stream, partition))
     unread = {place: committed[place] for place in places if place in committed}
     losses = unread_losses(stream, unread, {})
-    refuse(losses, settings)
+    reject(losses, settings)
     offsets = {place: stream.bounds(*place)[0] for place in places}
     ids = topic_ids(stream, input_topics(settings))
     processor = make_processor(settings)
@@ -239,15 +239,15 @@ def _begin(
 
 
 def _newest_valid(log: CheckpointLog, where: str) -> tuple[StoredSnapshot, Snapshot]:
-    refused: list[tuple[StoredSnapshot, DamagedError]] = []
-    stored, snapshot = newest_valid(log, refused)
-    for each, error in refused:
+    rejected: list[tuple[StoredSnapshot, DamagedError]] = []
+    stored, snapshot = newest_valid(log, rejected)
+    for each, error in rejected:
         _log.error(
             "%s@%d: snapshot rejected: %s; trying the preceding snapshot", where, each.first_offset, error
         )
     if stored is not None and snapshot is not None:
         return stored, snapshot
-    if any(isinstance(error, NewerError) for _, error in refused):
+    if any(isinstance(error, NewerError) for _, error in rejected):
         raise NewerRelease.wrote(f"{where}: this release cannot read any of {len(log.snapshots)} snapshots")
     raise CheckpointError(f"{where}: all {len(log.snapshots)} snapshots are unusable", hint=RESET_HINT)
 

@@ -53,7 +53,7 @@ _SHORT: Final = RecordLimit(16_384, 16_384)
 
 
 _SHORT_AFTER: Final = 2
-"""A topic's size limit may have been lowered. At the first refused record the limit is read again; at the
+"""A topic's size limit may have been lowered. At the first rejected record the limit is read again; at the
 second, dead letters are cut to 16 KiB whatever the limit."""
 
 
@@ -72,8 +72,8 @@ class Failures:
         """Partitions whose failed batch has not been repeated."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """Waits by partition, so that a first failure does not wait for the failures of others."""
-        self._refused: Counter[int] = Counter()
-        """How often the next batch of a partition was refused because of a record that is too large."""
+        self._rejected: Counter[int] = Counter()
+        """How often the next batch of a partition was rejected because of a record that is too large."""
 
     def __bool__(self) -> bool:
         return bool(self._to_repeat)
@@ -82,14 +82,14 @@ class Failures:
         """Note that a batch failed."""
         self._to_repeat.add(partition)
 
-    def note_refused(self, partition: int) -> bool:
+    def note_rejected(self, partition: int) -> bool:
         """Note that a record was too large; return whether the batch may be retried."""
-        self._refused[partition] += 1
-        return self._refused[partition] <= _SHORT_AFTER
+        self._rejected[partition] += 1
+        return self._rejected[partition] <= _SHORT_AFTER
 
     def cuts_dead_letters(self, partition: int) -> bool:
-        """Return whether to cut dead letters, as one of them may be the refused record."""
-        return self._refused[partition] >= _SHORT_AFTER
+        """Return whether to cut dead letters, as one of them may be the rejected record."""
+        return self._rejected[partition] >= _SHORT_AFTER
 
     def next_seconds(self, partition: int) -> float:
         """Return how long to wait before the next attempt: longer each time."""
@@ -98,7 +98,7 @@ class Failures:
     def forget(self, partition: int) -> None:
         """Forget the failures of a partition that has committed or was lost."""
         self.forget_batch(partition)
-        self._refused.pop(partition, None)
+        self._rejected.pop(partition, None)
         self._backoffs.pop(partition, None)
 
     def forget_batch(self, partition: int) -> None:
@@ -232,7 +232,7 @@ class Tasks:
         try:
             act(task)
         except MessageTooLarge as error:
-            if not self._failures.note_refused(number):
+            if not self._failures.note_rejected(number):
                 raise
             self._fail(number, error)
         except RegistryUnavailable as error:  # the batch was not processed: it will be polled again

@@ -55,7 +55,7 @@ class Growth:
 
         Raises
         ------
-        ConfigurationError, AccessRefused
+        ConfigurationError, AccessDenied
             Another topic has fewer partitions, and the service must not add any.
         TopicMissing
             A topic was deleted.
@@ -178,7 +178,7 @@ class IntakeOpener:
                 if intake.ends is not None and self._has_passed(intake):
                     intake.open()
             except TransportError as error:
-                intake.refuse(error)
+                intake.reject(error)
 
     def _fence(self, intake: PartitionIntake) -> None:
         writer = self._consumer.appender(intake.partition)

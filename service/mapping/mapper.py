@@ -266,7 +266,7 @@ class Mapper:
         except ValueError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{self.time_location()}: {error}") from None
 
-    def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
+    def _rejection(self, error: PathError | ValidationError, document: object) -> Rejection:
         """Return the rejection of a document without a valid message."""
         if isinstance(error, PathError):
             return Rejection(Reason.INVALID_TYPE, str(error))
@@ -289,9 +289,9 @@ class Mapper:
         path = self._id if field == "id" else self._label.expression if self._label else field
         return f"{path} ({self._table}.{field})"
 
-    def _refuse_others(self, document: object, known: Mapping[str, Any]) -> None:
+    def _reject_others(self, document: object, known: Mapping[str, Any]) -> None:
         if other := first_other(document, known):
-            message = f"{other}: unknown field, and {self._table}.unknown_fields is refuse"
+            message = f"{other}: unknown field, and {self._table}.unknown_fields is reject"
             raise Rejection(Reason.UNKNOWN_FIELD, message)
 
 
@@ -299,7 +299,7 @@ def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] 
     """Return the allowed fields; None if any are allowed."""
     if settings.where:
         uses |= parse_path(settings.where).uses
-    return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
+    return skipping(uses) if settings.unknown_fields == "reject" and () not in uses else None
 
 
 class OwnMapper(Mapper):
@@ -326,13 +326,13 @@ class LabelMapper(Mapper):
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read a label. Raises `Rejection`."""
         if self._known is not None:
-            self._refuse_others(document, self._known)
+            self._reject_others(document, self._known)
         try:
             fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
             checked = check_input(fields)
             timestamp_ms = self._time_ms(document)
         except (PathError, ValidationError) as error:
-            raise self._refusal(error, document) from None
+            raise self._rejection(error, document) from None
         label = checked["label"]
         if label is None:
             raise Rejection(Reason.MISSING_FIELD, f"{self._location('label')}: missing")
@@ -388,7 +388,7 @@ class EventMapper(Mapper):
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""
         if self._known is not None:
-            self._refuse_others(document, self._known)
+            self._reject_others(document, self._known)
         try:
             features, packed, text = self._step.make(document)
             fields = {
@@ -408,7 +408,7 @@ class EventMapper(Mapper):
             if not has_any and self._step.is_empty(document):
                 raise self._nothing_to_go_by()
         except (PathError, ValidationError) as error:
-            raise self._refusal(error, document) from None
+            raise self._rejection(error, document) from None
         truth = None if label is None else self._truth(label)
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()

@@ -1,4 +1,4 @@
-"""Dead letters: the bytes of a refused record, with the reason and its origin as headers.
+"""Dead letters: the bytes of a rejected record, with the reason and its origin as headers.
 
 A dead letter always fits its topic: whole, compressed if necessary, or cut and marked as cut.
 """

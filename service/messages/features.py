@@ -384,7 +384,7 @@ class RawFeatures:
         self,
         features: Features | None,
         text: str | None,
-        tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
+        tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` rejects one
     ) -> X:
         """Return the features and the text, as `text`, or `text of the event` if `text` is a feature.
 
@@ -393,9 +393,7 @@ class RawFeatures:
         x: X = dict(features.items()) if features else {}  # looking up each name in an array would take n²
         if text is not None:
             if not x and not self._takes_text:
-                raise Rejection(
-                    Reason.MODEL_ERROR, "the model needs numbers or categories, and got only text"
-                )
+                raise Rejection(Reason.MODEL_ERROR, "the model needs numbers or categories, got only text")
             name = _TEXT_NAME
             while name in x:
                 name = f"{name} of the event"

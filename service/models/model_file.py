@@ -63,8 +63,8 @@ class ModelKind(NamedTuple):
         return ""
 
 
-def refuse_pickle(learner: Learner) -> None:
-    """Refuse a learner whose model has no file format. Raises `ConfigurationError`."""
+def reject_pickle(learner: Learner) -> None:
+    """Reject a learner whose model has no file format. Raises `ConfigurationError`."""
     if not learner.has_files:
         raise ConfigurationError(
             "model: River models cannot be saved to files, which would be pickles: unsafe to read",
@@ -94,7 +94,7 @@ def read_model_file(path: Path) -> ModelFile:
     try:
         content = path.read_bytes()
         file = ModelFile(path, from_bytes(content), settings_of(content))
-        _refuse_other(file)
+        _reject_other(file)
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
     except DamagedError as error:
@@ -102,8 +102,8 @@ def read_model_file(path: Path) -> ModelFile:
     return file
 
 
-def _refuse_other(file: ModelFile) -> None:
-    """Refuse a model that is not the one in the file's settings. A name of code may stand for any model."""
+def _reject_other(file: ModelFile) -> None:
+    """Reject a model that is not the one in the file's settings. A name of code may stand for any model."""
     settings, kind = file.settings or {}, kind_of(file.model)
     if built_in(settings.get("model"), settings.get("classes")) not in {None, kind}:
         name = settings["model"]
@@ -275,8 +275,8 @@ def _origin(name: str, loaded: Loaded) -> str:
     return next((origin for origin in own.values() if origin != DEFAULT), loaded.origins.get(name, DEFAULT))
 
 
-def refuse_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None:  # noqa: ANN401 - any of perceptron_core's
-    """Refuse a model whose number of classes differs from the settings. Raises `ConfigurationError`."""
+def reject_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None:  # noqa: ANN401 - any of perceptron_core's
+    """Reject a model whose number of classes differs from the settings. Raises `ConfigurationError`."""
     if not _fits(model, classes):
         raise ConfigurationError(
             f"classes: {', '.join(classes) or 'two'}; the model of {path}: {type(model).__name__}",

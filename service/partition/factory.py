@@ -105,7 +105,7 @@ def for_file(settings: Settings) -> Settings:
     return settings.model_copy(update={**tables, "labels": labels})
 
 
-def refuse_windows(settings: Settings) -> None:
+def reject_windows(settings: Settings) -> None:
     """Raise `ConfigurationError` if windows by key are configured: separate examples have no history."""
     if settings.events.windows:
         raise ConfigurationError(

@@ -16,7 +16,7 @@ from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
-_REFUSALS: Final = (LearnerError, ModelError)
+_REJECTIONS: Final = (LearnerError, ModelError)
 _WITHOUT_EVENT: Final = ("late", "orphan")
 
 
@@ -126,7 +126,7 @@ class LabelLearner:
                 step = learner.learn(x, truth, memo, weight * example.weight)
                 example.step = memo or step  # a learner with prediction contexts cannot undo
                 example.is_learned_early = True
-            except _REFUSALS:  # learned at the timeout instead, if possible
+            except _REJECTIONS:  # learned at the timeout instead, if possible
                 continue
 
     def _learn_overdue(self, timestamp_ms: int, truth: TrueLabel) -> None:
@@ -139,7 +139,7 @@ class LabelLearner:
                     step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
                 self._note(example, truth, step)
                 self.counts["timed_out"] += 1
-            except _REFUSALS:  # not the fault of the record that advances the time
+            except _REJECTIONS:  # not the fault of the record that advances the time
                 self._learned.note(example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(example)
                 self.counts["rejected"] += 1
@@ -198,7 +198,7 @@ class LabelLearner:
         x, learner = example.x, self.learner
         memo = example.step if isinstance(example.step, bytes) else b""
         if learner.undo(x, example.step):
-            example.step = 0.0  # in case the learner refuses
+            example.step = 0.0  # in case the learner rejects
             return (learner.learn(x, truth, b"", w),)
         if example.truth is not None and not example.is_provisional and before != self.join.truth_on_timeout:
             return None

@@ -147,7 +147,7 @@ class Table(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _check_is_not_a_boolean(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a boolean for a number, which Pydantic would read as 0 or 1."""
+        """Reject a boolean for a number, which Pydantic would read as 0 or 1."""
         kind = cls.model_fields[info.field_name or ""].annotation
         if {int, float}.isdisjoint((kind, *get_args(kind))):
             return value

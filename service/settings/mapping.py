@@ -134,8 +134,8 @@ class LabelSettings(Table):
     where: _OnePath = setting("", Decides.RECORDS)
     """Filter of records: a JMESPath, such as op == 'c'. Records for which it is false or null are skipped and
     counted; they make no dead letters."""
-    unknown_fields: Literal["", "refuse", "ignore"] = setting("", Decides.RECORDS)
-    """What to do with fields that no setting uses (empty: refuse them in the native schema, ignore
+    unknown_fields: Literal["", "reject", "ignore"] = setting("", Decides.RECORDS)
+    """What to do with fields that no setting uses (empty: reject them in the native schema, ignore
     them where anything is mapped)."""
 
     @property

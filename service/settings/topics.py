@@ -97,7 +97,7 @@ def _ensure_input(transport: Transport, settings: Settings, topic: str, partitio
 
 
 def _check_one_partition(transport: Transport, settings: Settings) -> None:
-    """Refuse a checkpoints topic with several partitions: its only partition decides the owner of all."""
+    """Reject a checkpoints topic with several partitions: its only partition decides the owner of all."""
     topic = settings.checkpoints_topic
     if (n_partitions := transport.partition_count(topic)) > 1:
         raise ConfigurationError(

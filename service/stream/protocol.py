@@ -79,7 +79,7 @@ class Writer(Protocol):
             Rolled back, or the outcome is unknown; a new writer may be made at once.
         OwnershipLost
             Fenced by a newer owner.
-        TransportUnavailable, StorageFull, MessageTooLarge, AccessRefused
+        TransportUnavailable, StorageFull, MessageTooLarge, AccessDenied
             See their docstrings.
 
         """
@@ -122,7 +122,7 @@ class Consumer(Protocol):
         OffsetOutOfRange
             A partition's position is no longer in the topic. No record of that partition is delivered before
             `start`; records of other partitions come with the next call.
-        TopicMissing, AccessRefused
+        TopicMissing, AccessDenied
             See their docstrings.
 
         """
@@ -140,7 +140,7 @@ class Consumer(Protocol):
         ------
         OwnershipLost
             The partition is not assigned to this member.
-        TransportUnavailable, AccessRefused
+        TransportUnavailable, AccessDenied
             See their docstrings.
 
         """
@@ -169,7 +169,7 @@ class Consumer(Protocol):
             A partition is not assigned to this member.
         TransportUnavailable
             The stream is unreachable, or a transaction of an earlier writer has not ended.
-        AccessRefused
+        AccessDenied
             See its docstring.
 
         """
@@ -189,7 +189,7 @@ class Consumer(Protocol):
 
         Raises
         ------
-        OwnershipLost, TransportUnavailable, AccessRefused
+        OwnershipLost, TransportUnavailable, AccessDenied
             As for `writer`.
 
         """
@@ -290,7 +290,7 @@ class Transport(ReadStream, Protocol):
             A topic is missing and `create` is False (the message names it).
         ConfigurationError
             A topic should be kept forever but is not, and must not be changed.
-        TransportUnavailable, AccessRefused
+        TransportUnavailable, AccessDenied
             See their docstrings.
 
         """
@@ -300,7 +300,7 @@ class Transport(ReadStream, Protocol):
 
         Raises
         ------
-        TopicMissing, TransportUnavailable, AccessRefused
+        TopicMissing, TransportUnavailable, AccessDenied
             See their docstrings.
 
         """

@@ -185,7 +185,7 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
 
 
 def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
-    """Refuse settings under which no partition was processed: every record would be reported as wrong.
+    """Reject settings under which no partition was processed: every record would be reported as wrong.
 
     Records that a partition processed under other settings are not verified.
 

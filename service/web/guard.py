@@ -1,6 +1,6 @@
-"""Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
+"""Middleware before every endpoint: rejects requests, reads bodies, adds security headers.
 
-It refuses an unknown host name, a missing token, and a body that is too large or too slow. The
+It rejects an unknown host name, a missing token, and a body that is too large or too slow. The
 headers keep a browser from doing anything with an answer except showing it.
 """
 
@@ -49,7 +49,7 @@ LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class Guard:
-    """ASGI middleware that refuses requests that the settings do not allow; probes are always answered.
+    """ASGI middleware that rejects requests that the settings do not allow; probes are always answered.
 
     Parameters
     ----------
@@ -78,20 +78,20 @@ class Guard:
         """Paths that are answered under any name: monitoring uses the address of a container or a pod."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it to the application."""
+        """Reject a request, or pass it to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         if scope["method"] == "HEAD":  # uvicorn omits the body
             scope = {**scope, "method": "GET"}
         send = _with_headers(send, scope["path"])
-        outcome = self._refuse(scope) or await self._read(scope, receive)
+        outcome = self._reject(scope) or await self._read(scope, receive)
         if isinstance(outcome, Response):
             await outcome(scope, receive, send)
         else:
             await self._app(scope, _replay(outcome, receive), send)
 
-    def _refuse(self, scope: Scope) -> Response | None:
+    def _reject(self, scope: Scope) -> Response | None:
         if scope["path"] in PROBES:
             return None
         headers = Headers(scope=scope)

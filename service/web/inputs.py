@@ -66,7 +66,7 @@ _UNSURE: Final = f"it was not appended within {_PATIENCE_SECONDS:g} s; it may be
 _ELSEWHERE: Final = "send it to another process of the group, or write it to the topic"
 _NOT_AWAITED: Final = "wait_seconds needs a single event, got lines"
 
-_REFUSED = BODY_READ | documented(
+_REJECTED = BODY_READ | documented(
     HTTPStatus.CONFLICT,
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -131,13 +131,13 @@ class Inputs:
         api = APIRouter(tags=["input"])
         api.post(
             "/events",
-            responses=_REFUSED | _IN_DOUBT,
+            responses=_REJECTED | _IN_DOUBT,
             openapi_extra=_described(events, Event, [*values, None]),
             response_model=CommittedPrediction | LinesAppended,
         )(self.append_event)
         api.post(
             "/labels",
-            responses=_REFUSED,
+            responses=_REJECTED,
             openapi_extra=_described(labels, Label, values),
             response_model=Appended | LinesAppended,
         )(self.append_label)

@@ -37,7 +37,7 @@ _ID: Final = "-"
 
 
 class Parameters(BaseModel):
-    """The parameters of an endpoint. Unknown parameters are refused: a mistyped one would have no effect."""
+    """The parameters of an endpoint. Unknown parameters are rejected: a mistyped one would have no effect."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 

@@ -65,8 +65,8 @@ class _Part:
 
     def settle(self, *, is_due: bool) -> None:
         """Commit up to the first alert that is not accepted; without alerts, only if `is_due`."""
-        refused = (alert.offset for alert, future in self._alerts if not (future.done() and future.result()))
-        offset = next(refused, self.position)
+        rejected = (alert.offset for alert, future in self._alerts if not (future.done() and future.result()))
+        offset = next(rejected, self.position)
         if offset > self.committed and (self._alerts or is_due):
             self._writer.commit([], {self._topic: offset})
             self.committed = offset
@@ -112,7 +112,7 @@ class Relay:
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
         """Relay until `stop` is set or, with `exit_at_end`, until the alerts of all records were accepted.
 
-        Raises `TopicMissing` and `AccessRefused`.
+        Raises `TopicMissing` and `AccessDenied`.
         """
         consumer = self._transport.join(self._group, [self._topic], self)
         backoff = Backoff()

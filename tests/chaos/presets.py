@@ -45,7 +45,7 @@ WINDOWED = APART | {
     "label_timeout_seconds": TIMING_OUT["label_timeout_seconds"],
     "events__label_on_timeout": "false",
     "events__where": f"!ends_with(id, '{LEFT_OUT}')",
-    "events__unknown_fields": "refuse",
+    "events__unknown_fields": "reject",
     "events__windows": json.dumps(
         [
             {
@@ -85,5 +85,5 @@ def sized(labels, force):
 
 
 def hours_ago_ms(hours):
-    """Return when a log is to begin; Kafka deletes what is a week old, and refuses the future."""
+    """Return when a log is to begin; Kafka deletes what is a week old, and rejects the future."""
     return int(time.time() * 1000) - hours * 3_600_000

@@ -520,7 +520,7 @@ def test_each_offset_has_a_record_where_the_stream_promises_it(stream, transport
     writer.close()
 
 
-def test_record_at_the_limit_is_accepted_one_byte_more_refused(transport, topic):
+def test_record_at_the_limit_is_accepted_one_byte_more_rejected(transport, topic):
     """A Kafka broker's limit is of the batch, whose framing is counted generously."""
     limit = transport.record_limit(topic).n_bytes
     headers = (("a", b"1"), ("b", b""))

@@ -51,7 +51,7 @@ def built(request):
 
 
 def check(resource, version):
-    """Raise `ValidationError` for what the API would refuse or drop: strictly, so also for unknown fields."""
+    """Raise `ValidationError` for what the API would reject or drop: strictly, so also for unknown fields."""
     group = resource["apiVersion"].partition(".")[0]
     name = f"{resource['kind'].lower()}-{group}-{resource['apiVersion'].partition('/')[2]}.json"
     if (SCHEMAS / name).exists():

@@ -75,7 +75,7 @@ def test_a_post_becomes_an_event_and_its_decision_a_label(recipes):
     assert labels == [("/labels", {"id": "77", "label": True})]
 
 
-def test_a_message_that_the_secret_has_not_signed_is_refused(recipes, monkeypatch):
+def test_a_message_that_the_secret_has_not_signed_is_rejected(recipes, monkeypatch):
     monkeypatch.setenv("WEBHOOK_SECRET", "secret")
     is_genuine = runpy.run_path(str(Path(recipes, "receiver.py")))["is_genuine"]
     signed = f"sha256={hmac.new(b'secret', b'{}', hashlib.sha256).hexdigest()}"

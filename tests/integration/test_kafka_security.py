@@ -135,9 +135,9 @@ def wrong_logins(broker, certificates, client):
 
 
 @pytest.fixture(scope="module", params=KAFKA_CLIENTS)
-def refused(request, broker, certificates, tmp_path_factory):
+def rejected(request, broker, certificates, tmp_path_factory):
     """Try all wrong logins of a client at once: kafka-python takes its time over each."""
-    folder = tmp_path_factory.mktemp("refused")
+    folder = tmp_path_factory.mktemp("rejected")
     with contextlib.ExitStack() as stack:
 
         def attempt(settings):
@@ -148,8 +148,8 @@ def refused(request, broker, certificates, tmp_path_factory):
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority", "host", "no certificate", "key"])
-def test_a_wrong_login_is_reported_in_one_line_with_hint(refused, wrong):
-    process, said, hinted = refused[wrong]
+def test_a_wrong_login_is_reported_in_one_line_with_hint(rejected, wrong):
+    process, said, hinted = rejected[wrong]
     assert process.wait() == (2 if wrong == "key" else 1)
     error, hint = process.stderr.splitlines()
     assert error.startswith("error: ")

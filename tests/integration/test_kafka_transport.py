@@ -365,9 +365,9 @@ def test_a_permanent_topic_is_protected_from_losing_records(place, admin, caplog
     options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}
     admin.create_topics({place.events: {"num_partitions": 1, "configs": options}})
     admin.wait_for_topics([place.events], timeout_ms=10_000)
-    with pytest.raises(ConfigurationError, match=r"retention\.ms=3600000") as refused:
+    with pytest.raises(ConfigurationError, match=r"retention\.ms=3600000") as rejected:
         transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
-    assert "cleanup.policy=delete" in refused.value.hint
+    assert "cleanup.policy=delete" in rejected.value.hint
     transport.ensure_topics({place.events: 1}, keep_forever=True)
     assert "would have deleted required records" in caplog.text
     transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)

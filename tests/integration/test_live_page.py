@@ -147,7 +147,7 @@ def test_a_typed_event_is_predicted_and_explained(stage, address, open_page):
     features.fill("length = 1e101")
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#answer .wrong")).to_contain_text("features.length")
-    assert [each for each in open_page.complaints if "422" in each]  # the browser's own note of a refusal
+    assert [each for each in open_page.complaints if "422" in each]  # the browser's own note of a rejection
     open_page.complaints.clear()
 
 
@@ -498,7 +498,7 @@ def test_an_unavailable_stream_is_shown(stage, open_page):
         expect(page.locator("#notice")).to_be_hidden()
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
     page.close()
-    open_page.complaints.clear()  # the browser notes the refused connections
+    open_page.complaints.clear()  # the browser notes the rejected connections
 
 
 def test_a_standby_process_shows_that_others_own_the_partitions(serve, open_page):

@@ -1,4 +1,4 @@
-"""Messages that must never reach a model, each with the reason it is refused for."""
+"""Messages that must never reach a model, each with the reason it is rejected for."""
 
 from service.messages.rejection import Reason
 

@@ -88,10 +88,10 @@ def test_every_error_that_pydantic_may_raise_has_a_sentence():
         ({"group": ""}, "expected at least 1 characters"),
     ],
 )
-def test_invalid_setting_is_refused_with_the_expected_value(given, said):
-    with pytest.raises(ValidationError) as refused:
+def test_invalid_setting_is_rejected_with_the_expected_value(given, said):
+    with pytest.raises(ValidationError) as rejected:
         Settings(**given)
-    assert pydantic_sentence(refused.value.errors()[0], "setting") == said
+    assert pydantic_sentence(rejected.value.errors()[0], "setting") == said
 
 
 def test_an_error_outside_the_table_hides_the_sentence_of_pydantic():
@@ -119,7 +119,7 @@ def test_an_error_outside_the_table_hides_the_sentence_of_pydantic():
         ("serve --model-param x", "'--model-param': expected key=value, got 'x'"),
     ],
 )
-def test_wrong_command_line_is_refused_with_the_expected_value(arguments, said):
-    with pytest.raises(click.ClickException) as refused:
+def test_wrong_command_line_is_rejected_with_the_expected_value(arguments, said):
+    with pytest.raises(click.ClickException) as rejected:
         click.Group.main(cli, arguments.split(), standalone_mode=False)
-    assert click_sentence(refused.value.format_message().replace("\n\t", " ")) == said
+    assert click_sentence(rejected.value.format_message().replace("\n\t", " ")) == said

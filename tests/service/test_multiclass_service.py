@@ -48,7 +48,7 @@ def test_two_class_names_make_a_multiclass_learner_learn_booleans():
     assert feed.model.classes == (False, True)
 
 
-def test_a_model_made_for_other_classes_is_refused(tmp_path):
+def test_a_model_made_for_other_classes_is_rejected(tmp_path):
     (tmp_path / "made.py").write_text(
         "from perceptron_core import MulticlassPerceptron\n"
         "def build():\n    return MulticlassPerceptron(['dog', 'cat', 'ox'])\n",

@@ -47,7 +47,7 @@ SLOWER = {"no-end-of-a-quote.csv"}
 MAPPINGS = {
     "own": {},
     "all": {"features": "*", "unknown_fields": "ignore"},
-    "refusing": {"features": "a", "id": "id"},
+    "rejecting": {"features": "a", "id": "id"},
     "texts": {"text": ("texts",), "text_format": "html", "features": "a"},
     "an expression": {"features": "a", "text": ("join(' ', texts)",)},
     "derived": {"features": "*", "derive": (("low", "lower(word)"), ("is", "contains(word, 'z')"))},
@@ -136,7 +136,7 @@ def test_settings_cost_as_much_as_they_are_long(name):
     assert_grows_linearly(lambda made: make_decoder(settings(**made)), given, size)
 
 
-def test_more_than_256_derived_features_are_refused():
+def test_more_than_256_derived_features_are_rejected():
     assert len(settings(events={"derive": dict.fromkeys(names(256), "a + 1")}).events.derive) == 256
     with pytest.raises(ConfigurationError, match=r"events\.derive .* at most 256"):
         load_settings({"events.derive": dict.fromkeys(names(257), "a + 1")})
@@ -261,22 +261,22 @@ def test_progress_and_snapshots_cost_as_much_as_they_are_long():
     assert_grows_linearly(from_chunks, chunks, HALF)
 
 
-@pytest.mark.parametrize(("exponent", "is_refused"), [(1.0, False), (1.25, False), (1.5, True), (2.0, True)])
-def test_a_cost_above_proportion_is_refused_despite_noise(monkeypatch, exponent, is_refused):
+@pytest.mark.parametrize(("exponent", "is_rejected"), [(1.0, False), (1.25, False), (1.5, True), (2.0, True)])
+def test_a_cost_above_proportion_is_rejected_despite_noise(monkeypatch, exponent, is_rejected):
     now, noise = [0.0], itertools.cycle((3.0, 1.0, 1.3, 2.0, 1.1))
     monkeypatch.setattr(growth, "process_time", lambda: now[0])
 
     def run(size):
         now[0] += 0.5 * (size / 200) ** exponent * next(noise)
 
-    with pytest.raises(AssertionError, match="4 times as much") if is_refused else contextlib.nullcontext():
+    with pytest.raises(AssertionError, match="4 times as much") if is_rejected else contextlib.nullcontext():
         growth.assert_grows_linearly(run, lambda size: size, 100)
 
 
 MOST_SECONDS, MOST_BYTES = 2.0, 400 << 20
 
 
-def test_more_values_than_a_records_length_allows_are_refused_early():
+def test_more_values_than_a_records_length_allows_are_rejected_early():
     command = [sys.executable, "-m", "tests.service.amplified"]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=patience(60))
     result = json.loads(run.stdout)

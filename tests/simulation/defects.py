@@ -150,7 +150,7 @@ def records_of_a_failed_batch_stay_in_the_queues():
 @defect
 def an_empty_checkpoint_log_starts_from_zero():
     """No one asks whether the group has committed anything before, or the topic has held anything."""
-    with mock.patch.object(restore, "refuse_emptied"):
+    with mock.patch.object(restore, "reject_emptied"):
         yield
 
 
@@ -172,7 +172,7 @@ def input_that_is_gone_is_passed_over():
 
 @replacing(CheckpointLog, "progress_after")
 def recovery_bounds_event_times_by_its_own_clock(whole, log, sequence):
-    """A record that was too far ahead when it was refused is learned when it comes again."""
+    """A record that was too far ahead when it was rejected is learned when it comes again."""
     return [each._replace(processing_time_ms=each.processing_time_ms + 1500) for each in whole(log, sequence)]
 
 

@@ -31,7 +31,7 @@ def judge(world):
     for number, transactions in by_task.items():
         _Trial(world, number).judge(transactions)
     is_damaged = world.counts["checkpoints emptied"] or world.counts["increments damaged"]
-    if not (world.has_refused or is_damaged):
+    if not (world.has_rejected or is_damaged):
         report = verify(SimulatedTransport(Onlooker(), world.broker), world.settings)
         if not report.is_proved:
             raise SimulationFailure(f"verify refutes it: {report.findings.kept[0]}")
@@ -76,7 +76,7 @@ class _Trial:
             self._offsets |= transactions[0].offsets  # a group begins at the first record there is
         for transaction in transactions:
             self._judge_transaction(transaction)
-        if not self._world.has_refused:
+        if not self._world.has_rejected:
             self._judge_end()
 
     def _judge_transaction(self, transaction):
@@ -182,7 +182,7 @@ class _Trial:
         try:
             restored = self._restore()
         except ServiceError as error:
-            self.expect(self._world.may_refuse(error), f"cannot be restored: {error}")
+            self.expect(self._world.may_reject(error), f"cannot be restored: {error}")
             return
         if restored.losses:  # no one has restored it since they were deleted
             self.expect(self._world.losses.are_felt, f"{restored.losses} come back")

@@ -64,7 +64,7 @@ def run_seed(seed, trace=None, *, with_digest=False):
         transactions=len(world.broker.transactions),
         rebalances=world.broker.rebalances,
         processes=sum(slot.n_lives for slot in world.slots),
-        refused=world.has_refused,
+        rejected=world.has_rejected,
         shared=world.is_shared,
     )
     return Outcome(seed, failure, counts, world.digest() if with_digest else "")

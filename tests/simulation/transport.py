@@ -379,7 +379,7 @@ class Transactions:
             part.failure = error
 
     def _check(self, transactions):
-        """Refuse the offsets of a member that the group has put out."""
+        """Reject the offsets of a member that the group has put out."""
         if self._consumer.id not in self._broker.group.members:
             self._life.fenced([each.partition for each in transactions])
             if self._life.chance(0.5):  # else its end comes with the next producer, or in time

@@ -233,7 +233,7 @@ class Life:
         return self.world.random.random() < p
 
     def publishes(self, partition, state):
-        """Refuse counts that no transaction has committed."""
+        """Reject counts that no transaction has committed."""
         world = self.world
         if not world.losses.are_felt:
             n_consumed = state.counters.consumed.total()
@@ -309,7 +309,7 @@ class Slot:
         except SimulatedCrash:
             self._end()
         except ServiceError as error:
-            self._refused(error)
+            self._rejected(error)
         finally:
             world.stack.pop()
 
@@ -348,14 +348,14 @@ class Slot:
         pause = world.random.choice((0.0, 0.5, 2.0, 20.0))
         self.start_at = world.clock.seconds + pause
 
-    def _refused(self, error):
+    def _rejected(self, error):
         world = self.world
-        self.life.note(f"refuses: {type(error).__name__}: {error}")
-        if not world.may_refuse(error):
+        self.life.note(f"rejects: {type(error).__name__}: {error}")
+        if not world.may_reject(error):
             raise SimulationFailure(
-                f"{self.life.name} refused to continue: {type(error).__name__}: {error}"
+                f"{self.life.name} did not continue: {type(error).__name__}: {error}"
             ) from error
-        world.has_refused = True
+        world.has_rejected = True
 
 
 class Faults:
@@ -575,7 +575,7 @@ class World:
             self.patches.setdefault(module, {})["fingerprint"] = lambda settings: (
                 made_with if settings is self.settings else fingerprint(settings)
             )
-        self.has_refused = False
+        self.has_rejected = False
         self.is_calm = False
         self.away_until = 0.0
         partitions = random.choice((1, 1, 2, 3, 6))
@@ -709,7 +709,7 @@ class World:
     def run(self):
         """Let chance have its way; then, in calm, let everything be finished."""
         for _ in range(MOST_TURNS):
-            if self.has_refused or (not self._to_send and self._is_done()):
+            if self.has_rejected or (not self._to_send and self._is_done()):
                 break
             self.random.choice(self.slots).turn()
             self.losses.perhaps()
@@ -747,14 +747,14 @@ class World:
             for member in [*self.broker.group.members]:
                 self.broker.leave(member)
         for _ in range(MOST_CALM_TURNS):
-            if self.has_refused or self._is_finished():
+            if self.has_rejected or self._is_finished():
                 break
             for slot in self.slots:
                 slot.turn()
         else:
             raise SimulationFailure("it does not come to an end")
         for slot in self.slots:
-            if slot.life is not None and not self.has_refused:
+            if slot.life is not None and not self.has_rejected:
                 slot.leave()
         self.broker.decide_all()  # no transaction outlives its time-out
 
@@ -791,7 +791,7 @@ class World:
         self.random.choice(others).turn()
         return True
 
-    def may_refuse(self, error):
+    def may_reject(self, error):
         """Return whether an error that ends a process is right: what it needs was taken away."""
         return isinstance(error, CheckpointError) and self.losses.are_felt
 

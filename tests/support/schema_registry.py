@@ -20,8 +20,8 @@ SUBJECT_MISSING, VERSION_MISSING, SCHEMA_MISSING = (404, 40401), (404, 40402), (
 INVALID = (422, 42201)
 
 
-class Refused(Exception):
-    def __init__(self, status, code, message="refused"):
+class Rejected(Exception):
+    def __init__(self, status, code, message="rejected"):
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
 
@@ -67,7 +67,7 @@ class Catalog:
 
     def _check(self, kind, schema):
         if kind not in {"AVRO", "JSON", "PROTOBUF"} or (kind != "PROTOBUF" and json_of(schema) is None):
-            raise Refused(*INVALID, f"Invalid schema of type {kind}")
+            raise Rejected(*INVALID, f"Invalid schema of type {kind}")
 
     def _find(self, schema, kind, references):
         wanted = (schema, kind, references)
@@ -76,25 +76,25 @@ class Catalog:
     def lookup(self, subject, body):
         versions = self.subjects.get(subject)
         if not versions:
-            raise Refused(*SUBJECT_MISSING, f"Subject '{subject}' not found.")
+            raise Rejected(*SUBJECT_MISSING, f"Subject '{subject}' not found.")
         entry = self._find(body["schema"], body.get("schemaType") or "AVRO", body.get("references") or [])
         for version, schema_id in versions.items():
             if entry is not None and schema_id == entry.id and (subject, version) not in self.deleted:
                 return entry.described(subject=subject, version=version)
-        raise Refused(*SCHEMA_MISSING, "Schema not found")
+        raise Rejected(*SCHEMA_MISSING, "Schema not found")
 
     def live(self, subject, *, deleted=False):
         versions = self.subjects.get(subject, {})
         found = {v: i for v, i in versions.items() if deleted or (subject, v) not in self.deleted}
         if not found:
-            raise Refused(*SUBJECT_MISSING, f"Subject '{subject}' not found.")
+            raise Rejected(*SUBJECT_MISSING, f"Subject '{subject}' not found.")
         return found
 
     def version(self, subject, version, *, deleted=False):
         versions = self.live(subject, deleted=deleted)
         number = max(versions) if version in {"latest", -1} else int(version)
         if number not in versions:
-            raise Refused(*VERSION_MISSING, f"Version {version} not found.")
+            raise Rejected(*VERSION_MISSING, f"Version {version} not found.")
         return self.by_id[versions[number]].described(subject=subject, version=number)
 
     def schema(self, key, kind):
@@ -104,7 +104,7 @@ class Catalog:
             else next((each for each in self.by_id.values() if each.guid == key), None)
         )
         if found is None:
-            raise Refused(*SCHEMA_MISSING, f"Schema {key} not found")
+            raise Rejected(*SCHEMA_MISSING, f"Schema {key} not found")
         return found.described()
 
     def delete(self, subject, *, permanent=False):
@@ -181,13 +181,13 @@ class SchemaRegistryServer:
         return self.catalog.register(subject, body).id
 
     def answer(self, method, target, body, authorization):
-        """Return what is answered to a request. Raises `Refused`."""
+        """Return what is answered to a request. Raises `Rejected`."""
         self.requests.append((method, target))
         time.sleep(self.delay_seconds)
         if self.status is not None:
-            raise Refused(self.status, self.status * 100 + 1, "as if")
+            raise Rejected(self.status, self.status * 100 + 1, "as if")
         if self.credentials and authorization != basic(*self.credentials):
-            raise Refused(401, 401, "Unauthorized")
+            raise Rejected(401, 401, "Unauthorized")
         url = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
@@ -202,7 +202,7 @@ class SchemaRegistryServer:
             case "GET", ["schemas", ("ids" | "guids") as kind, key]:
                 if self.lag.get(key, 0) > 0:
                     self.lag[key] -= 1
-                    raise Refused(*SCHEMA_MISSING, f"Schema {key} not found")
+                    raise Rejected(*SCHEMA_MISSING, f"Schema {key} not found")
                 return catalog.schema(key, kind)
             case "POST", ["subjects", subject]:
                 return catalog.lookup(subject, body)
@@ -213,7 +213,7 @@ class SchemaRegistryServer:
                 return entry.described(subject=subject)
             case "GET", ["subjects", subject, "versions", version]:
                 return catalog.version(subject, version, deleted=deleted)
-        raise Refused(404, 404, "HTTP 404 Not Found")
+        raise Rejected(404, 404, "HTTP 404 Not Found")
 
     def _serialized(self, found):
         """Return the descriptor of a Protobuf schema, which may have been registered as one."""
@@ -239,9 +239,9 @@ def _handler(registry):
             try:
                 asked = (self.command, self.path, body, self.headers.get("Authorization"))
                 status, found = 200, registry.answer(*asked)
-            except Refused as refused:
-                status = refused.status
-                found = {"error_code": refused.code, "message": refused.message}
+            except Rejected as rejected:
+                status = rejected.status
+                found = {"error_code": rejected.code, "message": rejected.message}
             data = json.dumps(found).encode()
             with suppress(OSError):  # the client has left
                 self.send_response(status)

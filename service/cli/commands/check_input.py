@@ -25,7 +25,7 @@ from service.cli.summary import table
 from service.clock import SYSTEM_CLOCK
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import InputFiles, TopicFile
-from service.files.labelled_examples import nothing_left, refusal_hint
+from service.files.labelled_examples import nothing_left, rejection_hint
 from service.files.rows import BadRow, rejection_of_row
 from service.files.sources import STDIN
 from service.formats.sources import Sources
@@ -161,15 +161,15 @@ def _check(sample: Sample, settings: Settings, output: str, most: int | None = N
             echo_result(output, as_json, partial(_as_text, location, became, name_of))
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)
-    hint = refusal_hint(rejected, settings.events)
+    hint = rejection_hint(rejected, settings.events)
     if not read:
         what = f"all {rejected.total()} records are rejected" if rejected else nothing_left(skipped)
         raise InputFileError(f"{sample.name}: {what}", hint=hint)
     reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
-    refused = f"; {rejected.total()} become dead letters ({reasons})" if rejected else ""
+    left = f"; {rejected.total()} become dead letters ({reasons})" if rejected else ""
     left_out = f"; {skipped} are skipped" if skipped else ""
     total = read + skipped + rejected.total()
-    report("checked", "green", f"{read} of {total} records can be read{left_out}{refused}", hint=hint)
+    report("checked", "green", f"{read} of {total} records can be read{left_out}{left}", hint=hint)
 
 
 def _as_text(location: str, decoded: Incoming | Rejection, name_of: Callable[[TrueLabel], str]) -> str:
@@ -257,7 +257,7 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
 
 
 def _check_possible(inputs: Inputs, topic: str | None, output: Path) -> None:
-    """Refuse input that cannot be read twice, and an output file that exists."""
+    """Reject input that cannot be read twice, and an output file that exists."""
     if (inputs.file is None) == (topic is None) or (topic and inputs.labels):
         raise click.UsageError(
             "name a FILE, with --labels FILE if the labels are in another file, or a --topic"

@@ -31,7 +31,7 @@ from service.models.model_file import (
     ModelKind,
     in_place_of_defaults,
     made_with,
-    refuse_pickle,
+    reject_pickle,
     write_model_file,
 )
 from service.partition.factory import make_processor
@@ -199,7 +199,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     it, `checkpoint import` and `perceptron_core.from_bytes` read it.
     """
     settings = loaded.settings
-    refuse_pickle(make_processor(settings).learner)
+    reject_pickle(make_processor(settings).learner)
     with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         partition = check_partition(chosen, len(logs))
@@ -244,7 +244,7 @@ def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
 
 def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of the core's models
     learner = make_processor(settings).learner
-    refuse_pickle(learner)
+    reject_pickle(learner)
     difference = ModelKind.of(model).difference(ModelKind.of(from_bytes(learner.dump())))
     if difference:
         raise ConfigurationError(

@@ -24,7 +24,7 @@ from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import NO_TIME_MS, field_of, named_anew, time_of
-from service.files.labelled_examples import refusal_hint
+from service.files.labelled_examples import rejection_hint
 from service.files.rows import CutLine, rejection_of_row
 from service.files.sources import Source
 from service.formats.topics import KINDS
@@ -154,7 +154,7 @@ def _ending_on_sigterm() -> Iterator[None]:
 
 
 def _check_sendable(inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
-    """Refuse topics that the service writes, and options that need a change of unchangeable records."""
+    """Reject topics that the service writes, and options that need a change of unchangeable records."""
     if topic in output_topics(settings):
         raise click.UsageError(f"{topic!r} is an output topic: choose the events or labels topic")
     if options.validate and settings.events.format in KINDS:
@@ -216,9 +216,7 @@ class _Run:
                 message = named_anew(message, self._id_keys, suffix)  # noqa: PLW2901 - is the one that is sent
             sender.add(self._key(message, source), message, self._time(message, source))
         if number < skip:
-            raise InputFileError(
-                f"{source.name}: --skip is {skip - number} larger than the number of records"
-            )
+            raise InputFileError(f"{source.name}: --skip exceeds the number of records by {skip - number}")
         sender.flush()
         return number
 
@@ -231,7 +229,7 @@ class _Run:
         except Skipped:
             pass
         except Rejection as rejection:
-            hint = f"{refusal_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
+            hint = f"{rejection_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
             complaint = f"{source.location}: {rejection_of_row(message, rejection)}"
             raise InputFileError(complaint, hint=hint) from None
         if self._id_location == OFFSET:

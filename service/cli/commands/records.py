@@ -99,13 +99,13 @@ def _value_field(value: bytes | None) -> str:
     """Copy JSON unchanged, so that no number changes; other values become a string."""
     try:
         text = (value or b"").decode()
-        json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=_reject)
     except (ValueError, RecursionError):
         return _fields(bytes_field("value", value))
     return f'"value":{text.translate(_ONE_LINE)}'
 
 
-def _refuse(constant: str) -> None:
+def _reject(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
@@ -166,18 +166,18 @@ def replay(loaded: Loaded) -> None:
     A dead letter that was cut to fit its topic is never replayed: it stays outstanding, and the exit code
     is 1.
     """
-    replayed, cut, refused = 0, 0, Counter[str]()
+    replayed, cut, rejected = 0, 0, Counter[str]()
     with _stream(loaded) as transport:
         for decision in Redelivery(transport, loaded.settings).replay():
             if decision.is_replayed:
                 replayed += 1
             else:
-                refused[decision.dead_letter.reason] += 1
+                rejected[decision.dead_letter.reason] += 1
                 cut += decision.dead_letter.is_truncated
             topic, why = decision.output.topic, decision.why
             became = f"replayed to {topic}" if decision.is_replayed else f"rejected: {why}"
             echo(one_line(f"{decision.dead_letter.location}  {became}"))
-    report("done", "green", f"{replayed} replayed, {refused.total()} still rejected{_by_reason(refused)}")
+    report("done", "green", f"{replayed} replayed, {rejected.total()} still rejected{_by_reason(rejected)}")
     if cut:
         raise ServiceError(
             f"{cut} of the dead letters still rejected {'was' if cut == 1 else 'were'} cut to fit the topic",

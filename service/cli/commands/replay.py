@@ -37,14 +37,14 @@ from service.clock import SYSTEM_CLOCK
 from service.errors import InputFileError
 from service.files.columns import leaving_out
 from service.files.input_files import InputFiles
-from service.files.labelled_examples import no_label_hint, nothing_used, refusal_hint
+from service.files.labelled_examples import no_label_hint, nothing_used, rejection_hint
 from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
 from service.lab.replay_outputs import ConfidentMistakes
 from service.mapping.mapper import warn_of_unfound
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner
-from service.models.model_file import made_with, refuse_pickle, write_atomically, write_model_file
+from service.models.model_file import made_with, reject_pickle, write_atomically, write_model_file
 from service.partition.parts.counters import (
     MOST_UNMATCHED_RATIO,
     Counters,
@@ -249,7 +249,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
             settings.model, settings, *(table.observe, leaks.observe), uses_fast_path=not wanted.errors
         )
         if wanted.save:
-            refuse_pickle(run.processor.learner)  # before the run, not after it
+            reject_pickle(run.processor.learner)  # before the run, not after it
         if wanted.errors:
             name_of = Vocabulary(settings.classes).name
             most_confident = ConfidentMistakes(wanted.errors, name_of, run.processor.learner)
@@ -258,7 +258,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
         process_in_batches(files, partial(_process, run, written, topic))
         run.seconds = perf_counter() - started  # with the time of reading
         table.finish()
-    _refuse_nothing_used(run.processor.counters, settings.events, files.name)
+    _reject_nothing_used(run.processor.counters, settings.events, files.name)
     labels = _labels(files, run.processor)
     _warn(run.processor, settings.events, are_apart=bool(labels))
     warn_of_leaks(leaks, inputs.label_column)
@@ -297,9 +297,9 @@ def _text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) 
     return "\n".join(parts)
 
 
-def _refuse_nothing_used(counters: Counters, events: EventSettings, name: str) -> None:
-    """Refuse a file without any usable event; otherwise only warn of unusable records."""
-    totals, hint = counters.totals(), refusal_hint(counters.rejected, events)
+def _reject_nothing_used(counters: Counters, events: EventSettings, name: str) -> None:
+    """Reject a file without any usable event; otherwise only warn of unusable records."""
+    totals, hint = counters.totals(), rejection_hint(counters.rejected, events)
     if not totals.events and (totals.rejected or totals.skipped):
         raise InputFileError(f"{name}: {nothing_used(totals.rejected, totals.skipped)}", hint=hint)
     if hint:
@@ -339,9 +339,7 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
         report_warning("no event has a text, and the model ignores everything else")
     again = counters.labels["duplicate"] + counters.labels["corrected"]
     if again and not are_apart:
-        report_warning(
-            f"{again} labels repeat the label of their event, which is learned once: check the ids"
-        )
+        report_warning(f"{again} labels repeat their event's label, which is learned once: check the ids")
 
 
 def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
@@ -360,8 +358,9 @@ def _report_warnings(run: Contender, settings: Settings) -> int:
     for each in concerns(cells, name_of, settings.model, settings.decisions, last_label):
         report_warning(*each)
     report_data_warnings(label_warnings(counters.totals(), counters.unmatched_ids))
-    refused, consumed = counters.rejected.total(), counters.consumed.total()
-    return report_data_warnings(data_warnings(refused, consumed, settings.classes, counters.confusion.truths))
+    rejected, consumed = counters.rejected.total(), counters.consumed.total()
+    truths = counters.confusion.truths
+    return report_data_warnings(data_warnings(rejected, consumed, settings.classes, truths))
 
 
 _COLUMNS: Final = (
@@ -406,7 +405,7 @@ def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -
         process_in_batches(files, comparison.process)
     warn_of_unfound([comparison.contenders[0].processor.decoder.unfound()])
     rejected = comparison.rejected()
-    hint = refusal_hint(rejected, settings.events)
+    hint = rejection_hint(rejected, settings.events)
     if not any(contender.evaluation.labelled for contender in comparison.contenders):
         raise InputFileError(
             f"{files.name}: no labelled event; {rejected.total():,} messages were rejected",

@@ -66,7 +66,7 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         is_end = exit_at_end and not request.is_received
         _report(states.values(), settings, is_end=is_end)
     if is_end:
-        _refuse_nothing_owned(states, settings)
+        _reject_nothing_owned(states, settings)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
@@ -122,7 +122,7 @@ def _http_server(settings: Settings, health: Health, metrics: Metrics, live: Liv
         yield url
 
 
-def _refuse_nothing_owned(states: Mapping[int, Published], settings: Settings) -> None:
+def _reject_nothing_owned(states: Mapping[int, Published], settings: Settings) -> None:
     """Raise `ServiceError` if no partition was owned, so that no settings were checked."""
     if not states:
         raise ServiceError(

@@ -27,7 +27,13 @@ from service.cli.output import (
 from service.cli.source_options import Inputs, output_option, source_options
 from service.cli.summary import summary_text
 from service.errors import ConfigurationError, InputFileError
-from service.files.labelled_examples import Example, ExampleSet, WeightedExample, read_examples, refusal_hint
+from service.files.labelled_examples import (
+    Example,
+    ExampleSet,
+    WeightedExample,
+    read_examples,
+    rejection_hint,
+)
 from service.files.rows import rejection_of_row
 from service.files.sources import Source
 from service.lab.evaluation import Evaluation
@@ -38,7 +44,7 @@ from service.models.model_file import (
     ModelFile,
     made_with,
     read_model_file,
-    refuse_other_classes,
+    reject_other_classes,
     settings_for,
     write_model_file,
 )
@@ -264,17 +270,17 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     predictor = LoadedModel(file, loaded.settings)
     with inputs.open(loaded.settings) as source:
         predicted, skipped, rejected = _predict(predictor, source)
-        hint = refusal_hint(rejected, loaded.settings.events)
+        hint = rejection_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
             raise InputFileError(f"{source.name}: all {len(rejected)} rows are rejected", hint=hint)
-    refused = f"; {skipped} rows skipped" if skipped else ""
-    refused += f"; {len(rejected)} rows rejected" if rejected else ""
-    report("predicted", "green", f"{predicted} events{refused}", hint=hint)
+    others = f"; {skipped} rows skipped" if skipped else ""
+    others += f"; {len(rejected)} rows rejected" if rejected else ""
+    report("predicted", "green", f"{predicted} events{others}", hint=hint)
     return report_data_warnings(data_warnings(len(rejected), predicted + skipped + len(rejected), (), ()))
 
 
 def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str]]:
-    """Print a prediction for each message; return how many, how many it skipped, and why it refused some."""
+    """Print a prediction for each message; return how many, how many it skipped, and why it rejects some."""
     stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
     predicted, skipped, rejected = 0, 0, list[str]()
@@ -311,5 +317,5 @@ def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = False) ->
         report_warning(f"{path} has no settings: set --classes, --text, --ngrams, … as when it was trained")
     loaded = settings_for(file, loaded, makes_model=makes_model)
     if not makes_model:
-        refuse_other_classes(path, file.model, loaded.settings.classes)
+        reject_other_classes(path, file.model, loaded.settings.classes)
     return file, loaded

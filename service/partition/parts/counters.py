@@ -16,7 +16,7 @@ from service.redaction import one_line
 from service.settings.parts import DecisionSettings
 from service.stream.records import TopicPartition
 
-_MOST_REFUSED_RATIO: Final = 0.05
+_MOST_REJECTED_RATIO: Final = 0.05
 MOST_UNMATCHED_RATIO: Final = 0.05
 """Share of labels without an event from which on to warn."""
 _MOST_NAMED: Final = 3
@@ -283,11 +283,11 @@ def _plain(counted: Any) -> Any:  # noqa: ANN401
     )
 
 
-def data_warnings(refused: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
+def data_warnings(rejected: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
     """Return a warning of many rejected records, or of classes without a label; empty if there is none."""
     warnings = []
-    if refused > _MOST_REFUSED_RATIO * records:
-        warnings.append(f"{refused:,} of {records:,} records ({refused / records:.1%}) were rejected")
+    if rejected > _MOST_REJECTED_RATIO * records:
+        warnings.append(f"{rejected:,} of {records:,} records ({rejected / records:.1%}) were rejected")
     truth_of = Vocabulary(classes).truth
     if unseen := [repr(name) for name in classes if truth_of(name) not in truths]:
         more = len(unseen) - _MOST_NAMED

@@ -163,7 +163,7 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
-        """Reach the cluster. Raises `TransportUnavailable` if no broker answers, `AccessRefused`."""
+        """Reach the cluster. Raises `TransportUnavailable` if no broker answers, `AccessDenied`."""
 
     @staticmethod
     @abstractmethod
@@ -188,7 +188,7 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        """Return options of a topic by name; empty if the broker refuses them."""
+        """Return options of a topic by name; empty if the broker rejects them."""
 
     @abstractmethod
     def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from service.errors import (
-    AccessRefused,
+    AccessDenied,
     ConfigurationError,
     MessageTooLarge,
     OffsetOutOfRange,
@@ -29,7 +29,7 @@ class GenerationChanged(TransactionFailed):
 TABLE: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 """The errors of the protocol by `ServiceError`; see the file."""
 _KINDS: Final = (
-    *(AccessRefused, ConfigurationError, GenerationChanged, MessageTooLarge, OwnershipLost, TopicMissing),
+    *(AccessDenied, ConfigurationError, GenerationChanged, MessageTooLarge, OwnershipLost, TopicMissing),
     *(TransactionFailed, TransportError, TransportUnavailable),
 )
 HINTS: Final[dict[type[ServiceError], str]] = {kind: TABLE[kind.__name__].get("hint", "") for kind in _KINDS}
@@ -77,9 +77,9 @@ def same_instance(where: str, name: str) -> ConfigurationError:
     )
 
 
-def no_tls(where: str, reason: str) -> AccessRefused:
-    """Return the error for a refused TLS handshake, which a retry would not mend."""
-    return AccessRefused(
+def no_tls(where: str, reason: str) -> AccessDenied:
+    """Return the error for a rejected TLS handshake, which a retry would not mend."""
+    return AccessDenied(
         f"{where}: TLS failed: {reason}",
         hint="check the host in `broker`, `kafka.ssl_cafile` and `kafka.ssl_certfile`",
     )

@@ -259,7 +259,7 @@ class Transactions:
         self._begun: list[Part] = []
         self._sent: list[Part] = []
         self._under_way: BackgroundCall | None = None
-        self._refused: list[tuple[Sequence[Part], ServiceError]] = []
+        self._rejected: list[tuple[Sequence[Part], ServiceError]] = []
         """Groups of parts to send again because the generation changed."""
         self._apart: set[int] = set()
         """Partitions that use separate transactions until they commit."""
@@ -306,18 +306,18 @@ class Transactions:
     def wait(self) -> None:
         """Wait for the end of the transaction under way, if any.
 
-        Parts that were refused for their generation are sent again for a while, with the present one.
+        Parts that were rejected for their generation are sent again for a while, with the present one.
         """
         until = inf
         while self._under_way is not None:
             self._await_call(self._under_way)
-            refused, self._refused = self._refused, []
-            if refused and monotonic() < until:
+            rejected, self._rejected = self._rejected, []
+            if rejected and monotonic() < until:
                 until = min(until, monotonic() + _SHARING_SECONDS)
                 sleep(_ASK_AGAIN_SECONDS)
-                self._start([parts for parts, _ in refused])
+                self._start([parts for parts, _ in rejected])
             else:
-                for parts, error in refused:
+                for parts, error in rejected:
                     self._fail(parts, error)
         self._sent = []
 
@@ -345,7 +345,7 @@ class Transactions:
                 if self._sent is not sent:
                     return
                 if isinstance(error, GenerationChanged):
-                    self._refused.append((parts, error))
+                    self._rejected.append((parts, error))
                 else:
                     self._fail(parts, error)
             else:
@@ -385,7 +385,7 @@ class Transactions:
         """Return the producer: a new one after an error, or to turn compression on or off.
 
         A request that the client has repeated may still be delivered, and would then affect the next
-        transaction (KIP-890). The new producer's epoch makes the broker refuse it.
+        transaction (KIP-890). The new producer's epoch makes the broker reject it.
 
         A producer compresses everything or nothing. Compression would make small records cost a third more; a
         new producer takes 30 to 60 ms.

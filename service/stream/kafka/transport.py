@@ -12,7 +12,7 @@ from time import monotonic, sleep, time
 from typing import Final, TypeVar
 from weakref import WeakSet
 
-from service.errors import AccessRefused, ConfigurationError, TopicMissing
+from service.errors import AccessDenied, ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer, TopicDescription
 from service.stream.kafka.errors import away, missing
 from service.stream.kafka.limits import (
@@ -103,16 +103,16 @@ class KafkaTopics:
         if not wrong:
             return
         wanted = {name: KEEP_FOREVER[name] for name in wrong}
-        refusal = ConfigurationError(
+        rejection = ConfigurationError(
             f"topic {topic!r} would delete required records: it has {_written(wrong)}",
             hint=f"set {_written(wanted)} on the topic, or let `create_topics` change it",
         )
         if not may_change:
-            raise refusal
+            raise rejection
         try:
             self._cluster.set_topic_options(topic, wanted)
-        except AccessRefused as error:
-            raise refusal from error
+        except AccessDenied as error:
+            raise rejection from error
         _log.warning(
             "topic %r had %s and would have deleted required records; changed to %s",
             *(topic, _written(wrong), _written(wanted)),

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from service.errors import AccessRefused, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
+from service.errors import AccessDenied, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
 from service.stream.sqlite import schema
 
 if sys.platform == "win32":
@@ -67,7 +67,7 @@ class Database:
     ------
     TransportError
         The file is not a stream, is damaged, or has another format.
-    TransportUnavailable, AccessRefused, StorageFull
+    TransportUnavailable, AccessDenied, StorageFull
         See their docstrings.
 
     """
@@ -328,7 +328,7 @@ def _make_file(path: Path) -> None:
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
             # SQLite would only report that it cannot open the file.
-            raise AccessRefused(f"{path} and its directory must be writable", hint=_OTHER_FILE)
+            raise AccessDenied(f"{path} and its directory must be writable", hint=_OTHER_FILE)
         create_private(path)
     except OSError as error:
         raise TransportUnavailable(f"cannot create {what}: {error.strerror}", hint=_OTHER_FILE) from error
@@ -354,8 +354,8 @@ _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
     sqlite3.SQLITE_LOCKED: (TransportUnavailable, "{name} is locked", ""),
     sqlite3.SQLITE_CANTOPEN: (TransportUnavailable, "cannot open {name}", _OTHER_FILE),
     sqlite3.SQLITE_IOERR: (TransportUnavailable, "cannot read or write {name}", "check the disk"),
-    sqlite3.SQLITE_READONLY: (AccessRefused, "{name} is not writable", _OTHER_FILE),
-    sqlite3.SQLITE_PERM: (AccessRefused, "{name} is not accessible", _OTHER_FILE),
+    sqlite3.SQLITE_READONLY: (AccessDenied, "{name} is not writable", _OTHER_FILE),
+    sqlite3.SQLITE_PERM: (AccessDenied, "{name} is not accessible", _OTHER_FILE),
     sqlite3.SQLITE_NOTADB: (
         TransportError,
         "{name} is not a stream, as it is not a SQLite database",
@@ -373,7 +373,7 @@ def translated(name: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         kind, message, hint = _TRANSLATIONS.get(
-            _primary_code(error), (TransportError, "SQLite refused an operation on {name}", "")
+            _primary_code(error), (TransportError, "SQLite rejected an operation on {name}", "")
         )
         raise kind(f"{message.format(name=name)} ({error})", hint=hint) from error
 

@@ -67,7 +67,7 @@ class SqliteTransport(EmbeddedTransport):
     ------
     TransportError
         The file is not a stream, is damaged, or has another format.
-    TransportUnavailable, AccessRefused, StorageFull
+    TransportUnavailable, AccessDenied, StorageFull
         See their docstrings.
 
     """

@@ -116,7 +116,7 @@ def test_learned_weights_of_the_given_learner_are_not_used():
 @pytest.mark.parametrize(
     "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
 )
-def test_feature_that_is_not_an_index_is_refused_by_name(name):
+def test_feature_that_is_not_an_index_is_rejected_by_name(name):
     model = HashedClassifier(bits=BITS)
     for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):
         with pytest.raises(FeatureError, match="is not an integer from 0 to 15"):
@@ -142,7 +142,7 @@ GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
         ({"values": ["1", "2", "3"]}, "values must be numbers"),
     ],
 )
-def test_rows_with_features_that_are_refused_change_nothing(wrong, said):
+def test_rows_with_features_that_are_rejected_change_nothing(wrong, said):
     model = HashedClassifier(bits=BITS)
     rows = GOOD._replace(**wrong)
     calls = [model.score_rows, model.predict_rows]
@@ -168,12 +168,12 @@ def test_rows_with_features_that_are_refused_change_nothing(wrong, said):
         {"indices": [[1, 5, 2]]},
     ],
 )
-def test_arrays_that_do_not_fit_each_other_are_refused(wrong):
+def test_arrays_that_do_not_fit_each_other_are_rejected(wrong):
     with pytest.raises(ValueError, match="indptr"):
         HashedClassifier(bits=BITS).score_rows(GOOD._replace(**wrong))
 
 
-def test_labels_and_weights_that_are_refused_change_nothing():
+def test_labels_and_weights_that_are_rejected_change_nothing():
     model = HashedClassifier(bits=BITS)
     for y in ([True, 7], np.array([1, 7]), np.array([0.0, np.nan]), ["yes", True]):
         with pytest.raises(LabelError, match="row"):
@@ -243,12 +243,12 @@ def test_only_frames_with_index_columns_are_learned():
         model.learn_many(X.rename(columns={7: "a"}), y)
 
 
-def test_a_learner_that_keeps_examples_is_refused():
+def test_a_learner_that_keeps_examples_is_rejected():
     with pytest.raises(TypeError, match="KernelPerceptron has no weight for each feature"):
         HashedClassifier(KernelPerceptron())
 
 
-def test_bytes_with_an_index_out_of_range_are_refused():
+def test_bytes_with_an_index_out_of_range_are_rejected():
     model, small = HashedClassifier(bits=10), HashedClassifier(bits=4)
     model.learn_one({1000: 1.0}, True)
     with pytest.raises(FeatureError, match="1000"):

@@ -65,7 +65,7 @@ def test_the_texts_before_one_that_cannot_be_hashed_are_learned(bad, at):
     assert to_bytes(model) == to_bytes(expected)
 
 
-def test_refused_input_changes_nothing():
+def test_rejected_input_changes_nothing():
     model, hasher = HashedClassifier(bits=10), HASHERS["words"]
     for wrong, error, said in [
         (("win", [True]), TypeError, "several texts"),

@@ -69,7 +69,7 @@ def test_shuffled_labels_teach_nothing():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e101, [1], {"a": 1}, "a\ud800bcd"])
-def test_an_invalid_value_is_refused_by_feature(value):
+def test_an_invalid_value_is_rejected_by_feature(value):
     model = AutoClassifier()
     with pytest.raises(FeatureError, match="feature 'odd'"):
         model.learn_one({"odd": value}, True)
@@ -77,12 +77,12 @@ def test_an_invalid_value_is_refused_by_feature(value):
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), [1]])
-def test_a_label_of_an_invalid_type_is_refused(label):
+def test_a_label_of_an_invalid_type_is_rejected(label):
     with pytest.raises(LabelError):
         AutoClassifier().learn_one({"a": 1.0}, label)
 
 
-def test_a_label_outside_the_given_classes_is_refused():
+def test_a_label_outside_the_given_classes_is_rejected():
     with pytest.raises(LabelError, match="expected one of"):
         AutoClassifier(classes=SEVERAL).learn_one({"a": 1.0}, "toast")
 
@@ -131,7 +131,7 @@ def test_candidates_for_columns_are_bounded():
 
 
 @pytest.mark.parametrize("x", [None, [1, 2], 3.0])
-def test_an_event_that_is_not_a_dictionary_is_refused(x):
+def test_an_event_that_is_not_a_dictionary_is_rejected(x):
     with pytest.raises(FeatureError, match="expected a dictionary or text"):
         AutoClassifier().predict_one(x)
 
@@ -172,7 +172,7 @@ def test_the_time_to_name_words_is_bounded(monkeypatch):
 
 @pytest.mark.parametrize("made", KINDS)
 @pytest.mark.parametrize("number", ["no", 2, -1, None, [0]])
-def test_an_explanation_of_an_unknown_class_is_refused(made, number):
+def test_an_explanation_of_an_unknown_class_is_rejected(made, number):
     model = made(classes=["ham", "spam"])
     model.learn_one({"a": 1.5, "text": "see you"}, "ham")
     with pytest.raises(ValueError, match="is not the number of a class"):

@@ -129,7 +129,7 @@ def test_a_low_effort_model_has_no_such_part(part):
     ("part", "name"),
     [pytest.param(part, name, id=f"{part.maps}-{name}") for part in PARTS for name in part.altered],
 )
-def test_an_altered_state_is_refused_or_works(part, name):
+def test_an_altered_state_is_rejected_or_works(part, name):
     model, events = taught(part.made(), part.stream(200, 3)), [*part.stream(20, 3, seed=6)]
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
     draw = random.Random(name)

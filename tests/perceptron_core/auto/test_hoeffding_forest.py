@@ -32,7 +32,7 @@ def test_text_of_many_values_is_not_a_category():
     assert model.maps.categories.chosen == []
 
 
-def test_trees_wider_than_an_event_are_refused():
+def test_trees_wider_than_an_event_are_rejected():
     data = to_bytes(taught(HoeffdingForest(max_columns=2), thresholds(10)))
     version, body = unseal(b"perceptron-model", range(1, 3), data)
     name, parameters, state = unpack(body)
@@ -45,7 +45,7 @@ def test_trees_wider_than_an_event_are_refused():
 
 
 @pytest.mark.parametrize("part", ["tests", "features"])
-def test_trees_on_unseen_features_are_refused(part):
+def test_trees_on_unseen_features_are_rejected(part):
     *content, state = unpack(
         unseal(b"perceptron-model", range(1, 3), to_bytes(taught(HoeffdingForest(), thresholds(500))))[1]
     )

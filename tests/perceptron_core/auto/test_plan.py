@@ -192,7 +192,7 @@ def test_explanations_add_up_where_labels_come_late(n_classes):
 
 
 @pytest.mark.parametrize("history", [[0.5] * 3, [2.0] * 4, "x", None])
-def test_an_altered_history_is_refused(history):
+def test_an_altered_history_is_rejected(history):
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(taught(AutoClassifier(), runs(5))))
     *content, state = unpack(body)
     altered = [{**each, "history": history} for each in state["ensembles"]]

@@ -55,17 +55,17 @@ def test_one_changed_byte_and_every_truncation_are_noticed(data):
             from_bytes(bytes(damaged))
 
 
-def test_a_newer_version_is_refused_by_name():
+def test_a_newer_version_is_rejected_by_name():
     with pytest.raises(NewerError, match="version 9; this release reads 1 to 2: a newer release wrote it"):
         from_bytes(seal(b"perceptron-model", 9, b""))
 
 
-def test_another_kind_of_data_is_refused_by_name():
+def test_another_kind_of_data_is_rejected_by_name():
     with pytest.raises(DamagedError, match="not a perceptron-model"):
         from_bytes(seal(b"perceptron-snapshot", 1, b""))
 
 
-def test_an_unknown_class_is_refused_by_name():
+def test_an_unknown_class_is_rejected_by_name():
     with pytest.raises(DamagedError, match="unknown kind of perceptron-model: Neocognitron"):
         from_bytes(seal(b"perceptron-model", 1, pack(["Neocognitron", {}, {}])))
 
@@ -95,7 +95,7 @@ def test_a_model_is_read_from_bytes_only(data):
         from_bytes(data)
 
 
-def test_an_object_of_another_library_is_refused():
+def test_an_object_of_another_library_is_rejected():
     with pytest.raises(TypeError, match="is not a model of perceptron_core"):
         to_bytes(object())
 

@@ -184,12 +184,12 @@ def test_untracked_model_has_no_changes():
 
 
 @pytest.mark.parametrize("changes", [b"", b"\x01", b"\x93\x01\x02\x03"])
-def test_invalid_changes_of_a_model_are_refused(changes):
+def test_invalid_changes_of_a_model_are_rejected(changes):
     with pytest.raises(DamagedError, match="changes"):
         with_changes(to_bytes(Perceptron()), [changes])
 
 
-def test_changes_of_another_kind_of_model_are_refused():
+def test_changes_of_another_kind_of_model_are_rejected():
     model = AROW()
     track_changes(model)
     model.learn_one({"a": 1.0}, True)

@@ -147,7 +147,7 @@ def test_the_tie_rule_of_the_learner_decides_at_a_tie():
     assert PerceptronEstimator(Perceptron(fit_intercept=False)).fit(X, y).predict([[0.0]]) == [0]
 
 
-def test_a_label_that_was_not_announced_is_refused():
+def test_a_label_that_was_not_announced_is_rejected():
     model = PerceptronEstimator().partial_fit([[1.0]], ["a"], classes=["a", "b"])
     with pytest.raises(ValueError, match="'c'"):
         model.partial_fit([[1.0]], ["c"])

@@ -63,14 +63,14 @@ def test_an_integer_beyond_every_double_is_not_called_infinite(models):
 
 
 @pytest.mark.parametrize("x", [None, [1.0], "win"])
-def test_an_event_of_another_type_is_refused_by_type(models, x):
+def test_an_event_of_another_type_is_rejected_by_type(models, x):
     for model in models:
         for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):  # noqa: B023
             with pytest.raises(TypeError, match=f"x must be a dictionary .*, not {type(x).__name__}"):
                 call(x)
 
 
-def test_an_unknown_label_is_refused_and_nothing_changes(models):
+def test_an_unknown_label_is_rejected_and_nothing_changes(models):
     for model in models:
         before = state(learn(model, LEARNED))
         for label in ("spam", 2, 0.5, None, math.nan, []):
@@ -128,7 +128,7 @@ def test_predict_learn_equals_score_one_then_update_one(model, stream):
     assert state(one) == state(other)
 
 
-def test_predict_learn_refuses_like_learn_one_and_changes_nothing(models):
+def test_predict_learn_rejects_like_learn_one_and_changes_nothing(models):
     for model in models:
         before = state(model)
         for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):

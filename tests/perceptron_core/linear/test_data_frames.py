@@ -125,20 +125,20 @@ def test_columns_with_changing_weights_give_the_same_model(model, blocks):
 def test_typed_columns_equal_their_single_values(column):
     backend = pd if isinstance(column, pd.Series) else pl
     X = backend.DataFrame({"flag": [True, False, True], "small": [1, 2, 3], "own": column})
-    model, expected, refused = Perceptron(), Perceptron(), None
+    model, expected, rejected = Perceptron(), Perceptron(), None
     for number, values in enumerate(X.itertuples(index=False) if backend is pd else X.iter_rows()):
         try:
             known = [None if value is pd.NA else value for value in values]
             expected.learn_one(dict(zip(X.columns, known, strict=True)), number != 1)
         except FeatureError as error:
-            refused = f"row {number}: {error}"
+            rejected = f"row {number}: {error}"
             break
     found = None
     try:
         model.learn_many(X, backend.Series([True, False, True]))
     except FeatureError as error:
         found = str(error)
-    assert found == refused
+    assert found == rejected
     assert to_bytes(model) == to_bytes(expected)
 
 
@@ -179,7 +179,7 @@ def test_rows_before_a_rejected_row_are_learned(backend, missing):
             predict(X)
 
 
-def test_a_label_that_is_refused_is_named_by_its_row(backend):
+def test_a_label_that_is_rejected_is_named_by_its_row(backend):
     frame, series = backend
     with pytest.raises(LabelError, match="row 1"):
         Perceptron().learn_many(frame({"a": [1.0, 2.0]}), series([1, 7]))

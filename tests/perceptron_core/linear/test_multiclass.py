@@ -157,7 +157,7 @@ def test_the_first_example_of_a_class_is_a_mistake(learner):
 
 
 @every_learner
-def test_refused_examples_leave_no_trace(learner):
+def test_rejected_examples_leave_no_trace(learner):
     model = trained(learner(KINDS), [({"a": 1.0, "b": 2.0}, "cow")])
     before = state(model)
     for x in ({"a": math.nan}, {"b": 1.0, "a": "red"}, {"a": 1e101}):
@@ -170,7 +170,7 @@ def test_refused_examples_leave_no_trace(learner):
 
 
 @every_learner
-def test_an_invalid_weight_is_refused(learner):
+def test_an_invalid_weight_is_rejected(learner):
     for weight in (-1.0, math.nan, math.inf, "1", None):
         with pytest.raises(ValueError, match="weight of an example"):
             learner(KINDS).learn_one({"a": 1.0}, "cow", w=weight)

@@ -133,6 +133,6 @@ def test_learners_that_join_are_as_good_as_the_first():
         {"prompt_labels": 1001},
     ],
 )
-def test_an_invalid_state_is_refused(wrong):
+def test_an_invalid_state_is_rejected(wrong):
     with pytest.raises(ValueError, match=r"candidate|count|values|number"):
         fresh().set_state(fresh().get_state() | wrong)

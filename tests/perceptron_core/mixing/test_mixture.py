@@ -143,7 +143,7 @@ def test_probabilities_of_others_become_log_odds(probabilities, z):
     assert Mixture([Sure()]).score_one({}) == pytest.approx(z)
 
 
-def test_an_example_refused_by_one_expert_is_learned_by_none():
+def test_an_example_rejected_by_one_expert_is_learned_by_none():
     model = learn(Mixture([AROW(), HashedClassifier(AROW(), bits=4)]), [({1: 1.0}, True)])
     before = to_bytes(model)
     with pytest.raises(FeatureError):
@@ -181,7 +181,7 @@ def test_weight_that_an_expert_does_not_take_is_rejected():
         ({"discount": math.nan}, ValueError, "discount"),
     ],
 )
-def test_unsuitable_parameters_are_refused(parameters, error, said):
+def test_unsuitable_parameters_are_rejected(parameters, error, said):
     with pytest.raises(error, match=said):
         Mixture(**parameters)
 

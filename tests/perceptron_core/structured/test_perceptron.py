@@ -1,4 +1,4 @@
-"""Laws of the structured perceptron: decoding, averaging, refusals, bytes."""
+"""Laws of the structured perceptron: decoding, averaging, rejections, bytes."""
 
 import itertools
 import math
@@ -188,7 +188,7 @@ def test_it_grows_beyond_its_first_tables():
         ([["a"], 3], ["D", "N"], FeatureError),
     ],
 )
-def test_refused_examples_leave_no_trace(xs, tags, error):
+def test_rejected_examples_leave_no_trace(xs, tags, error):
     model = trained(StructuredPerceptron(TAGS), [([["a"], ["b"]], ["N", "D"])])
     before = to_bytes(model)
     with pytest.raises(error):

@@ -32,7 +32,7 @@ def test_a_lone_surrogate_between_words_does_no_harm():
     assert tokens("win \ud800 prize", "words") == ["win", "prize"]
 
 
-def test_a_lone_surrogate_in_a_token_is_refused():
+def test_a_lone_surrogate_in_a_token_is_rejected():
     with pytest.raises(UnicodeEncodeError):
         tokens("win\ud800", "chars")
 

@@ -44,7 +44,7 @@ def test_the_radius_counts_the_constant_feature_of_an_intercept():
     assert radius(data, fit_intercept=True) == math.sqrt(26)
 
 
-def test_examples_that_no_learner_accepts_are_refused():
+def test_examples_that_no_learner_accepts_are_rejected():
     with pytest.raises(FeatureError):
         margin(Hyperplane({"x": 1.0}), [({"x": math.nan}, True)])
     with pytest.raises(LabelError):

@@ -117,13 +117,13 @@ def test_the_margin_scales_the_minimum_length_solution():
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan, math.inf])
-def test_margin_that_is_not_positive_is_refused(margin):
+def test_margin_that_is_not_positive_is_rejected(margin):
     with pytest.raises(ValueError, match="margin"):
         minimum_length_solution([], margin)
 
 
 @pytest.mark.parametrize("solve", [linear_separability, minimum_length_solution])
-def test_examples_that_no_learner_accepts_are_refused(solve):
+def test_examples_that_no_learner_accepts_are_rejected(solve):
     with pytest.raises(FeatureError):
         solve([({"x": math.inf}, True)])
     with pytest.raises(LabelError):

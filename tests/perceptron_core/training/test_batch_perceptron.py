@@ -89,7 +89,7 @@ def test_without_intercept_there_is_no_bias():
     assert BatchPerceptron(fit_intercept=False).fit(LINE, LABELS, start=Hyperplane(bias=5.0)).bias == 0
 
 
-def test_bad_examples_are_refused_and_nothing_changes():
+def test_bad_examples_are_rejected_and_nothing_changes():
     model = BatchPerceptron().fit(LINE, LABELS)
     before = (dict(model.weights), model.bias)
     with pytest.raises(FeatureError):

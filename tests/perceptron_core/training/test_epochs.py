@@ -256,7 +256,7 @@ def test_holding_out_splits_without_loss_and_keeps_the_order(n, ratio, seed):
 
 
 @pytest.mark.parametrize(("n", "ratio"), [(10, 0.0), (10, 1.0), (10, math.nan), (1, 0.5)])
-def test_impossible_ratio_to_hold_out_is_refused(n, ratio):
+def test_impossible_ratio_to_hold_out_is_rejected(n, ratio):
     with pytest.raises(ValueError, match="hold"):
         hold_out(numbered(n), ratio)
 
@@ -272,12 +272,12 @@ def test_impossible_ratio_to_hold_out_is_refused(n, ratio):
         {"start": "one"},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options):
+def test_options_that_make_no_sense_are_rejected(options):
     with pytest.raises(ValueError, match=str(next(iter(options)))):
         perceptron_train(AND, **options)
 
 
-def test_no_examples_and_bad_examples_are_refused():
+def test_no_examples_and_bad_examples_are_rejected():
     with pytest.raises(ValueError, match="no examples"):
         perceptron_train([])
     with pytest.raises(FeatureError):

@@ -101,7 +101,7 @@ def test_they_can_be_copied_and_pickled(made, again):
         (IndexedValues, [1], ["x"], ValueError),
     ],
 )
-def test_values_that_are_not_numbers_by_key_are_refused(kind, keys, values, error):
+def test_values_that_are_not_numbers_by_key_are_rejected(kind, keys, values, error):
     with pytest.raises(error):
         kind(keys, values)
 
@@ -142,15 +142,15 @@ def test_invalid_value_is_rejected_as_in_a_dictionary(model, kind, key, value):
     model, other = model.clone(), KINDS[kind](5)
     model.learn_one(kind((key, other), (1.0, 2.0)), True)
     before = to_bytes(model)
-    with pytest.raises(FeatureError) as refusal:
+    with pytest.raises(FeatureError) as rejection:
         model.learn_one({key: 1.0, other: value}, False)
     with pytest.raises(FeatureError) as ours:
         model.learn_one(kind((key, other), (1.0, value)), False)
-    assert str(ours.value) == str(refusal.value)
+    assert str(ours.value) == str(rejection.value)
     assert to_bytes(model) == before
 
 
-def test_an_index_beyond_the_slots_is_refused():
+def test_an_index_beyond_the_slots_is_rejected():
     with pytest.raises(FeatureError, match="feature 64 is not an integer"):
         HashedClassifier(AROW(), BITS).learn_one(IndexedValues([1, 64], [1.0, 1.0]), True)
 

@@ -31,10 +31,10 @@ def test_without_a_mapping_nothing_of_it_is_named():
         ({}, {"windows": [{"by": "card", "over": "1h", "of": {"@event": "count"}}]}),
     ],
 )
-def test_changed_feature_settings_refuse_the_checkpoint(made, given):
-    with pytest.raises(CheckpointError) as refused:
+def test_changed_feature_settings_reject_the_checkpoint(made, given):
+    with pytest.raises(CheckpointError) as rejected:
         check_config_fingerprint(snapshot(events=made), settings(events=given), n_batches=0)
-    assert "drop the model" in refused.value.hint
+    assert "drop the model" in rejected.value.hint
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_changed_feature_settings_refuse_the_checkpoint(made, given):
 def test_other_fields_may_change_once_a_snapshot_has_everything(table, made, given):
     old, new = snapshot(**{table: made}), settings(**{table: given})
     check_config_fingerprint(old, new, n_batches=0)
-    with pytest.raises(CheckpointError) as refused:
+    with pytest.raises(CheckpointError) as rejected:
         check_config_fingerprint(old, new, n_batches=1)
-    assert "run `serve --exit-at-end` once" in refused.value.hint
+    assert "run `serve --exit-at-end` once" in rejected.value.hint
 
 
 def test_the_same_mapping_is_the_same_model():

@@ -81,7 +81,7 @@ def test_a_snapshot_needs_the_log_from_its_batchs_progress_on():
 
 
 @pytest.mark.parametrize("missing", [0, 1])
-def test_a_snapshot_with_a_chunk_missing_is_refused(missing):
+def test_a_snapshot_with_a_chunk_missing_is_rejected(missing):
     records = stored(*snapshot_records(SNAPSHOT._replace(state={"model": b"x" * 1_200_000}), ADDRESS))
     assert len(records) == 3
     del records[missing]
@@ -89,7 +89,7 @@ def test_a_snapshot_with_a_chunk_missing_is_refused(missing):
         read_log(records, "g").snapshots[-1].read()
 
 
-def test_a_changed_byte_in_a_snapshot_is_refused():
+def test_a_changed_byte_in_a_snapshot_is_rejected():
     (record,) = stored(*snapshot_records(SNAPSHOT, ADDRESS))
     damaged = record._replace(value=record.value[:-1] + b"\x00")
     with pytest.raises(DamagedError, match="damaged"):
@@ -102,7 +102,7 @@ def test_a_missing_batch_is_noticed():
         log.progress_after(4)
 
 
-def test_a_log_of_another_group_is_refused():
+def test_a_log_of_another_group_is_rejected():
     with pytest.raises(CheckpointError, match=r"checkpoints\[2\]@0: written by the group 'g', not 'other'"):
         read_log(stored(progress(1)), "other")
 
@@ -127,10 +127,10 @@ def test_a_log_of_another_group_is_refused():
 )
 def test_a_record_of_a_newer_release_is_named_so(change, complaint):
     (record,) = stored(progress(1))
-    with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as refused:
+    with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as rejected:
         read_log([change(record)], "g")
-    assert "reset nothing" in refused.value.hint
-    assert "checkpoint export" in refused.value.hint
+    assert "reset nothing" in rejected.value.hint
+    assert "checkpoint export" in rejected.value.hint
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_snapshots_of_newer_releases_stop_the_service_without_reset_advice(chunk
     stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))
     (written,) = snapshot_records(SNAPSHOT, ADDRESS._replace(partition=0, group="online-perceptron"))
     stream.produce([written._replace(value=chunk)])
-    with pytest.raises(NewerRelease, match="cannot read any of 1 snapshots") as refused:
+    with pytest.raises(NewerRelease, match="cannot read any of 1 snapshots") as rejected:
         restore(stream, settings(), 0)
-    assert "reset nothing" in refused.value.hint
+    assert "reset nothing" in rejected.value.hint
     stream.close()
 
 
@@ -161,9 +161,9 @@ def test_the_version_of_the_log_rises_when_its_form_changes():
 
 
 def test_record_of_another_program_is_not_attributed_to_another_group():
-    with pytest.raises(CheckpointError, match="another program has written") as refused:
+    with pytest.raises(CheckpointError, match="another program has written") as rejected:
         read_log([Record("checkpoints", 2, 0, 5, None, b"hello")], "g")
-    assert "checkpoint reset" in refused.value.hint
+    assert "checkpoint reset" in rejected.value.hint
 
 
 names = st.sampled_from(["kind", "sequence", "chunk", "chunks", "before", "other"])
@@ -212,14 +212,14 @@ hostile = st.builds(
 
 @given(st.lists(hostile, min_size=1, max_size=3))
 @hypothesis_settings(max_examples=n_examples(200))
-def test_any_record_in_the_topic_is_read_or_refused(records):
+def test_any_record_in_the_topic_is_read_or_rejected(records):
     records = [record._replace(offset=offset) for offset, record in enumerate(records)]
-    refusal = what_refuses(records)
-    assert refusal is None or re.search(r"checkpoints\[0\]@\d: ", refusal)
-    assert len(refusal or "") < 500
+    rejection = what_rejects(records)
+    assert rejection is None or re.search(r"checkpoints\[0\]@\d: ", rejection)
+    assert len(rejection or "") < 500
 
 
-def what_refuses(records):
+def what_rejects(records):
     """Read a log and its snapshots; return the message of the error, if there is one."""
     try:
         for stored_snapshot in read_log(records, "online-perceptron").snapshots:

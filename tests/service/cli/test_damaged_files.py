@@ -1,7 +1,7 @@
 """Every command that reads a file says what is wrong with a damaged one; in each format, never a traceback.
 
 `replay` and `compare` once ended at the first bad row with `Expected bytes, got BadRow`, and 13,000 tests
-passed. A bad row is a subclass of bytes, which compiled batches refused and interpreted ones took. Bad rows
+passed. A bad row is a subclass of bytes, which compiled batches rejected and interpreted ones took. Bad rows
 were tested where files are read; batches, with plain bytes; whole commands, with bad lines of NDJSON alone,
 which are plain bytes. Here each command goes the whole way, with the package as it is installed. (Compiled
 and interpreted batches take the same: a law of `tests/service/batches`.) The commands are found, not listed.

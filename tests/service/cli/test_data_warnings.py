@@ -13,8 +13,8 @@ def ndjson(labels):
     return "".join(f"{json.dumps(event)}\n" for event in events)
 
 
-def labels(n_refused, *, of=100, second="spam"):
-    return [*["egg"] * n_refused, *["ham", second] * of][:of]
+def labels(n_rejected, *, of=100, second="spam"):
+    return [*["egg"] * n_rejected, *["ham", second] * of][:of]
 
 
 @pytest.fixture

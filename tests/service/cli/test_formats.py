@@ -58,8 +58,8 @@ def test_dead_letters_are_replayed_once_their_schema_is_registered(perceptron, b
     produce(broker, [value(1, 1)])
     at = ("--broker", broker)
     perceptron("serve", *at, "--exit-at-end", "--http", "")
-    refused = perceptron("dead-letters", "replay", *at)
-    assert "  rejected: " in refused.stdout
+    rejected = perceptron("dead-letters", "replay", *at)
+    assert "  rejected: " in rejected.stdout
     registry.register("events-value", EVENT)
     replayed = perceptron("dead-letters", "replay", *at)
     assert "  replayed to events" in replayed.stdout

@@ -37,9 +37,9 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
     mapping = ("--events-id", "meta.number", "--events-text", "mail.body", "--events-label", "review.verdict")
     sent = perceptron("produce", "-", "--broker", broker, "--classes", "no,yes", *mapping, stdin=lines)
     assert sent.exit_code == 0, sent.stderr
-    refused = perceptron("produce", "-", "--broker", broker, *mapping, stdin=lines)
-    assert refused.exit_code == 1
-    assert "review.verdict (events.label): unknown label 'yes'" in refused.stderr
+    rejected = perceptron("produce", "-", "--broker", broker, *mapping, stdin=lines)
+    assert rejected.exit_code == 1
+    assert "review.verdict (events.label): unknown label 'yes'" in rejected.stderr
     unchecked = perceptron("produce", "-", "--broker", broker, "--no-validate", *mapping, stdin=lines)
     assert unchecked.exit_code == 0, unchecked.stderr
     transport = open_transport(broker)
@@ -59,9 +59,9 @@ def test_the_hint_names_the_mapping_where_there_is_one(perceptron, broker, comma
 
 def test_rows_of_a_tsv_file_are_not_mapped(perceptron, tmp_path):
     (tmp_path / "x.tsv").write_text("true\twin\n")
-    refused = perceptron("replay", "x.tsv", "--events-id", "id")
-    assert refused.exit_code == 2
-    assert "cannot map tsv, whose rows are native events" in refused.stderr
+    rejected = perceptron("replay", "x.tsv", "--events-id", "id")
+    assert rejected.exit_code == 2
+    assert "cannot map tsv, whose rows are native events" in rejected.stderr
 
 
 def test_a_model_file_carries_its_mapping(perceptron, tmp_path):
@@ -73,8 +73,8 @@ def test_a_model_file_carries_its_mapping(perceptron, tmp_path):
     assert trained.exit_code == 0, trained.stderr
     tested = perceptron("test", "m.bin", "x.jsonl")
     assert tested.exit_code == 0, tested.stderr
-    refused = perceptron("test", "m.bin", "x.jsonl", "--events-text", "mail.subject")
-    assert "events.text: expected mail.body as in m.bin" in refused.stderr
+    rejected = perceptron("test", "m.bin", "x.jsonl", "--events-text", "mail.subject")
+    assert "events.text: expected mail.body as in m.bin" in rejected.stderr
     elsewhere = perceptron("test", "m.bin", "x.jsonl", "--events-id", "@offset")
     assert elsewhere.exit_code == 0, elsewhere.stderr
 
@@ -117,12 +117,12 @@ def test_replay_and_serve_give_the_same_proved_model(perceptron, broker, file, t
 
 def test_untimed_file_or_unlabelled_stream_is_rejected(perceptron, file):
     for command in ("replay", "compare"):
-        refused = perceptron(command, file, *EVENTS[2:])
-        assert refused.exit_code == 2
-        assert "expected event times in the file" in refused.stderr
-    refused = perceptron("train", file, "--save", "m", *EVENTS)
-    assert refused.exit_code == 2
-    assert "process the file as a stream: `perceptron replay`" in " ".join(refused.stderr.split())
+        rejected = perceptron(command, file, *EVENTS[2:])
+        assert rejected.exit_code == 2
+        assert "expected event times in the file" in rejected.stderr
+    rejected = perceptron("train", file, "--save", "m", *EVENTS)
+    assert rejected.exit_code == 2
+    assert "process the file as a stream: `perceptron replay`" in " ".join(rejected.stderr.split())
 
 
 @pytest.mark.parametrize("number", [7, "m-7"])
@@ -148,6 +148,6 @@ def test_in_a_loop_mapped_records_get_new_ids_and_keys(broker, tmp_path, number)
 def test_an_id_that_is_an_expression_cannot_be_made_anew(perceptron, broker, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(foreign(7, "win now", True) + b"\n")
     place = ("--events-id", "to_string(meta.number)", "--events-text", "mail.body")
-    refused = perceptron("produce", "x.ndjson", "--loop", "--broker", broker, *place)
-    assert refused.exit_code == 2
-    assert "to_string(meta.number) is an expression" in refused.stderr
+    rejected = perceptron("produce", "x.ndjson", "--loop", "--broker", broker, *place)
+    assert rejected.exit_code == 2
+    assert "to_string(meta.number) is an expression" in rejected.stderr

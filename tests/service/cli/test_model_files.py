@@ -1,4 +1,4 @@
-"""A model file knows what it was made with: silence means that, and a contradiction is refused by name."""
+"""A model file knows what it was made with: silence means that, and a contradiction is rejected by name."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_model_is_tested_with_its_own_settings_by_default(summary):
         (("--hash-bits", "10"), "hash_bits"),
     ],
 )
-def test_an_option_that_contradicts_the_file_is_refused_by_name(perceptron, model, texts, options, name):
+def test_an_option_that_contradicts_the_file_is_rejected_by_name(perceptron, model, texts, options, name):
     result = perceptron("test", model, texts, *options)
     assert result.exit_code == 2
     assert f" as in {model}" in result.stderr
@@ -112,7 +112,7 @@ def test_inspect_shows_the_settings_of_a_model(perceptron, model):
     assert shown["settings"]["classes"] == ["ham", "spam"]
 
 
-def test_settings_of_another_release_are_refused(perceptron, model, texts):
+def test_settings_of_another_release_are_rejected(perceptron, model, texts):
     written = to_bytes(from_bytes(model.read_bytes()), {"text": "syllables"})
     model.write_bytes(written)
     result = perceptron("test", model, texts)

@@ -61,7 +61,7 @@ def test_model_parameters_are_read_as_json_scalars(run):
 
 
 @pytest.mark.parametrize("pair", ["threshold", "=1"])
-def test_a_model_parameter_without_key_or_value_is_refused(run, pair):
+def test_a_model_parameter_without_key_or_value_is_rejected(run, pair):
     result, seen = run(["model_params"], "--model-param", pair)
     assert result.exit_code == 2
     assert "key=value" in result.output

@@ -1,4 +1,4 @@
-"""Expressions mean what they say; one that says anything else is refused with its place marked."""
+"""Expressions mean what they say; one that says anything else is rejected with its place marked."""
 
 import math
 import operator
@@ -80,7 +80,7 @@ def test_conditions_are_joined(text, expected):
         *("'a' * 9", "'%9d' % a", "lower(a) + 1", "log('x')", "lower(1)", "a\x00", "1" * 1001, "(" * 300),
     ],
 )
-def test_an_invalid_expression_is_refused(text):
+def test_an_invalid_expression_is_rejected(text):
     with pytest.raises(ExpressionError):
         compile_expression(text)
 
@@ -96,9 +96,9 @@ def test_an_invalid_expression_is_refused(text):
     ],
 )
 def test_the_position_of_an_error_is_marked(text, marked):
-    with pytest.raises(ExpressionError) as refused:
+    with pytest.raises(ExpressionError) as rejected:
         compile_expression(text)
-    assert str(refused.value).endswith(marked)
+    assert str(rejected.value).endswith(marked)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_position_of_an_error_is_marked(text, marked):
         *(("length(5)", "no len"), ("contains('a', 5)", "a text can only contain text")),
     ],
 )
-def test_a_call_that_no_record_can_make_right_is_refused(text, why):
+def test_a_call_that_no_record_can_make_right_is_rejected(text, why):
     with pytest.raises(ExpressionError, match=why):
         compile_expression(text)
 
@@ -129,7 +129,7 @@ def test_text_is_not_a_number():
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40) | st.text("abc.()+-*/%<>=!'\" 0129,", max_size=30))
-def test_any_text_is_an_expression_or_refused(text):
+def test_any_text_is_an_expression_or_rejected(text):
     try:
         made = compile_expression(text)
     except ExpressionError:

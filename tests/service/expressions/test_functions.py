@@ -74,7 +74,7 @@ def test_an_invalid_argument_is_an_error(text):
         value(text)
 
 
-def test_an_overlong_crossed_category_is_refused():
+def test_an_overlong_crossed_category_is_rejected():
     with pytest.raises(ValueError, match="longer than"):
         value("cross(a, a)", {"a": "x" * 501})
 

@@ -219,9 +219,9 @@ def test_numbers_that_are_not_finite_reach_the_decoder(messages):
     ids=range(9),
 )
 def test_unfit_header_is_an_error_at_line_1(messages, content, options, said, hint):
-    with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}") as refused:
+    with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}") as rejected:
         messages("x.csv", content, **options)
-    assert hint in refused.value.hint
+    assert hint in rejected.value.hint
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_reads_the_names_of_classes():
         (b'{"id": "1", "text": "win"}', "schema event"),
     ],
 )
-def test_refuses_a_file_without_examples_with_a_hint(message, hint):
-    with pytest.raises(InputFileError, match=r"pages: no labelled example") as refused:
+def test_rejects_a_file_without_examples_with_a_hint(message, hint):
+    with pytest.raises(InputFileError, match=r"pages: no labelled example") as rejected:
         read_examples([message], settings(), "pages")
-    assert hint in refused.value.hint
+    assert hint in rejected.value.hint

@@ -90,6 +90,6 @@ def test_a_from_line_that_no_header_follows_is_text(messages, behind, end):
 
 
 @pytest.mark.parametrize("content", [b"Subject: a\n\nb\n", b"From x Mon\n\nb\n", b"From x Mon\n"])
-def test_a_file_that_is_not_a_mailbox_is_refused(messages, content):
+def test_a_file_that_is_not_a_mailbox_is_rejected(messages, content):
     with pytest.raises(InputFileError, match="not a mailbox"):
         messages(content)

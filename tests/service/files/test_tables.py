@@ -195,7 +195,7 @@ def test_a_class_name_that_is_a_number_is_a_name(read):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_file_that_is_not_a_table_is_refused(tmp_path, name):
+def test_file_that_is_not_a_table_is_rejected(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"id,text\na,win\n" * 100)
     with open_source(str(path)) as source, pytest.raises(InputFileError, match="another format"):
@@ -215,9 +215,9 @@ def test_missing_extra_is_named_in_the_error(monkeypatch, tmp_path):
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with open_source(str(path)) as source, pytest.raises(ConfigurationError) as refused:
+    with open_source(str(path)) as source, pytest.raises(ConfigurationError) as rejected:
         list(source)
-    assert "online-perceptron[arrow]" in refused.value.hint
+    assert "online-perceptron[arrow]" in rejected.value.hint
 
 
 WORDS = pa.array(["a", None, "b", "a"]).dictionary_encode()

@@ -97,7 +97,7 @@ def of_nulls(depth):
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
-def test_unusable_schema_is_refused(schema, reason):
+def test_unusable_schema_is_rejected(schema, reason):
     with pytest.raises(UnusableSchema, match=reason):
         reader(schema)
 
@@ -121,7 +121,7 @@ def test_missing_fastavro_is_an_error_with_its_package(monkeypatch):
         (b"[" * 100_000, "not an Avro schema: nested too deeply"),
     ],
 )
-def test_an_invalid_schema_is_refused_with_reason(text, reason):
-    with pytest.raises(UnusableSchema, match=f"^{reason}") as refused:
+def test_an_invalid_schema_is_rejected_with_reason(text, reason):
+    with pytest.raises(UnusableSchema, match=f"^{reason}") as rejected:
         avro_reader([text])
-    assert not re.search(r"[A-Z]\w+(Error|Exception)|UnknownType", str(refused.value))
+    assert not re.search(r"[A-Z]\w+(Error|Exception)|UnknownType", str(rejected.value))

@@ -29,7 +29,7 @@ def test_values_are_limited_by_the_length_of_the_record(count, is_read):
         ),
     ],
 )
-def test_values_nested_deeper_than_100_levels_are_refused(schema, data):
+def test_values_nested_deeper_than_100_levels_are_rejected(schema, data):
     read = reader(schema)
     assert isinstance(read(data(40), 0), dict)
     with pytest.raises(RecursionError, match="100 levels"):
@@ -52,12 +52,12 @@ def test_values_nested_deeper_than_100_levels_are_refused(schema, data):
         ({"type": "int", "logicalType": "date"}, b"\xfe\xff\xff\xff\x7f", "outside the years"),
     ],
 )
-def test_bytes_that_do_not_fit_the_schema_are_refused(schema, data, message):
+def test_bytes_that_do_not_fit_the_schema_are_rejected(schema, data, message):
     with pytest.raises(ValueError, match=message):
         reader(schema)(data, 0)
 
 
-def test_a_start_behind_the_data_is_refused():
+def test_a_start_behind_the_data_is_rejected():
     with pytest.raises(ValueError, match="outside the data"):
         reader("int")(b"\x02", 5)
 

@@ -93,7 +93,7 @@ def test_a_404_of_another_server_does_not_reject_the_schema(registry):
 
 def test_a_registry_that_does_not_run_is_unavailable(registry):
     registry.stop()
-    with pytest.raises(RegistryUnavailable, match="refused"):
+    with pytest.raises(RegistryUnavailable, match="rejected"):
         client(registry).schema(key(1))
 
 

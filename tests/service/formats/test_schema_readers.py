@@ -93,7 +93,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ("json-schema", Schema("JSON", (b"{}",)), SEVEN + b"{", Reason.INVALID_JSON, "EOF"),
     ],
 )
-def test_an_unreadable_value_is_refused_with_its_reason(value_format, schema, value, reason, message):
+def test_an_unreadable_value_is_rejected_with_its_reason(value_format, schema, value, reason, message):
     schemas = Schemas({})
     schemas.add({SEVEN: schema} if schema else {})
     read = WireReader(value_format, schemas)
@@ -134,10 +134,10 @@ def test_json_is_read_as_python_reads_it(document):
         (b'{"a": 1' + b"0" * 5000 + b"}", Reason.OUT_OF_RANGE),
     ],
 )
-def test_a_value_that_is_not_an_object_is_refused(value, reason):
-    with pytest.raises(Rejection) as refused:
+def test_a_value_that_is_not_an_object_is_rejected(value, reason):
+    with pytest.raises(Rejection) as rejected:
         read_json(value)
-    assert refused.value.reason is reason
+    assert rejected.value.reason is reason
 
 
 @given(st.text())
@@ -145,7 +145,7 @@ def test_text_is_the_whole_value(text):
     assert read_text(text.encode()) == text
 
 
-def test_text_that_is_not_utf_8_is_refused():
+def test_text_that_is_not_utf_8_is_rejected():
     with pytest.raises(Rejection, match="byte 1 is not UTF-8"):
         read_text(b"a\xff")
 

@@ -22,7 +22,7 @@ from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 
 
-def test_a_schema_that_unpacks_to_an_excessive_size_is_refused():
+def test_a_schema_that_unpacks_to_an_excessive_size_is_rejected():
     bomb = zlib.compress(pack(["AVRO", [bytes(40 << 20)]]))
     with pytest.raises(DamagedError, match="unreadable schema"):
         from_bytes(seal(b"perceptron-schema", 1, bomb))
@@ -112,7 +112,7 @@ def test_the_id_of_a_value_is_found(schema_id, data):
         (b"", "wire format, got nothing"),
     ],
 )
-def test_a_value_without_the_wire_format_is_refused(value, message):
+def test_a_value_without_the_wire_format_is_rejected(value, message):
     with pytest.raises(Rejection, match=message) as caught:
         key_of(value)
     assert caught.value.reason is Reason.NO_SCHEMA
@@ -125,7 +125,7 @@ def test_message_indexes_are_read_as_they_are_written(indexes, data):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x01", b"\xff" * 9, varint(101) + bytes(101), b"\x04\x00"])
-def test_message_indexes_that_cannot_be_read_are_refused(data):
+def test_message_indexes_that_cannot_be_read_are_rejected(data):
     with pytest.raises(Rejection) as caught:
         message_indexes(data, 0)
     assert caught.value.reason is Reason.INVALID_DATA
@@ -152,6 +152,6 @@ def test_a_decimal_of_very_many_digits_is_not_finite():
 
 
 @pytest.mark.parametrize("days", [-(2**62), 2**62, 3_000_000])
-def test_a_day_that_no_calendar_has_is_refused(days):
+def test_a_day_that_no_calendar_has_is_rejected(days):
     with pytest.raises(ValueError, match="outside the years"):
         iso_date(days)

@@ -80,7 +80,7 @@ def test_requests_during_an_append_go_into_the_next_one_together(scene):
 @pytest.mark.parametrize(
     "other", [event("a", "lose"), event("a", "win", label=True), event("a", "win", size=1)]
 )
-def test_another_event_under_the_same_id_is_refused(scene, known, other):
+def test_another_event_under_the_same_id_is_rejected(scene, known, other):
     scene.open()
     appended(scene.event(event("a", "win")))
     known()
@@ -151,7 +151,7 @@ def test_a_record_processed_before_its_append_has_returned_is_answered(scene):
     assert not appended(ticket)
 
 
-def test_a_record_that_the_topic_refuses_is_refused_alone(scene):
+def test_a_record_that_the_topic_rejects_is_rejected_alone(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
     with pytest.raises(MessageTooLarge, match="'events' takes at most 200"):
         appended(scene.event(event("a", "x" * 200)))

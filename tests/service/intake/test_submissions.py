@@ -1,4 +1,4 @@
-"""What is refused before it is appended: all that would be a dead letter."""
+"""What is rejected before it is appended: all that would be a dead letter."""
 
 import json
 
@@ -10,16 +10,16 @@ from tests.service.building import SetClock, settings
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 
-def refusal(read, value, **given):
-    with pytest.raises(Rejection) as refused:
+def rejection(read, value, **given):
+    with pytest.raises(Rejection) as rejected:
         read(value, **given)
-    return refused.value
+    return rejected.value
 
 
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_record_that_the_loop_refuses_is_refused_with_its_reason(value, reason):
+def test_record_that_the_loop_rejects_is_rejected_with_its_reason(value, reason):
     reader = SubmissionReader(settings(max_message_bytes=MAX_MESSAGE_BYTES))
-    assert refusal(reader.event, value).reason == refusal(reader.label, value).reason == reason
+    assert rejection(reader.event, value).reason == rejection(reader.label, value).reason == reason
 
 
 def test_labels_without_a_topic_go_among_the_events():
@@ -30,25 +30,25 @@ def test_labels_without_a_topic_go_among_the_events():
 def test_an_id_from_the_key_is_that_of_the_request():
     by_key = SubmissionReader(settings(events={"id": "@key", "format": "text"}))
     assert by_key.event(b"win", b"17").id == "17"
-    assert refusal(by_key.event, b"win").reason is Reason.MISSING_FIELD
+    assert rejection(by_key.event, b"win").reason is Reason.MISSING_FIELD
     assert by_key.label(b'{"id": "a", "label": true}', b"k").output.key == b"k"
 
 
 @pytest.mark.parametrize("place", ["@offset", "@header.Message-Id"])
-def test_an_id_that_only_the_topic_gives_is_refused(place):
+def test_an_id_that_only_the_topic_gives_is_rejected(place):
     reader = SubmissionReader(settings(events={"id": place, "format": "text"}))
-    assert refusal(reader.event, b"win").reason is Reason.INVALID_ID
+    assert rejection(reader.event, b"win").reason is Reason.INVALID_ID
 
 
-@pytest.mark.parametrize(("at", "is_refused"), [(1e30, True), (-1, True), (1060, False), (1061, True)])
-def test_posted_time_is_refused_if_the_loop_would_reject_it(at, is_refused):
+@pytest.mark.parametrize(("at", "is_rejected"), [(1e30, True), (-1, True), (1060, False), (1061, True)])
+def test_posted_time_is_rejected_if_the_loop_would_reject_it(at, is_rejected):
     mapping = {"events": {"text": "body", "timestamp": "at"}, "labels": {"timestamp": "at"}}
     clock = SetClock()
     clock.seconds = 1000
     reader = SubmissionReader(settings(max_event_time_ahead_seconds=60, **mapping), clock)
     value = json.dumps({"id": "a", "at": at, "body": "x", "label": True}).encode()
     for read in (reader.event, reader.label):
-        if is_refused:
-            assert refusal(read, value).reason is Reason.EVENT_TIME_OUT_OF_RANGE
+        if is_rejected:
+            assert rejection(read, value).reason is Reason.EVENT_TIME_OUT_OF_RANGE
         else:
             assert read(value).id == "a"

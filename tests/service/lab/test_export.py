@@ -132,11 +132,11 @@ def test_json_has_every_weight_of_every_linear_learner(given):
 
 
 @pytest.mark.parametrize("name", sorted({*learners()} - {*LINEAR}))
-def test_other_learners_are_refused_with_a_format_that_accepts_them(name):
+def test_other_learners_are_rejected_with_a_format_that_accepts_them(name):
     model = make_learner(name, {}).model
-    with pytest.raises(ConfigurationError, match="is not a linear model") as refused:
+    with pytest.raises(ConfigurationError, match="is not a linear model") as rejected:
         linear_model(model, Settings(model=name))
-    assert "perceptron predict" in refused.value.hint
+    assert "perceptron predict" in rejected.value.hint
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_scikit_learn_gives_the_same_scores_and_labels(given):
         (as_sklearn, {"model": "normalized-adagrad", "texts": False}, "larger than all before"),
     ],
 )
-def test_an_inexpressible_model_is_refused_with_formats_that_work(form, given, reason):
+def test_an_inexpressible_model_is_rejected_with_formats_that_work(form, given, reason):
     pytest.importorskip({as_onnx: "onnx"}.get(form, "json"))
-    with pytest.raises(ConfigurationError, match=reason) as refused:
+    with pytest.raises(ConfigurationError, match=reason) as rejected:
         form(trained(**given).model)
-    assert refused.value.hint == "--format json exports every linear model"
+    assert rejected.value.hint == "--format json exports every linear model"
 
 
-def test_untrained_model_is_refused():
+def test_untrained_model_is_rejected():
     with pytest.raises(ConfigurationError, match="has not learned yet"):
         linear_model(make_learner("perceptron", {}).model, Settings())

@@ -103,7 +103,7 @@ def stage_and_model(request, tmp_path_factory):
 
 
 def answered(call):
-    """Return an answer, or the reason of a refusal; None for what a filter leaves out."""
+    """Return an answer, or the reason of a rejection; None for what a filter leaves out."""
     try:
         return call()
     except Rejection as rejection:
@@ -207,11 +207,11 @@ def test_a_filtered_record_has_no_answer(saved):
     assert model.predict(rows[1]) is None
 
 
-def test_a_refusal_names_the_record(saved):
+def test_a_rejection_names_the_record(saved):
     model = service.load(saved())
-    with pytest.raises(Rejection, match="record 1: other") as refused:
+    with pytest.raises(Rejection, match="record 1: other") as rejected:
         model.predict([{"text": "win"}, {"text": "win", "other": 1}])
-    assert refused.value.reason == "unknown_field"
+    assert rejected.value.reason == "unknown_field"
 
 
 def test_scalars_of_numpy_are_numbers(saved):
@@ -221,13 +221,13 @@ def test_scalars_of_numpy_are_numbers(saved):
 
 
 @pytest.mark.parametrize("value", [object(), {1}, "\ud800"])
-def test_a_value_that_json_cannot_hold_is_refused(saved, value):
+def test_a_value_that_json_cannot_hold_is_rejected(saved, value):
     with pytest.raises(Rejection):
         service.load(saved()).predict({"features": {"a": value}})
 
 
 @pytest.mark.parametrize("content", [b"", b"perceptron", b"\x80\x04N."])
-def test_a_file_that_is_not_a_model_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_model_is_rejected(tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
     with pytest.raises(InputFileError):
         service.load(tmp_path / "model.bin")
@@ -242,13 +242,13 @@ def test_no_code_runs_that_a_file_names(tmp_path):
     assert service.load(file).predict({"text": "win"}) is False
 
 
-def test_an_environment_setting_that_contradicts_the_file_is_refused(saved, monkeypatch):
+def test_an_environment_setting_that_contradicts_the_file_is_rejected(saved, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_TEXT", "chars")
     with pytest.raises(ConfigurationError, match="text"):
         service.load(saved())
 
 
-def test_windows_over_a_stream_are_refused(saved):
+def test_windows_over_a_stream_are_rejected(saved):
     windows = ({"by": "card", "over": ["1h"], "of": {"@event": ["count"]}},)
     with pytest.raises(ConfigurationError, match="windows"):
         service.load(saved(events={"windows": windows, "timestamp": "at"}))
@@ -260,7 +260,7 @@ def test_file_without_decisions_is_an_error(saved):
 
 
 @pytest.mark.parametrize("kept", [7, [{"name": "block"}], [{**dict.fromkeys(KEPT, 1), "goal": 2**40}]])
-def test_invalid_decisions_in_a_file_are_refused(tmp_path, kept):
+def test_invalid_decisions_in_a_file_are_rejected(tmp_path, kept):
     file = tmp_path / "model.bin"
     file.write_bytes(to_bytes(Perceptron(), made_with(settings()) | {"decisions": kept}))
     with pytest.raises(InputFileError, match="decisions"):

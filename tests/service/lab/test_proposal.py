@@ -349,7 +349,7 @@ def test_labels_of_a_separate_file_are_found_by_shared_ids():
     Settings(**told)
 
 
-def test_labels_without_an_id_of_the_events_are_refused():
+def test_labels_without_an_id_of_the_events_are_rejected():
     with pytest.raises(InputFileError, match="no field matches the ids of the events"):
         labelled_apart(rows(id=lambda n: f"a{n}", x=0.5), rows(ref=lambda n: f"b{n}", fraud=half))
 

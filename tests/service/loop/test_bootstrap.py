@@ -136,7 +136,7 @@ def test_each_partition_begins_with_the_model(tmp_path, history):
 
 
 @pytest.mark.parametrize("began_with_files", [True, False])
-def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, began_with_files):
+def test_a_model_that_began_otherwise_is_rejected(stream, history, tmp_path, began_with_files):
     run(stream, **{"bootstrap": history} if began_with_files else {})
     other = write(tmp_path / "other.ndjson", rows(0, 60))
     how = r"was trained on history\.ndjson" if began_with_files else "was not bootstrapped"
@@ -153,7 +153,7 @@ def test_a_model_that_began_otherwise_is_refused(stream, history, tmp_path, bega
         ("history.xyz", "{}", "unknown extension"),
     ],
 )
-def test_files_without_usable_examples_are_refused_by_name(stream, tmp_path, name, text, complaint):
+def test_files_without_usable_examples_are_rejected_by_name(stream, tmp_path, name, text, complaint):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises((InputFileError, ConfigurationError), match=rf"{name}: .*{complaint}"):

@@ -146,7 +146,7 @@ def test_after_a_gap_the_newest_snapshot_before_it_is_used(stream, killed, chang
     assert "snapshot rejected" in caplog.text
 
 
-def test_an_increment_with_another_parent_is_refused(stream, killed):
+def test_an_increment_with_another_parent_is_rejected(stream, killed):
     produce(stream, EVENTS)
     run(stream, 8)
     first, second, third = log_of(stream).snapshots
@@ -179,7 +179,7 @@ def test_increments_of_any_updates_restore_the_state_to_the_byte(given):
 
 
 @pytest.mark.parametrize("name", ["model", "join"])
-def test_changes_of_another_form_are_refused(stream, killed, monkeypatch, name):
+def test_changes_of_another_form_are_rejected(stream, killed, monkeypatch, name):
     def changed(self):
         found = changes(self)
         return found and pack_around({**found, name: 5})

@@ -132,7 +132,7 @@ def is_progress(record):
     return ("kind", b"progress") in record.headers
 
 
-def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
+def test_a_damaged_snapshot_is_rejected_and_the_one_before_used(stream, caplog):
     process(stream, snapshot_interval_records=6)
     newest = read_log(stream.read("checkpoints", 0), settings().group).snapshots[-1].first_offset
     with caplog.at_level(logging.ERROR):
@@ -144,12 +144,12 @@ def test_a_damaged_snapshot_is_refused_and_the_one_before_used(stream, caplog):
 
 def test_without_any_valid_snapshot_the_error_has_a_hint(stream):
     process(stream)
-    with pytest.raises(CheckpointError, match="all 2 snapshots") as refused:
+    with pytest.raises(CheckpointError, match="all 2 snapshots") as rejected:
         restore(Changed(stream, lambda r: r if is_progress(r) else damaged(r)), settings(), 0)
-    assert "checkpoint import" in refused.value.hint
+    assert "checkpoint import" in rejected.value.hint
 
 
-def test_a_model_made_under_other_settings_is_refused_by_name(stream):
+def test_a_model_made_under_other_settings_is_rejected_by_name(stream):
     process(stream)
     with pytest.raises(CheckpointError, match="model_params"):
         restored(stream, model_params={"threshold": 1.0})
@@ -162,9 +162,9 @@ KEY = "a secret of some length"
 @pytest.mark.parametrize(("made_with", "changed_to"), [(KEY, KEY + "!"), (KEY, ""), ("", KEY)])
 def test_model_of_another_hash_key_is_rejected_without_the_key(stream, made_with, changed_to):
     process(stream, hash_key=made_with, **KEYED)
-    with pytest.raises(CheckpointError, match=r"hash_key: expected .* as in the checkpoint") as refused:
+    with pytest.raises(CheckpointError, match=r"hash_key: expected .* as in the checkpoint") as rejected:
         restored(stream, hash_key=changed_to, **KEYED)
-    assert KEY not in str(refused.value)
+    assert KEY not in str(rejected.value)
     assert restored(stream, hash_key=made_with, **KEYED)
     assert not any(KEY.encode() in (record.value or b"") for record in stream.read("checkpoints", 0))
 
@@ -198,8 +198,8 @@ def test_the_loaded_snapshots_time_is_shown_until_the_first_own(stream):
     ],
 )
 @pytest.mark.parametrize("crashes", [False, True])
-def test_other_classes_are_refused_by_name(stream, monkeypatch, made_with, changed_to, crashes):
-    """`spam,ham` would invert the model, `ham,junk` would refuse every label."""
+def test_other_classes_are_rejected_by_name(stream, monkeypatch, made_with, changed_to, crashes):
+    """`spam,ham` would invert the model, `ham,junk` would reject every label."""
     if crashes:
         without_final_snapshot(monkeypatch)
     produce(stream, [(n, event(f"e{n}", "win", label=True)) for n in range(5)])
@@ -208,13 +208,13 @@ def test_other_classes_are_refused_by_name(stream, monkeypatch, made_with, chang
         run(stream, classes=changed_to)
 
 
-def test_names_for_two_classes_are_refused_until_nothing_is_replayed(stream, monkeypatch):
-    """A label that is a name now was refused then."""
+def test_names_for_two_classes_are_rejected_until_nothing_is_replayed(stream, monkeypatch):
+    """A label that is a name now was rejected then."""
     without_final_snapshot(monkeypatch)
     process(stream)
-    with pytest.raises(CheckpointError, match="classes") as refused:
+    with pytest.raises(CheckpointError, match="classes") as rejected:
         run(stream, classes="ham,spam")
-    assert "run `serve --exit-at-end` once" in refused.value.hint
+    assert "run `serve --exit-at-end` once" in rejected.value.hint
     monkeypatch.undo()
     run(stream)
     produce(stream, [(30, event("named", "win now", label="spam"))])
@@ -266,9 +266,9 @@ def test_deleted_or_compacted_input_stops_the_restore(stream, monkeypatch, lose,
     without_final_snapshot(monkeypatch)
     process(stream)
     lose(stream)
-    with pytest.raises(InputLost, match=rf"events\[0\]: {found}") as refused:
+    with pytest.raises(InputLost, match=rf"events\[0\]: {found}") as rejected:
         restored(stream)
-    assert "on_data_loss" in refused.value.hint
+    assert "on_data_loss" in rejected.value.hint
 
 
 @pytest.mark.parametrize("n_left", [1, 2, 3])
@@ -283,8 +283,8 @@ def test_compacted_checkpoint_log_is_not_mistaken_for_empty(stream, monkeypatch,
         compact(stream, record.offset, "checkpoints")
     try:
         found = restored(stream)
-    except CheckpointError as refused:
-        assert "checkpoint" in f"{refused} {refused.hint}"  # noqa: PT017
+    except CheckpointError as rejected:
+        assert "checkpoint" in f"{rejected} {rejected.hint}"  # noqa: PT017
     else:
         assert is_stopped, "only a final snapshot does without what came before"
         assert found.processor.learner.dump() == undisturbed.processor.learner.dump()
@@ -364,9 +364,9 @@ def test_batches_of_a_release_with_another_arithmetic_are_not_replayed(stream, m
         without_final_snapshot(before)
         produce(stream, MESSAGES[10:])
         run(stream)
-    with pytest.raises(CheckpointError, match="different arithmetic") as refused:
+    with pytest.raises(CheckpointError, match="different arithmetic") as rejected:
         restored(stream)
-    assert "--exit-at-end" in refused.value.hint
+    assert "--exit-at-end" in rejected.value.hint
 
 
 RIVER = "river.linear_model:LogisticRegression"
@@ -398,9 +398,9 @@ def test_emptied_checkpoints_topic_is_not_a_fresh_start(stream):
     empty_the_checkpoints(stream)
     with pytest.raises(
         CheckpointError, match=r"checkpoints\[0\]: checkpoint missing.* events.0.@20"
-    ) as refused:
+    ) as rejected:
         run(stream)
-    assert "checkpoint reset --from committed" in refused.value.hint
+    assert "checkpoint reset --from committed" in rejected.value.hint
     assert len(list(stream.read("predictions", 0))) == len(MESSAGES)
 
 
@@ -437,7 +437,7 @@ def test_predictions_without_checkpoints_are_warned_of(stream, caplog):
     assert "predictions[0] has held predictions" in warning
 
 
-def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
+def test_a_checkpoint_log_that_lost_its_end_is_rejected(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     process(stream)
     last = stream.bounds("checkpoints", 0)[1] - 1

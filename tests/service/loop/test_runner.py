@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from service.clock import Backoff
 from service.errors import (
-    AccessRefused,
+    AccessDenied,
     MessageTooLarge,
     RegistryUnavailable,
     StorageFull,
@@ -90,11 +90,11 @@ def test_a_stream_without_known_ends_is_unavailable_until_it_answers(stream, mon
     runner.start()
     runner.step()
 
-    def refuse(_):
+    def reject(_):
         raise TransportUnavailable("no one answers")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner._consumer, "remaining", refuse)
+        patch.setattr(runner._consumer, "remaining", reject)
         for _ in range(3):
             runner.step()
             assert (health.state, health.condition[1]) == (State.UNAVAILABLE, "no one answers")
@@ -166,7 +166,7 @@ def take_less_than_it_says(monkeypatch, stream, max_record_bytes):
     monkeypatch.setattr(stream, "_max_record_bytes", max_record_bytes)
 
 
-def test_dead_letters_that_a_topic_unexpectedly_refuses_are_cut_short(stream, monkeypatch):
+def test_dead_letters_that_a_topic_unexpectedly_rejects_are_cut_short(stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: NO_LIMIT)
     take_less_than_it_says(monkeypatch, stream, 60_000)
     produce(stream, b"x" * 59_990, event("a"))
@@ -216,7 +216,7 @@ def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeyp
     assert metrics.last_published[0].counters.predictions == 3
 
 
-@pytest.mark.parametrize("kind", [AccessRefused, StorageFull])
+@pytest.mark.parametrize("kind", [AccessDenied, StorageFull])
 def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch, kind):
     produce(stream, event("a", label=True))
     fail_first_commit(stream, monkeypatch, kind("as if"), of_batch=1)
@@ -367,11 +367,11 @@ def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeyp
     runner.step()
     runner.step()
 
-    def refuse(*_):
+    def reject(*_):
         raise RegistryUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Task, "_find_schemas", refuse)
+        patch.setattr(Task, "_find_schemas", reject)
         runner.step()
     assert metrics.published[0].counters.predictions == 1
     runner._clock.seconds += 60

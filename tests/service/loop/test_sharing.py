@@ -167,7 +167,7 @@ def test_status_shows_one_model_with_lag_of_all_partitions(stream):
     assert found.counts["predictions"] == 20
 
 
-def test_a_checkpoints_topic_of_several_models_is_refused(stream):
+def test_a_checkpoints_topic_of_several_models_is_rejected(stream):
     stream.ensure_topics({"checkpoints": 2})
     with pytest.raises(ConfigurationError, match="share_model needs one"):
         run(stream, shared())

@@ -107,10 +107,10 @@ def test_the_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream
 
 
 def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
-    def refuse(*_, **__):
+    def reject(*_, **__):
         raise CheckpointError("damaged", hint="mend it")
 
-    monkeypatch.setattr(restorer, "restore", refuse)
+    monkeypatch.setattr(restorer, "restore", reject)
     with pytest.raises(CheckpointError, match=r"^damaged$") as raised:
         step_until(runner, lambda: False)
     assert raised.value.hint == "mend it"

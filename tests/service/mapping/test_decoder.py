@@ -1,4 +1,4 @@
-"""Records of any shape become events and labels that the native schema would take, or are refused by path."""
+"""Records of any shape become events and labels as of the native schema, or are rejected by path."""
 
 import json
 
@@ -106,7 +106,7 @@ READ = {
     ),
     "expressions' fields are known": (
         {"id": 1, "items": [{"n": 1}], "status": "paid"},
-        {"features": "length(items)", "label": "status == 'paid'", "unknown_fields": "refuse"},
+        {"features": "length(items)", "label": "status == 'paid'", "unknown_fields": "reject"},
         {"features": {"length(items)": 1.0}},
     ),
     "an event time": ({"id": 1, "x": 1, "at": "1970-01-01T00:00:02Z"}, AT, {"timestamp_ms": 2000}),
@@ -121,7 +121,7 @@ READ = {
     "where it is empty": ({"id": 1, "x": 1, "k": ""}, X | {"where": "k"}, {"features": {"x": 1}}),
     "a filter's field is known": (
         {"id": 1, "m": 1, "k": 2},
-        {"where": "n || m", "features": "k", "unknown_fields": "refuse"},
+        {"where": "n || m", "features": "k", "unknown_fields": "reject"},
         {"features": {"k": 2}},
     ),
 }
@@ -134,9 +134,9 @@ def test_record_is_read_by_the_settings(case):
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-STRICT = {"unknown_fields": "refuse"}
+STRICT = {"unknown_fields": "reject"}
 ENDLESS = {"id": "a", "x": 1, "n": INFINITY}
-REFUSED = {
+REJECTED = {
     "no id": ({"x": 1}, X, "missing_field: id (events.id): missing"),
     "no id at its path": ({"m": {}}, {"id": "m.uuid"}, "missing_field: m.uuid (events.id): missing"),
     "a fraction as id": ({"id": 1.5, "x": 1}, X, "invalid_id: id (events.id): "),
@@ -188,17 +188,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_an_unmappable_record_is_refused_by_path(case):
-    value, events, message = REFUSED[case]
-    with pytest.raises(Rejection) as refused:
+@pytest.mark.parametrize("case", REJECTED)
+def test_an_unmappable_record_is_rejected_by_path(case):
+    value, events, message = REJECTED[case]
+    with pytest.raises(Rejection) as rejected:
         decode(value, events)
-    assert str(refused.value).startswith(message)
-    assert not isinstance(refused.value, Skipped)
+    assert str(rejected.value).startswith(message)
+    assert not isinstance(rejected.value, Skipped)
 
 
 @pytest.mark.parametrize("place", ["@key", "@header.trace"])
-def test_id_that_is_not_utf8_is_refused(place):
+def test_id_that_is_not_utf8_is_rejected(place):
     with pytest.raises(Rejection, match=f"^invalid_id: {place}: byte 0 is not UTF-8"):
         decode({"x": 1}, X | {"id": place}, key=b"\xff", headers=(("trace", b"\xff"),))
 
@@ -257,10 +257,10 @@ def test_label_is_read_by_the_settings(case):
     ],
     ids=str,
 )
-def test_an_invalid_label_is_refused(value, labels, classes, message):
-    with pytest.raises(Rejection) as refused:
+def test_an_invalid_label_is_rejected(value, labels, classes, message):
+    with pytest.raises(Rejection) as rejected:
         decode(value, labels, "labels", classes=classes)
-    assert str(refused.value).startswith(message)
+    assert str(rejected.value).startswith(message)
 
 
 def test_a_topic_that_is_not_mapped_has_the_own_schema():
@@ -268,7 +268,7 @@ def test_a_topic_that_is_not_mapped_has_the_own_schema():
     record = Record("labels", 0, 0, 0, None, b'{"id": "7", "label": true}')
     assert mapped_events.decode(record.value, record).is_label
     assert decode({"id": "7", "text": "x"}, {}, labels=LABELS).text == "x"
-    assert make_decoder(settings(events={"unknown_fields": "refuse"})).has_native_schema
+    assert make_decoder(settings(events={"unknown_fields": "reject"})).has_native_schema
 
 
 def test_the_size_counts_long_names_of_features():
@@ -320,7 +320,7 @@ def test_predictions_outcomes_and_timeouts_use_the_mapped_time():
     [(10**400, "ahead"), (-(10**400), "before 1970"), (-5, "before 1970"), (10_000, "ahead")],
     ids=["+", "-", "negative", "future"],
 )
-def test_a_mapped_time_out_of_range_is_refused_by_path(at, what):
+def test_a_mapped_time_out_of_range_is_rejected_by_path(at, what):
     feed = Feed(events=TIMED, max_event_time_ahead_seconds=60)
     (letter,) = feed({"id": 1, "n": 1, "at": at}, processing_time_ms=1_000_000)
     headers = dict(letter.headers)

@@ -37,17 +37,17 @@ def test_an_expression_without_value_makes_no_feature(expression):
 
 
 def test_a_field_unfit_for_its_expression_makes_a_dead_letter():
-    with pytest.raises(Rejection, match=r"r \(events.derive\): c is not a number") as refused:
+    with pytest.raises(Rejection, match=r"r \(events.derive\): c is not a number") as rejected:
         decoded(RECORD, {"r": "c * 2"})
-    assert refused.value.reason is Reason.INVALID_TYPE
+    assert rejected.value.reason is Reason.INVALID_TYPE
 
 
 def test_a_field_that_is_derived_from_is_known():
     record = b'{"id": "x", "a": 6, "c": {"d": 2}}'
-    assert decoded(record, {"r": "a / c.d"}, unknown_fields="refuse") == {"a": 6.0, "r": 3.0}
+    assert decoded(record, {"r": "a / c.d"}, unknown_fields="reject") == {"a": 6.0, "r": 3.0}
 
 
-def test_a_wrong_expression_is_refused_at_the_start():
+def test_a_wrong_expression_is_rejected_at_the_start():
     with pytest.raises(ConfigurationError, match=r"r: unknown function foo.*'foo\(a\)'"):
         load_settings({"events.derive": {"r": "foo(a) / 2"}})
 

@@ -93,20 +93,20 @@ def test_a_field_of_objects_can_be_excluded_by_its_path(document, entry, left_ou
     assert made(document, entry, left_out=left_out) == expected
 
 
-def test_two_fields_of_one_name_and_different_values_are_refused():
+def test_two_fields_of_one_name_and_different_values_are_rejected():
     with pytest.raises(Rejection, match=r"^invalid_type: a\.b: two fields"):
         made({"a": {"b": 1}, "a.b": 2}, "*")
 
 
 def test_names_cannot_take_the_square_of_the_message():
     document = {"n" * 1000: {str(number): 1 for number in range(100)}}
-    with pytest.raises(Rejection) as refused:
+    with pytest.raises(Rejection) as rejected:
         made(document, "*", limit=50_000)
-    assert refused.value.reason is Reason.TOO_LARGE
+    assert rejected.value.reason is Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize("value", [5, "x", [1]])
-def test_a_wildcard_below_a_scalar_is_refused(value):
+def test_a_wildcard_below_a_scalar_is_rejected(value):
     with pytest.raises(Rejection, match=r"after\.\* \(events.features\): expected an object"):
         made({"after": value}, "after.*")
 

@@ -90,7 +90,7 @@ def test_an_event_without_features_of_the_hook_is_accepted(given):
         ("leaves", 1, "hook_error: .*SystemExit"),
     ],
 )
-def test_a_failing_hook_refuses_the_record(given, name, x, complaint):
+def test_a_failing_hook_rejects_the_record(given, name, x, complaint):
     with pytest.raises(Rejection, match=complaint):
         read(given(name), x)
 
@@ -107,18 +107,18 @@ def test_a_version_that_is_named_has_to_be_its_own(given):
 
 
 @pytest.mark.parametrize("place", ["nowhere.module:of", "nowhere.py:of", "json:nothing", "json:__name__"])
-def test_a_missing_hook_is_refused_at_the_start(place):
+def test_a_missing_hook_is_rejected_at_the_start(place):
     with pytest.raises(ConfigurationError, match=r"events\.hook: "):
         make_decoder(settings(events={"hook": place}))
 
 
-def test_a_file_that_exits_is_refused_at_the_start(tmp_path):
+def test_a_file_that_exits_is_rejected_at_the_start(tmp_path):
     (tmp_path / "leaving.py").write_text("raise SystemExit(0)\n")
     with pytest.raises(ConfigurationError, match=r"leaving\.py:of': SystemExit: 0"):
         make_decoder(settings(events={"hook": f"{tmp_path / 'leaving.py'}:of"}))
 
 
-def test_where_code_is_not_allowed_it_is_refused(given, monkeypatch):
+def test_where_code_is_not_allowed_it_is_rejected(given, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_ALLOW_HOOK", "no")
     with pytest.raises(ConfigurationError, match="allow_hook is off"):
         load_settings({"events.hook": given("of").events.hook})

@@ -92,7 +92,7 @@ def test_the_time_for_a_mail_is_linear(make):
     assert_grows_linearly(mail_document, make, HALF)
 
 
-def test_parts_nested_too_deeply_are_refused():
+def test_parts_nested_too_deeply_are_rejected():
     with pytest.raises(ValueError, match="nested too deeply"):
         mail_document(nested(50, 10))
 

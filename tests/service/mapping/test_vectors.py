@@ -38,13 +38,13 @@ MAPPINGS = st.fixed_dictionaries(
 
 
 def read(decoder, documents):
-    """Return what a decoder makes of documents: values with their types, or why they are refused."""
+    """Return what a decoder makes of documents: values with their types, or why they are rejected."""
     found = []
     for each in documents:
         try:
             message = decoder.decode(json.dumps(each).encode())
-        except Rejection as refused:
-            found.append(str(refused.args) + refused.reason)
+        except Rejection as rejected:
+            found.append(str(rejected.args) + rejected.reason)
         else:
             features = [(name, repr(value)) for name, value in message.features.items()]
             found.append((features, message.message_bytes, message.id, message.text, message.truth))
@@ -74,22 +74,22 @@ def test_numbers_are_features_in_an_array_where_all_are_there(value, expected, k
     assert type(features) is kind
 
 
-def test_an_integer_beyond_every_double_is_refused():
+def test_an_integer_beyond_every_double_is_rejected():
     decoder = make_decoder(settings(events=EVENTS))
     with pytest.raises(Rejection, match="e"):
         decoder.decode(json.dumps({"id": "a", "e": [0.5, 10**400]}).encode())
 
 
 @pytest.mark.parametrize("value", [b"[1, 2, 3]", b"[1]", b"7", b'["x", 2]', b"[[1], 2]"])
-def test_list_of_another_length_or_of_non_numbers_is_refused(value):
+def test_list_of_another_length_or_of_non_numbers_is_rejected(value):
     decoder = make_decoder(settings(events=EVENTS))
     decoder.decode(b'{"id": "a", "e": [0.5, 1]}')
-    with pytest.raises(Rejection, match=r"e.* \(events.vectors\)") as refused:
+    with pytest.raises(Rejection, match=r"e.* \(events.vectors\)") as rejected:
         decoder.decode(b'{"id": "b", "e": %s}' % value)
-    assert refused.value.reason is Reason.INVALID_TYPE
+    assert rejected.value.reason is Reason.INVALID_TYPE
 
 
-def test_an_event_that_is_refused_decides_nothing():
+def test_an_event_that_is_rejected_decides_nothing():
     decoder = make_decoder(settings(events=EVENTS))
     with pytest.raises(Rejection):
         decoder.decode(b'{"e": [1, 2, 3]}')
@@ -136,7 +136,7 @@ def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
     assert not caplog.records
 
 
-def test_numbers_in_objects_of_a_list_are_refused_with_hint(caplog):
+def test_numbers_in_objects_of_a_list_are_rejected_with_hint(caplog):
     FeatureMap(["line_items_here"], (), 1000).make({"line_items_here": [{"id": 7}]})
     (said,) = caplog.messages
     assert said.endswith(

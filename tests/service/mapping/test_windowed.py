@@ -20,15 +20,15 @@ def decoded(value, *, record=None, **events):
 
 def test_fields_that_windows_count_are_known():
     value = {"id": "a", "card": {"number": 7}, "amount": 2, "other": 1}
-    assert decoded(value, unknown_fields="refuse").windowed == ((hash_of("7"), [2.0], []),)
+    assert decoded(value, unknown_fields="reject").windowed == ((hash_of("7"), [2.0], []),)
     with pytest.raises(Rejection, match="unheard"):
-        decoded({**value, "unheard": 1}, unknown_fields="refuse")
+        decoded({**value, "unheard": 1}, unknown_fields="reject")
 
 
-def test_a_key_that_is_not_finite_is_refused():
-    with pytest.raises(Rejection) as refused:
+def test_a_key_that_is_not_finite_is_rejected():
+    with pytest.raises(Rejection) as rejected:
         key_text(float("inf"), "card")
-    assert refused.value.reason is Reason.NOT_FINITE
+    assert rejected.value.reason is Reason.NOT_FINITE
 
 
 HASHES = [-5426141060434712860, -9038873097560174361, 2396613863943354522, 7497787021708494914]

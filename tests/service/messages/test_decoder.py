@@ -70,7 +70,7 @@ def test_a_limit_is_written_in_few_digits(value):
         DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
 
 
-def test_negative_weight_is_refused_with_its_bound():
+def test_negative_weight_is_rejected_with_its_bound():
     with pytest.raises(Rejection, match=r"weight: expected a number from 0$"):
         DECODER.decode(b'{"id":"a","label":true,"weight":-0.5}')
 

@@ -78,7 +78,7 @@ def content(fields):
 
 
 def judged(value):
-    """Return what Pydantic reads, as `content`; None if it refuses."""
+    """Return what Pydantic reads, as `content`; None if it rejects."""
     try:
         read = read_input(value)
     except ValidationError:

@@ -220,7 +220,7 @@ def test_text_in_any_script_has_equal_tokens_named_and_hashed(text):
     assert len(named) == len(hashed)
 
 
-def test_a_text_alone_is_refused_by_a_model_without_texts():
+def test_a_text_alone_is_rejected_by_a_model_without_texts():
     raw = RawFeatures(takes_text=False)
     assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
     with pytest.raises(Rejection, match="got only text"):

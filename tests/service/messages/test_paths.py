@@ -46,10 +46,10 @@ def test_path_of_quoted_names_equals_jmespath(keys, document):
         pytest.param(".".join("a" * 300), "nested too deeply", id="names"),
     ],
 )
-def test_an_invalid_path_is_refused_with_its_position(expression, complaint):
-    with pytest.raises(PathError) as refused:
+def test_an_invalid_path_is_rejected_with_its_position(expression, complaint):
+    with pytest.raises(PathError) as rejected:
         parse_path(expression)
-    assert complaint in str(refused.value)
+    assert complaint in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,6 @@ def test_z_is_the_zone_of_greenwich():
         (float("inf"), "inf is not a time"),
     ],
 )
-def test_an_invalid_time_is_refused(value, complaint):
+def test_an_invalid_time_is_rejected(value, complaint):
     with pytest.raises(ValueError, match=complaint):
         event_time_ms(value)

@@ -132,14 +132,14 @@ def test_a_tenant_may_be_a_text_or_a_number(company, name):
     ("company", "reason"),
     [(["a"], Reason.INVALID_TYPE), ({"a": 1}, Reason.INVALID_TYPE), ("a" * 257, Reason.TOO_LARGE)],
 )
-def test_an_invalid_tenant_is_refused_by_its_path(company, reason):
+def test_an_invalid_tenant_is_rejected_by_its_path(company, reason):
     (letter,) = Feed(**MAPPED)(mail("a", "win", company))
     told = dict(letter.headers)
     assert told["error.reason"] == reason.encode()
     assert told["error.message"].startswith(b"who.company (events.tenant): ")
 
 
-def test_a_lone_surrogate_is_refused():
+def test_a_lone_surrogate_is_rejected():
     (letter,) = Feed(**MAPPED, hash_bits=12)(b'{"id":"a","text":"win","who":{"company":"\\ud800"}}')
     assert letter.topic == "dead-letters"
 
@@ -152,6 +152,6 @@ def test_an_event_that_waits_keeps_its_tenant_through_a_snapshot():
     assert "tenant=acme×text=win" in restored.model.weights
 
 
-def test_auto_makes_its_features_itself_and_refuses_tenants():
+def test_auto_makes_its_features_itself_and_rejects_tenants():
     with pytest.raises(ConfigurationError, match=r"events\.tenant: auto"):
         make_extractor(settings(model="auto", **MAPPED))

@@ -77,7 +77,7 @@ def test_auto_cannot_undo_an_update():
     assert make_learner("auto", {}).undo({"n": 1.0}, True) is False
 
 
-def test_other_classes_than_the_settings_are_refused():
+def test_other_classes_than_the_settings_are_rejected():
     with pytest.raises(ConfigurationError, match="classes"):
         make_learner("auto", {"classes": ("a", "b", "c")}, ("a", "b", "d"))
 

@@ -1,4 +1,4 @@
-"""A parameter of a built-in model that has another type is refused by its name."""
+"""A parameter of a built-in model that has another type is rejected by its name."""
 
 import inspect
 import os
@@ -200,7 +200,7 @@ def test_core_model_with_foreign_parts_is_driven_as_river_model(factory_file, fa
     assert learner.assess({"a": 1.0})[0] is True
 
 
-def test_a_binary_model_refuses_three_classes():
+def test_a_binary_model_rejects_three_classes():
     with pytest.raises(ConfigurationError, match="has two classes"):
         make_learner("perceptron_core:Perceptron", {}, ("a", "b", "c"))
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.rejecting_learner import RejectingLearner
 
 from perceptron_core import NormalizedAdaGrad
 from perceptron_core.elementary import logistic
@@ -10,7 +11,6 @@ from perceptron_core.formats.packed import pack
 from service.lab.evaluation import Evaluation
 from service.partition.factory import make_processor
 from tests.service.building import Feed, event, label, settings
-from tests.support.refusing_learner import RefusingLearner
 
 TIMEOUT, CORRECTION = 10, 50
 END = TIMEOUT + CORRECTION
@@ -123,12 +123,12 @@ def test_models_with_probabilities_weigh_by_the_fake_negative_weighted_loss():
     assert feed.model.weights == model.weights
 
 
-def test_a_learner_that_refuses_a_correction_has_undone_once():
+def test_a_learner_that_rejects_a_correction_has_undone_once():
     feed = feed_with("true")
     feed(event("a", "win"))
     tick(feed, TIMEOUT + 1)
     learner = feed.processor.learner
-    feed.processor.learner = RefusingLearner(learner, "learn")
+    feed.processor.learner = RejectingLearner(learner, "learn")
     feed(label("a", False), at_seconds=TIMEOUT + 2)
     feed(label("a", False), at_seconds=TIMEOUT + 2)
     assert feed.counters.rejected.total() == 2

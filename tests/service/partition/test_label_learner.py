@@ -81,7 +81,7 @@ def test_a_pending_event_keeps_its_weight_in_a_snapshot(early):
     assert restored.model.bias == 3.0
 
 
-def test_a_weight_other_than_1_is_refused_by_unweighted_models():
+def test_a_weight_other_than_1_is_rejected_by_unweighted_models():
     feed = Feed(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     (letter,) = feed(event("a") | {"weight": 2})
     assert dict(letter.headers)["error.reason"] == Reason.MODEL_ERROR.encode()

@@ -54,7 +54,7 @@ def test_its_state_comes_back_from_a_snapshot(learned):
     assert (found.snapshot_sequence, counts(found)["blank_texts"]) == (found.sequence, 2)
 
 
-def test_a_part_that_replays_to_other_counts_is_refused(learned, monkeypatch):
+def test_a_part_that_replays_to_other_counts_is_rejected(learned, monkeypatch):
     monkeypatch.setattr(BlankTexts, "predicted", lambda *_: b"")
     with pytest.raises(CheckpointError, match=r"'blank_texts': 2.*'blank_texts': 0"):
         restore(learned, settings(), 0)
@@ -68,13 +68,13 @@ def test_a_snapshot_of_a_release_without_it_is_restored(stream, monkeypatch):
     assert counts(restore(stream, settings(), 0))["blank_texts"] == 2
 
 
-def test_a_release_without_it_refuses_a_snapshot_that_has_it(learned, monkeypatch):
+def test_a_release_without_it_rejects_a_snapshot_that_has_it(learned, monkeypatch):
     monkeypatch.setattr(kinds, "FURTHER", kinds.FURTHER[:-1])
     with pytest.raises(NewerRelease, match="unknown parts: 'blanks'"):
         restore(learned, settings(), 0)
 
 
-def test_a_release_without_it_refuses_counts_of_it(stream, monkeypatch):
+def test_a_release_without_it_rejects_counts_of_it(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     crash(stream, monkeypatch)
     produce(stream, *MESSAGES)

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from tests.support.rejecting_learner import RejectingLearner
 
 from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
-from tests.support.refusing_learner import RefusingLearner
 
 TIMEOUT_SECONDS = 10
 MULTICLASS = {"model": "multiclass-perceptron", "classes": ("sky", "sea", "sand")}
@@ -69,7 +69,7 @@ def test_the_event_that_advances_time_is_predicted_after_the_timeouts():
     assert (prediction["label"], prediction["updates"]) == (True, 1)
 
 
-def test_a_record_that_is_refused_advances_the_time_as_well():
+def test_a_record_that_is_rejected_advances_the_time_as_well():
     feed = feed_with()
     feed(event("a"))
     outcome, letter = feed(b"junk", at_seconds=11)
@@ -97,10 +97,10 @@ def test_the_class_is_spelled_as_the_stream_spells_its_labels():
 
 
 @pytest.mark.parametrize("at_seconds", [11, 25])
-def test_a_model_that_refuses_blames_no_record(at_seconds):
+def test_a_model_that_rejects_blames_no_record(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
-    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn", "learn_provisionally")
+    feed.processor.learner = RejectingLearner(feed.processor.learner, "learn", "learn_provisionally")
     answers = values(feed(event("b"), at_seconds=at_seconds))
     assert [each["id"] for each in answers] == ["a", "b"]
     assert feed.counters.labels == {"rejected": 1}

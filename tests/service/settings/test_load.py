@@ -128,7 +128,7 @@ def test_unknown_setting_in_dotenv_is_rejected_with_a_suggestion(tmp_path):
     assert caught.value.hint == "did you mean PERCEPTRON_BROKER?"
 
 
-def test_an_unknown_environment_variable_is_reported_not_refused(monkeypatch):
+def test_an_unknown_environment_variable_is_reported_not_rejected(monkeypatch):
     for name in (
         "PERCEPTRON_BROKR",
         "PERCEPTRON_KAFKA__X",
@@ -176,7 +176,7 @@ def test_unusable_file_is_named_with_its_place(tmp_path, content, said):
     ],
 )
 def test_no_form_of_a_broker_url_shows_its_password(password, url):
-    refused = []
+    rejected = []
     for read in (
         lambda: load_settings({"broker": url.format(password)}),
         lambda: open_transport(url.format(password)),
@@ -184,9 +184,11 @@ def test_no_form_of_a_broker_url_shows_its_password(password, url):
         try:
             read()
         except ConfigurationError as error:
-            refused.append(str(error) + error.hint)
-    assert refused
-    assert not any(part in text for part in re.split("[/@?#]", password) for text in refused if len(part) > 1)
+            rejected.append(str(error) + error.hint)
+    assert rejected
+    assert not any(
+        part in text for part in re.split("[/@?#]", password) for text in rejected if len(part) > 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_unusable_secret_file_is_named_without_its_content(tmp_path, monkeypatch
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_secret_and_its_file_together_are_refused(tmp_path, monkeypatch):
+def test_a_secret_and_its_file_together_are_rejected(tmp_path, monkeypatch):
     write(tmp_path / "key", "from the file")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "hunter2")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(tmp_path / "key"))

@@ -53,9 +53,9 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
 )
 def test_missing_input_topic_is_an_error_with_similar_names(stream, there, given, hint):
     stream.ensure_topics(dict.fromkeys(there, 1))
-    with pytest.raises(TopicMissing) as refused:
+    with pytest.raises(TopicMissing) as rejected:
         ensure_topics(stream, settings(create_topics="outputs", **given))
-    assert hint in refused.value.hint
+    assert hint in rejected.value.hint
     assert {*stream.topics()} == {*there}
 
 

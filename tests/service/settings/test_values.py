@@ -60,7 +60,7 @@ def test_a_mapping_comes_from_file_environment_and_command_line(tmp_path, monkey
 @pytest.mark.parametrize("table", [EventSettings, LabelSettings])
 def test_only_differences_from_the_native_schema_are_a_mapping(table):
     assert not table().is_mapped
-    assert not table(unknown_fields="refuse").is_mapped
+    assert not table(unknown_fields="reject").is_mapped
     assert table(unknown_fields="ignore").is_mapped
     assert table(id="id").is_mapped
 

@@ -1,4 +1,4 @@
-"""Webhooks are refused with a reason that shows nothing secret."""
+"""Webhooks are rejected with a reason that shows nothing secret."""
 
 import json
 
@@ -34,18 +34,18 @@ def load(tmp_path, text):
         (f'url = "{URL}"\non = "mistake"\n[[webhooks]]\nurl = "{URL}"\non = "mistake"', "its own name"),
     ],
 )
-def test_an_invalid_webhook_is_refused_without_its_url(tmp_path, table, wanted):
-    with pytest.raises(ConfigurationError) as refused:
+def test_an_invalid_webhook_is_rejected_without_its_url(tmp_path, table, wanted):
+    with pytest.raises(ConfigurationError) as rejected:
         load(tmp_path, f"[[webhooks]]\n{table}\n")
-    assert wanted in str(refused.value)
-    assert "webhooks" in str(refused.value)
-    assert "a-token" not in f"{refused.value} {refused.value.hint}"
+    assert wanted in str(rejected.value)
+    assert "webhooks" in str(rejected.value)
+    assert "a-token" not in f"{rejected.value} {rejected.value.hint}"
 
 
-def test_one_that_was_removed_is_refused_by_name(tmp_path):
-    with pytest.raises(ConfigurationError, match="template: unknown setting") as refused:
+def test_one_that_was_removed_is_rejected_by_name(tmp_path):
+    with pytest.raises(ConfigurationError, match="template: unknown setting") as rejected:
         load(tmp_path, f'[[webhooks]]\nurl = "{URL}"\non = "mistake"\ntemplate = "{{}}"\n')
-    assert "one form" in refused.value.hint
+    assert "one form" in rejected.value.hint
 
 
 def test_webhooks_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch):
@@ -66,7 +66,7 @@ def test_webhooks_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch)
         ("[costs]\nfalse_positive = 1\nfalse_negative = 2", "positive"),
     ],
 )
-def test_a_decision_that_is_not_among_those_given_is_refused(tmp_path, more, known):
+def test_a_decision_that_is_not_among_those_given_is_rejected(tmp_path, more, known):
     webhook = f'[[webhooks]]\nurl = "{URL}"\non = "decision:blok"\n'
     assert load(tmp_path, webhook).webhooks
     with pytest.raises(ConfigurationError, match=f"unknown decision 'decision:blok', expected {known}"):

@@ -1,4 +1,4 @@
-"""A wrong value, and values that disagree, are refused by name, with where they came from and why."""
+"""A wrong value, and values that disagree, are rejected by name, with where they came from and why."""
 
 import json
 import re
@@ -123,15 +123,15 @@ WINDOWS = [
 ]
 
 
-def refused(given):
+def rejected(given):
     with pytest.raises(ConfigurationError) as caught:
         load_settings(given)
     return caught.value
 
 
 @pytest.mark.parametrize(("setting", "value", "said"), SINGLE)
-def test_wrong_value_is_refused_with_name_value_origin_and_reason(setting, value, said):
-    error = refused({setting: value})
+def test_wrong_value_is_rejected_with_name_value_origin_and_reason(setting, value, said):
+    error = rejected({setting: value})
     assert str(error).startswith(f"{setting} = {value!r} (from command line): ")
     assert said in str(error)
     assert setting in error.hint
@@ -171,8 +171,8 @@ def test_wrong_value_is_refused_with_name_value_origin_and_reason(setting, value
         ({"events": {"windows": of_window(of={"@label": "rate"})}, "classes": "a,b,c"}, "need two classes"),
     ],
 )
-def test_values_that_disagree_or_tables_are_refused_with_the_place(given, said):
-    assert re.search(said, str(refused(given)))
+def test_values_that_disagree_or_tables_are_rejected_with_the_place(given, said):
+    assert re.search(said, str(rejected(given)))
 
 
 MEGABYTE = "x" * 1_000_000
@@ -193,15 +193,15 @@ MEGABYTE = "x" * 1_000_000
     ],
     ids=lambda given: next(iter(given))[:20],
 )
-def test_a_long_value_is_refused_in_few_words_at_once(given):
+def test_a_long_value_is_rejected_in_few_words_at_once(given):
     begun = process_time()
-    error = refused(given)
+    error = rejected(given)
     assert process_time() - begun < 10
     assert len(str(error)) + len(error.hint) < 10_000
 
 
-def test_credentials_in_a_broker_url_are_refused_without_being_shown():
-    error = refused({"broker": "kafka://user:secret@host:9092"})
+def test_credentials_in_a_broker_url_are_rejected_without_being_shown():
+    error = rejected({"broker": "kafka://user:secret@host:9092"})
     assert "credentials belong in" in str(error)
     assert "secret" not in str(error)
 

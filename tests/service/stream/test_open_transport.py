@@ -54,9 +54,9 @@ def test_without_the_confluent_package_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("service.stream.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(ConfigurationError, match="confluent-kafka, which is not installed") as refused:
+    with pytest.raises(ConfigurationError, match="confluent-kafka, which is not installed") as rejected:
         open_transport("kafka://one:9092", kafka_client="confluent")
-    assert "pip install 'online-perceptron[confluent]'" in refused.value.hint
+    assert "pip install 'online-perceptron[confluent]'" in rejected.value.hint
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_without_the_confluent_package_the_extra_is_named(monkeypatch):
         "redis://host:1",
     ],
 )
-def test_any_other_address_is_refused_with_the_forms_there_are(url):
-    with pytest.raises(ConfigurationError, match="broker") as refused:
+def test_any_other_address_is_rejected_with_the_forms_there_are(url):
+    with pytest.raises(ConfigurationError, match="broker") as rejected:
         open_transport(url)
-    assert all(form in refused.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
+    assert all(form in rejected.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
 
 
 def test_opening_to_read_creates_no_file(tmp_path):

@@ -215,7 +215,7 @@ def test_a_missing_committed_offset_is_named(streams, monkeypatch):
     assert ("wrong", "checkpoints[0]", None) in stream.findings()
 
 
-def test_another_group_is_refused_by_name(streams):
+def test_another_group_is_rejected_by_name(streams):
     with pytest.raises(CheckpointError, match=r"'other' has no checkpoint here, but 'online-p.*' has"):
         streams["plain"].verify(group="other", labels_topic="nowhere")
 
@@ -223,6 +223,6 @@ def test_another_group_is_refused_by_name(streams):
 @pytest.mark.parametrize(
     "given", [{"classes": ("a", "b")}, {"label_timeout_seconds": 5.0}, {"max_pending": 3}]
 )
-def test_settings_under_which_the_service_did_not_run_are_refused(streams, given):
+def test_settings_under_which_the_service_did_not_run_are_rejected(streams, given):
     with pytest.raises(SettingsDiffer, match=f"{next(iter(given))}: expected .* as in the checkpoint"):
         streams["plain"].verify(**given)

@@ -117,9 +117,9 @@ def test_vectors_are_as_long_as_those_of_the_stream():
     with stage.served() as client:
         assert client.post("/predict", json={"id": "a", "e": [1, 2, 3]}).is_success
         stage({"id": "b", "e": [0.5, 1], "label": True})
-        refused = client.post("/predict", json={"id": "a", "e": [1, 2, 3]})
-        assert refused.status_code == 422
-        assert "expected 2 numbers as in the first list, got 3" in refused.text
+        rejected = client.post("/predict", json={"id": "a", "e": [1, 2, 3]})
+        assert rejected.status_code == 422
+        assert "expected 2 numbers as in the first list, got 3" in rejected.text
 
 
 def test_of_several_classes_each_has_a_bias():
@@ -189,7 +189,7 @@ def test_top_limits_the_number_of_weights(client):
     ("method", "path"),
     [("POST", "/predict"), ("POST", "/explain"), ("GET", "/model"), ("POST", "/events"), ("POST", "/labels")],
 )
-def test_a_parameter_that_there_is_not_is_refused_by_name(client, method, path):
+def test_a_parameter_that_there_is_not_is_rejected_by_name(client, method, path):
     answer = client.request(method, path, params={"partiton": 0}, json=event("e", label=True))
     assert (answer.status_code, answer.json()["where"]) == (422, "query partiton")
 
@@ -278,11 +278,11 @@ def test_mapped_question_has_the_shape_of_its_topic():
     with stage.served() as client:
         answer = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
         labelled = client.post("/explain", json=mapped(7, "win"))
-        refused = client.post("/predict", json={"mail": {"body": "win"}})
+        rejected = client.post("/predict", json={"mail": {"body": "win"}})
     assert (answer.json()["id"], answer.json()["label"]) == ("7", True)
     assert labelled.status_code == 200  # its label is not read
-    assert (refused.status_code, refused.json()["reason"]) == (422, "missing_field")
-    assert "meta.number (events.id)" in refused.text
+    assert (rejected.status_code, rejected.json()["reason"]) == (422, "missing_field")
+    assert "meta.number (events.id)" in rejected.text
 
 
 def test_a_question_without_a_record_gets_an_id():

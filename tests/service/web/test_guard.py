@@ -109,7 +109,7 @@ def test_host_name_is_answered_only_if_it_cannot_be_rebound(given, host, status,
     assert len(stage.appended) == (status == 200 and "POST /events" in requests)
 
 
-def test_a_body_over_the_limit_is_refused_however_it_comes():
+def test_a_body_over_the_limit_is_rejected_however_it_comes():
     limit = 1000
     with Stage(max_message_bytes=limit).served() as client:
         kind = {"Content-Type": "application/json"}
@@ -124,10 +124,10 @@ def test_a_body_over_the_limit_is_refused_however_it_comes():
 def test_client_that_sends_a_too_large_body_reads_the_problem():
     with Stage(max_message_bytes=1000).served() as client:
         for size in (1001, 2_000_000, 10_000_000):
-            with pytest.raises(urllib.error.HTTPError) as refused:
+            with pytest.raises(urllib.error.HTTPError) as rejected:
                 urllib.request.urlopen(f"{client.base_url}/predict", b"x" * size)
-            assert refused.value.code == 413
-            assert "max_message_bytes" in json.load(refused.value)["hint"]
+            assert rejected.value.code == 413
+            assert "max_message_bytes" in json.load(rejected.value)["hint"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_client_that_sends_a_too_large_body_reads_the_problem():
     ],
     ids=["far too large", "waits to be asked for", "without end", "does not arrive"],
 )
-def test_a_body_is_refused_unseen_or_after_a_while(monkeypatch, head, status):
+def test_a_body_is_rejected_unseen_or_after_a_while(monkeypatch, head, status):
     monkeypatch.setattr(guard, "_DISCARDED_BYTES", 10_000)
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
     with Stage(max_message_bytes=1000).served() as client:
@@ -157,7 +157,7 @@ def test_a_body_is_refused_unseen_or_after_a_while(monkeypatch, head, status):
     ],
     ids=["address", "header", "extension of a chunk"],
 )
-def test_a_head_without_end_is_refused(client, start):
+def test_a_head_without_end_is_rejected(client, start):
     with socket.create_connection(
         (client.base_url.host, client.base_url.port), timeout=patience(5)
     ) as connection:
@@ -167,7 +167,7 @@ def test_a_head_without_end_is_refused(client, start):
 
 
 @pytest.mark.parametrize("address", [b"/\xff", b"/livez?\xff", b"/livez?a\x00", b"/predict?a b"])
-def test_an_address_of_other_bytes_is_refused(client, address):
+def test_an_address_of_other_bytes_is_rejected(client, address):
     answer = said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert json.loads(answer.partition(b"\r\n\r\n")[2]).keys() == {"what", "where", "hint"}

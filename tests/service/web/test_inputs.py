@@ -1,4 +1,4 @@
-"""POST /events and POST /labels: what is appended, what is answered, and what is refused."""
+"""POST /events and POST /labels: what is appended, what is answered, and what is rejected."""
 
 import json
 import threading
@@ -6,12 +6,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.support.rejecting_learner import RejectingLearner
 
 from service.monitoring.health import State
 from service.stream.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
-from tests.support.refusing_learner import RefusingLearner
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 IDS = [f"event-{number}" for number in range(20)]
@@ -97,7 +97,7 @@ def test_future_dead_letter_is_rejected_with_its_reason(stage, client, path, bod
 
 
 @pytest.mark.parametrize(("path", "message"), [("/labels", label("a", value=True)), ("/events", event("a"))])
-def test_a_weight_is_refused_where_the_model_takes_none(path, message):
+def test_a_weight_is_rejected_where_the_model_takes_none(path, message):
     stage = Stage(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     with stage.served() as client:
         alone = client.post(path, json=message | {"weight": 2})
@@ -109,7 +109,7 @@ def test_a_weight_is_refused_where_the_model_takes_none(path, message):
 
 
 def test_event_that_the_model_rejects_has_the_dead_letters_reason(stage, client):
-    stage.feeds[0].processor.learner = RefusingLearner(stage.feeds[0].processor.learner, "assess")
+    stage.feeds[0].processor.learner = RejectingLearner(stage.feeds[0].processor.learner, "assess")
     answer = client.post("/events", json=event("a"))
     assert answer.status_code == 422
     assert (answer.json()["reason"], answer.json()["what"]) == ("out_of_range", "too much")
@@ -117,7 +117,7 @@ def test_event_that_the_model_rejects_has_the_dead_letters_reason(stage, client)
 
 
 @pytest.mark.parametrize("path", ["/events", "/labels"])
-def test_another_media_type_is_refused(stage, client, path):
+def test_another_media_type_is_rejected(stage, client, path):
     """So no page of another origin can teach the model through a browser that reaches it."""
     for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         answer = client.post(

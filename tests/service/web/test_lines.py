@@ -220,7 +220,7 @@ def test_too_many_lines_are_too_large(client, path):
     assert "split" in answer.json()["hint"]
 
 
-def test_compressed_body_is_refused_with_a_hint(client):
+def test_compressed_body_is_rejected_with_a_hint(client):
     headers = {"content-type": NDJSON, "content-encoding": "gzip"}
     for path in ALL:
         answer = client.post(path, content=gzip.compress(b"{}"), headers=headers)

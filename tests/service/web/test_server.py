@@ -153,7 +153,7 @@ def test_trailers_are_not_headers(dial_locked, head, trailer, status):
     assert answer.startswith(f"HTTP/1.1 {status} ")
 
 
-def test_two_hosts_are_refused(dial):
+def test_two_hosts_are_rejected(dial):
     answer = answer_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
     assert answer.startswith("HTTP/1.1 400 ")
     assert "Host" in answer.partition("\r\n\r\n")[2]

@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from service.errors import AccessRefused, TopicMissing, TransportUnavailable
+from service.errors import AccessDenied, TopicMissing, TransportUnavailable
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
@@ -127,7 +127,7 @@ class ConfluentCluster(Questions, KafkaCluster):
         resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
             options = self.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
-        except AccessRefused:
+        except AccessDenied:
             return {}
         return {name: str(options[name].value) for name in names if name in options}
 

@@ -180,7 +180,7 @@ class BulkProducer:
 
     @property
     def _reason(self) -> KafkaError | None:
-        """Why the first record was refused, if known; the other records are purged without a reason."""
+        """Why the first record was rejected, if known; the other records are purged without a reason."""
         return next((failure for failure in self._failures if failure.code() not in _PURGED), None)
 
     @property
@@ -240,7 +240,7 @@ class BulkProducer:
         2. add the offsets to the transaction, fenced by the group's generation;
         3. commit.
 
-        A transaction refused for its generation is aborted: otherwise a new producer would find it open, and
+        A transaction rejected for its generation is aborted: otherwise a new producer would find it open, and
         librdkafka retries only half a second later.
         """
         name = self._transactional_id
@@ -308,7 +308,7 @@ class BulkProducer:
             raise
 
     def _raise_reason(self, deadline: float) -> None:
-        """Raise the error of the refused record that failed the transaction."""
+        """Raise the error of the rejected record that failed the transaction."""
         client, until = self._open_client, monotonic() + MOMENT_SECONDS
         while (why := self._reason) is None and (left := seconds_left(until)):
             client.poll(left)

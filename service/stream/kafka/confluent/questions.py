@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from service.errors import AccessRefused, ServiceError, TransportUnavailable
+from service.errors import AccessDenied, ServiceError, TransportUnavailable
 from service.stream.kafka.confluent.errors import meaning_of, translate, translated
 from service.stream.kafka.errors import away, no_tls, unresolved
 from service.stream.kafka.limits import (
@@ -58,11 +58,11 @@ NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka requires a group name even for a consumer that never joins one."""
 QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 """librdkafka's own timeout of a request: longer than that of `Questions.ask`."""
-# A broken connection counts as a refusal after this time without an answer; it doubles with each attempt.
+# A broken connection counts as a rejection after this time without an answer; it doubles with each attempt.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # Asking for all topics would be expensive on a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
-# How long one wait for an answer takes; refusals are checked in between.
+# How long one wait for an answer takes; rejections are checked in between.
 _CHECK_INTERVAL_SECONDS: Final = 0.02
 # How long to wait before asking again a broker that answered "not now", or whose connection broke.
 _AGAIN_SECONDS: Final = 0.1
@@ -105,7 +105,7 @@ class Questions:
     ------
     TransportUnavailable
         No broker answers.
-    AccessRefused, ConfigurationError
+    AccessDenied, ConfigurationError
         See their docstrings.
 
     """
@@ -211,7 +211,7 @@ class Questions:
                     subject: self._await(future, started + timeout_seconds, grace_end, where.format(subject))
                     for subject, future in answers.items()
                 }
-            except (TransportUnavailable, AccessRefused) as error:
+            except (TransportUnavailable, AccessDenied) as error:
                 self._asking.client = None
                 if monotonic() - started >= min(timeout_seconds, _patience_seconds(error)):
                     raise
@@ -237,7 +237,7 @@ class Questions:
         """Raise an error of the client after which no answer will come."""
         self.serve()
         for error in self._asking.errors:
-            if meaning_of(error) is AccessRefused:
+            if meaning_of(error) is AccessDenied:
                 raise translate(error, self.name)
             if patient and _is_about_tls(error):
                 raise no_tls(self.name, error.str())
@@ -294,5 +294,5 @@ def _patience_seconds(error: ServiceError) -> float:
 
 
 def _is_about_tls(error: KafkaError) -> bool:
-    """Return whether a handshake was refused, by this side or, with an alert, by the broker."""
+    """Return whether a handshake was rejected, by this side or, with an alert, by the broker."""
     return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001

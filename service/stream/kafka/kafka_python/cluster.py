@@ -20,7 +20,7 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition as ClientPartition
 
-from service.errors import AccessRefused, TopicMissing, TransportUnavailable
+from service.errors import AccessDenied, TopicMissing, TransportUnavailable
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.stream.kafka.errors import hinted
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
@@ -88,7 +88,7 @@ class KafkaPythonCluster(KafkaCluster):
         ------
         TransportUnavailable
             No broker answers.
-        AccessRefused, ConfigurationError
+        AccessDenied, ConfigurationError
             See their docstrings.
 
         """
@@ -172,7 +172,7 @@ class KafkaPythonCluster(KafkaCluster):
             resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
             answer = self._admin.alter_configs([resource])["topic"][topic]
         if answer != "OK":
-            raise hinted(AccessRefused, f"{self.name}: topic {topic!r}: {answer}")
+            raise hinted(AccessDenied, f"{self.name}: topic {topic!r}: {answer}")
 
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")

@@ -12,7 +12,7 @@ from kafka import errors as kafka_errors
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from service.errors import (
-    AccessRefused,
+    AccessDenied,
     ConfigurationError,
     OwnershipLost,
     ServiceError,
@@ -29,17 +29,17 @@ OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
     kafka_errors.UnknownBrokerIdError: TransportUnavailable,
     kafka_errors.CommitFailedError: OwnershipLost,
     kafka_errors.TransactionAbortedError: TransactionFailed,
-    kafka_errors.AuthorizationError: AccessRefused,
+    kafka_errors.AuthorizationError: AccessDenied,
     kafka_errors.KafkaConfigurationError: ConfigurationError,
 }
-_REFUSALS: Final = (
+_REJECTIONS: Final = (
     ssl.SSLError,
     kafka_errors.AuthorizationError,
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
 )
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""Errors of a handshake that the broker broke off, which is not a refusal."""
+"""Errors of a handshake that the broker broke off, which is not a rejection."""
 _NO_ADDRESS: Final = "DNS Resolution failure"
 """Part of kafka-python's message for a host name without an address, for which it has no error class."""
 _CLOSED: Final = "socket disconnected"
@@ -124,26 +124,26 @@ def noted_failures() -> Iterator[list[Exception]]:
 def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, logs_in: bool) -> ServiceError:
     """Return the error for a client that could not connect, from its error and earlier failures.
 
-    A broker that refuses a login reports that and closes the connection; kafka-python only reports the
+    A broker that rejects a login reports that and closes the connection; kafka-python only reports the
     latter.
     """
-    refusal = next((failure for failure in reversed(failures) if isinstance(failure, _REFUSALS)), error)
-    if isinstance(refusal, ssl.SSLError):
-        return no_tls(where, getattr(refusal, "verify_message", str(refusal)))
-    if not isinstance(refusal, KafkaTimeoutError):
-        return translate(refusal, where)
+    rejection = next((failure for failure in reversed(failures) if isinstance(failure, _REJECTIONS)), error)
+    if isinstance(rejection, ssl.SSLError):
+        return no_tls(where, getattr(rejection, "verify_message", str(rejection)))
+    if not isinstance(rejection, KafkaTimeoutError):
+        return translate(rejection, where)
     met = [failure for failure in failures if not isinstance(failure, KafkaTimeoutError)]
     if met and all(_NO_ADDRESS in str(each) for each in met):
         return unresolved(where)
     if logs_in and any(_CLOSED in str(each) for each in met):
         return hinted(
-            AccessRefused, f"{where}: authentication failed: every connection was closed at the login"
+            AccessDenied, f"{where}: authentication failed: every connection was closed at the login"
         )
     return away(where)
 
 
 def _tls_failure(error: Exception) -> ssl.SSLError | None:
-    """Return the TLS error of a refused handshake, which kafka-python wraps; None for any other failure."""
+    """Return the TLS error of a rejected handshake, which kafka-python wraps; None for any other failure."""
     for each in (error.__context__, *error.args):
         if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
             return each

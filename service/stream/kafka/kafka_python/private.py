@@ -1,7 +1,7 @@
 """The private names of kafka-python without which records would be lost or not delivered.
 
 Any release may change them. If one is missing, public names replace it, more slowly, or the defect that it
-works around is assumed to be fixed; a warning is logged. A release without `producer_epoch` is refused,
+works around is assumed to be fixed; a warning is logged. A release without `producer_epoch` is rejected,
 because it may lose commits.
 """
 

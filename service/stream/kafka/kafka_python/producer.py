@@ -27,7 +27,7 @@ _NO_VALUE: Final = object()
 
 
 class NullableSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
-    """Serializes records with neither key nor value, which kafka-python refuses to send.
+    """Serializes records with neither key nor value, which kafka-python does not send.
 
     Other clients can send such records, and their dead letters must be written.
     """

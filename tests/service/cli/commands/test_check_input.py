@@ -1,4 +1,4 @@
-"""`check-input` shows what the service would make of records, and why it would refuse one."""
+"""`check-input` shows what the service would make of records, and why it would reject one."""
 
 import json
 

@@ -70,7 +70,7 @@ def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
     assert found["made_with"]["model"] == "perceptron"
 
 
-def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
+def test_show_tells_why_a_snapshot_is_rejected(checkpoint, stream, monkeypatch):
     produce(stream, *EVENTS)
     serve(stream)
     damage(stream, monkeypatch, newest_offset(stream))
@@ -161,10 +161,10 @@ def test_export_explains_how_to_run_code_named_by_a_checkpoint(checkpoint, strea
     produce(stream, *EVENTS)
     (tmp_path / "model.py").write_text("from perceptron_core import Perceptron as make")
     serve(stream, model="model.py:make")
-    refused = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
-    assert refused.exit_code == 2
-    assert "model: checkpoints[0] was made with model.py:make, which is code" in refused.stderr
-    assert "hint: --model model.py:make, if you trust it" in refused.stderr
+    rejected = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
+    assert rejected.exit_code == 2
+    assert "model: checkpoints[0] was made with model.py:make, which is code" in rejected.stderr
+    assert "hint: --model model.py:make, if you trust it" in rejected.stderr
     named = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--model", "model.py:make")
     assert named.exit_code == 0, named.stderr
 
@@ -214,7 +214,7 @@ def test_the_service_goes_on_with_an_imported_model(checkpoint, import_, stream,
     assert to_bytes(committed(checkpoint, tmp_path / "out.bin")) == to_bytes(expected)
 
 
-def test_import_refuses_a_model_with_other_parameters(import_, stream, tmp_path):
+def test_import_rejects_a_model_with_other_parameters(import_, stream, tmp_path):
     serve(stream)
     result = import_(trained_file(tmp_path / "m.bin", threshold=0.5))
     assert result.exit_code == 2

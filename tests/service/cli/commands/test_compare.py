@@ -1,4 +1,4 @@
-"""`compare` counts for each model what `replay` counts, ranks the models, and refuses what it cannot use."""
+"""`compare` counts for each model what `replay` counts, ranks the models, and rejects what it cannot use."""
 
 import json
 from pathlib import Path

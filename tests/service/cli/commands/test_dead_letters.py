@@ -1,4 +1,4 @@
-"""`dead-letters` lists what was refused, and brings back once what is accepted now."""
+"""`dead-letters` lists what was rejected, and brings back once what is accepted now."""
 
 import base64
 import json
@@ -50,13 +50,13 @@ def values(stream, topic, partition=0):
     return [record.value for record in stream.read(topic, partition)]
 
 
-def refuse(stream, *messages, **where):
+def reject(stream, *messages, **where):
     produce(stream, *messages, **where)
     serve(stream)
 
 
 def test_list_shows_source_reason_and_value(dead_letters, stream):
-    refuse(stream, b"junk", b"\xff")
+    reject(stream, b"junk", b"\xff")
     first, second = listed(dead_letters)
     assert first == {
         "partition": 0,
@@ -73,7 +73,7 @@ def test_list_shows_source_reason_and_value(dead_letters, stream):
 
 
 def test_list_for_people_shows_no_values_and_counts_by_reason(dead_letters, stream):
-    refuse(stream, b"junk\x1b[2J", b"more", UNKNOWN)
+    reject(stream, b"junk\x1b[2J", b"more", UNKNOWN)
     result = dead_letters("list")
     assert "junk" not in result.stdout
     assert result.stdout.splitlines()[0].startswith(
@@ -86,7 +86,7 @@ def test_list_for_people_shows_no_values_and_counts_by_reason(dead_letters, stre
 @pytest.mark.parametrize("digits", [19, 5000])
 @pytest.mark.parametrize("name", ["source.partition", "source.offset", "source.timestamp", "source.size"])
 def test_impossible_numbers_in_headers_stop_no_command(dead_letters, stream, name, digits):
-    refuse(stream, UNKNOWN)
+    reject(stream, UNKNOWN)
     (letter,) = stream.read("dead-letters", 0)
     cut = (("error.truncated", b"true"), ("source.size", b"9")) if name == "source.size" else ()
     headers = tuple((n, b"9" * digits if n == name else value) for n, value in (*letter.headers, *cut))
@@ -108,7 +108,7 @@ def test_a_missing_dead_letters_topic_is_named(dead_letters, stream, command):
 def test_an_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, stream):
     own = (("trace", b"7"), ("error.reason", b"the producer's"), ("source.system", b"crm"))
     own += (("error.truncated", b"true"), ("source.size", b"9"))
-    refuse(stream, UNKNOWN, headers=own)
+    reject(stream, UNKNOWN, headers=own)
     assert replay(*FIXED) == ["replayed"]
     _, back = stream.read("events", 0)
     assert json.loads(back.value) == UNKNOWN
@@ -142,7 +142,7 @@ def test_the_service_takes_a_replayed_message_like_any_other(replay, stream):
 
 def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: RecordLimit(1000, 1000))
-    refuse(stream, event("u", "x" * 2000, label="spam"), UNKNOWN)
+    reject(stream, event("u", "x" * 2000, label="spam"), UNKNOWN)
     cut, whole = listed(dead_letters)
     assert (cut["truncated"], cut["size"]) == (True, 2056)
     assert "truncated" not in whole
@@ -158,8 +158,8 @@ def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monk
     assert (left["truncated"], left["size"]) == (True, 2056)
 
 
-def test_a_dead_letter_still_refused_stays_outstanding(dead_letters, replay, stream):
-    refuse(stream, b"junk", UNKNOWN, b"more")
+def test_a_dead_letter_still_rejected_stays_outstanding(dead_letters, replay, stream):
+    reject(stream, b"junk", UNKNOWN, b"more")
     before = listed(dead_letters)
     assert replay(*FIXED) == ["rejected", "replayed", "rejected"]
     after = listed(dead_letters)
@@ -170,7 +170,7 @@ def test_a_dead_letter_still_refused_stays_outstanding(dead_letters, replay, str
 
 
 def test_small_batches_lose_and_repeat_nothing(dead_letters, replay, stream):
-    refuse(stream, *(event(str(n), label="spam") if n % 3 == 0 else b"junk%d" % n for n in range(20)))
+    reject(stream, *(event(str(n), label="spam") if n % 3 == 0 else b"junk%d" % n for n in range(20)))
     assert replay(*FIXED, "--max-batch-records", "4").count("replayed") == 7
     assert sorted(each["value"] for each in listed(dead_letters)) == sorted(
         f"junk{n}" for n in range(20) if n % 3
@@ -179,7 +179,7 @@ def test_small_batches_lose_and_repeat_nothing(dead_letters, replay, stream):
 
 
 def test_replay_keeps_dead_letters_of_unread_topics(dead_letters, replay, stream):
-    refuse(stream, b"junk")
+    reject(stream, b"junk")
     good = json.dumps(event("a")).encode()
     stream.produce([Output("dead-letters", None, good, (("source.topic", b"checkpoints"),), 0)])
     stream.produce([Output("dead-letters", None, good, (), 0)])
@@ -190,7 +190,7 @@ def test_replay_keeps_dead_letters_of_unread_topics(dead_letters, replay, stream
 
 
 def test_message_rejected_twice_can_be_replayed_again(dead_letters, replay, stream):
-    refuse(stream, UNKNOWN)
+    reject(stream, UNKNOWN)
     assert replay(*FIXED) == ["replayed"]
     serve(stream)  # still without the class names
     (letter,) = listed(dead_letters)
@@ -201,7 +201,7 @@ def test_message_rejected_twice_can_be_replayed_again(dead_letters, replay, stre
 
 
 def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, monkeypatch):
-    refuse(stream, *(event(str(n), label="spam") for n in range(10)))
+    reject(stream, *(event(str(n), label="spam") for n in range(10)))
     commit, commits = SqliteWriter.commit, []
 
     def failing(self, outputs, offsets, **options):
@@ -221,7 +221,7 @@ def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, mon
 
 def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
     monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
-    refuse(stream, UNKNOWN)
+    reject(stream, UNKNOWN)
     first = Redelivery(stream, settings(classes="ham,spam"))
     running = first.replay()
     next(running)

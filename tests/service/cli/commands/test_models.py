@@ -76,7 +76,7 @@ def test_a_file_that_is_not_a_model_is_an_error(perceptron, tmp_path, content, w
     assert "hint: choose a file written by `perceptron checkpoint export`" in result.stderr
 
 
-def test_replay_refuses_to_save_a_pickle_before_it_begins(perceptron, tmp_path):
+def test_replay_rejects_to_save_a_pickle_before_it_begins(perceptron, tmp_path):
     arguments = ("--save", "m.bin", "--model", "river.linear_model:LogisticRegression")
     result = perceptron("replay", "-", *arguments, stdin='{"id":"a","text":"x","label":true}\n')
     assert (result.exit_code, result.stdout) == (2, "")

@@ -55,7 +55,7 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
         (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "expected labels of two classes"),
     ],
 )
-def test_an_unknown_plot_or_format_is_refused(perceptron, arguments, code, said):
+def test_an_unknown_plot_or_format_is_rejected(perceptron, arguments, code, said):
     lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
     result = perceptron("plot", *arguments, stdin=lines)
     assert (result.exit_code, said in result.stderr) == (code, True)

@@ -89,7 +89,7 @@ def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records
 
 
 @pytest.mark.parametrize("command", [("produce", "-", "--topic"), ("consume",)])
-def test_topic_that_is_not_text_is_refused(perceptron, broker, command):
+def test_topic_that_is_not_text_is_rejected(perceptron, broker, command):
     result = perceptron(*command, "t\udcff", "--broker", broker, stdin=b"")
     assert result.exit_code == 2
     assert "expected text, got 't\\udcff'" in result.stderr
@@ -115,9 +115,9 @@ def test_times_are_read_as_people_write_them(perceptron, broker, records):
 
 
 def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records):
-    refused = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
-    assert refused.exit_code == 1
-    assert "events" in refused.stderr
+    rejected = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
+    assert rejected.exit_code == 1
+    assert "events" in rejected.stderr
     lines = b"".join(GOOD % str(number).encode() for number in range(50))
     assert perceptron("produce", "-", "--partitions", 3, "--broker", broker, stdin=lines).exit_code == 0
     assert {record.partition for record in records()} == {0, 1, 2}
@@ -137,7 +137,7 @@ def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records
         ),
     ],
 )
-def test_an_unusable_input_is_refused_with_reason(perceptron, broker, tmp_path, arguments, code, complaint):
+def test_an_unusable_input_is_rejected_with_reason(perceptron, broker, tmp_path, arguments, code, complaint):
     (tmp_path / "x.ndjson").touch()
     result = perceptron("produce", *arguments, "--broker", broker, stdin=b"")
     assert (result.exit_code, complaint in result.stderr) == (code, True)

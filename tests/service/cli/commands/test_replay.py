@@ -145,7 +145,7 @@ def test_repeated_event_with_its_first_label_is_not_counted(perceptron):
 @pytest.mark.parametrize("first", [LABELLED, b'{"id":"a","label":true}'])
 def test_repeated_event_without_a_first_label_is_a_repeated_id(perceptron, first, last):
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, first, last]))
-    assert "1 labels repeat the label of their event" in result.stderr
+    assert "1 labels repeat their event's label" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])

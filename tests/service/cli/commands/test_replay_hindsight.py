@@ -109,7 +109,7 @@ def test_unreachable_goal_is_reported(perceptron):
 
 
 @pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
-def test_an_invalid_goal_is_refused(perceptron, goal):
+def test_an_invalid_goal_is_rejected(perceptron, goal):
     result = perceptron("replay", "none.csv", "--threshold", goal)
     assert (result.exit_code, "expected precision|recall|false_positive_rate=RATIO" in result.stderr) == (
         2,

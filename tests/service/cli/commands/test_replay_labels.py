@@ -89,7 +89,7 @@ def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
     assert re.search(r"\d+ of \d+ labels match no event.*'[ex]\d+'", result.stderr)
 
 
-def test_files_whose_rows_cannot_be_put_in_order_are_refused(perceptron, payments):
+def test_files_whose_rows_cannot_be_put_in_order_are_rejected(perceptron, payments):
     result = perceptron("replay", "events.csv", "--labels", "labels.csv")
     assert (result.exit_code, "name its column with --timestamp" in result.stderr) == (2, True)
 
@@ -118,7 +118,7 @@ def test_time_ahead_of_the_clock_is_rejected_as_by_serve(perceptron, payments):
         (("--labels", "none.csv"), "none.csv: empty"),
     ],
 )
-def test_labels_that_cannot_be_joined_are_refused(perceptron, payments, options, complaint):
+def test_labels_that_cannot_be_joined_are_rejected(perceptron, payments, options, complaint):
     (payments / "one-topic.toml").write_text('labels_topic = ""\n')
     (payments / "text.tsv").write_text("true\tx\n")
     (payments / "none.csv").write_text("id,at,label\n")

@@ -127,7 +127,7 @@ def test_omitted_settings_come_from_the_checkpoints(perceptron, broker, mapped):
     )
 
 
-def test_a_setting_that_contradicts_the_checkpoints_is_refused(perceptron, broker, mapped):
+def test_a_setting_that_contradicts_the_checkpoints_is_rejected(perceptron, broker, mapped):
     result = perceptron("verify", "--broker", broker, "--classes", "no,yes")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,

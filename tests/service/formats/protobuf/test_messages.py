@@ -97,7 +97,7 @@ def test_messages_are_found_by_their_indexes():
         FILE.reader_at((7,))
 
 
-def test_bytes_that_are_not_a_message_are_refused():
+def test_bytes_that_are_not_a_message_are_rejected():
     with pytest.raises(Rejection, match=r"shop\.Order") as caught:
         FILE.reader_of("shop.Order")(b"\xff\xff")
     assert caught.value.reason is Reason.INVALID_DATA
@@ -214,7 +214,7 @@ def test_hostile_bytes_end_soon(data):
     COUNTER.check(data)
 
 
-def test_more_values_than_the_length_allows_are_refused():
+def test_more_values_than_the_length_allows_are_rejected():
     n_lines = most_values(1000) // 2
     assert 17 + 2 * n_lines > most_values(2 * n_lines) or COUNTER.check(b"\x2a\x00" * n_lines) is None
     with pytest.raises(TooManyValues, match="more than 1048576 values in 1000000 bytes"):

@@ -176,7 +176,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
         lambda state: state["counts"].__setitem__(2, -1),
     ],
 )
-def test_an_impossible_state_is_refused(damage):
+def test_an_impossible_state_is_rejected(damage):
     made, other = (decider(("block", PRECISION, 0.9, True), look(3)) for _ in range(2))
     for n in range(150):
         rule = decided(made, float(n % 7), n)

@@ -174,13 +174,13 @@ def test_the_time_is_the_one_of_the_mapping():
     assert b"events.timestamp" in dict(letter.headers)["error.message"]
 
 
-def test_an_event_that_the_model_refuses_is_not_counted(monkeypatch):
-    def refuse(_):
+def test_an_event_that_the_model_rejects_is_not_counted(monkeypatch):
+    def reject(_):
         raise LearnerError("no")
 
     fed = feed()
     before = pack(windows_of(fed))
-    monkeypatch.setattr(fed.processor.learner, "assess", refuse)
+    monkeypatch.setattr(fed.processor.learner, "assess", reject)
     (letter,) = fed({"id": "a", "card": "x", "amount": 1})
     assert letter.topic == "dead-letters"
     assert pack(windows_of(fed)) == before

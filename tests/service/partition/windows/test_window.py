@@ -142,7 +142,7 @@ def test_changes_hold_the_keys_touched_and_their_neighbours():
         ("heads", b""),
     ],
 )
-def test_invalid_changes_are_refused(name, value):
+def test_invalid_changes_are_rejected(name, value):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     state = window.state()
@@ -236,7 +236,7 @@ def test_distinct_values_are_estimated_within_four_standard_errors(n):
         (None, "newest_ms", b""),
     ],
 )
-def test_a_damaged_state_is_refused(place, name, value):
+def test_a_damaged_state_is_rejected(place, name, value):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     state = window.state()

@@ -342,12 +342,12 @@ def test_full_transaction_fails_with_the_reason_of_its_record(monkeypatch, failu
 
 
 @pytest.mark.parametrize("aborts", [True, False])
-def test_the_producer_continues_after_it_aborts_a_refused_generation(aborts):
+def test_the_producer_continues_after_it_aborts_a_rejected_generation(aborts):
     """A new one would find the transaction open, and wait for half a second."""
     names = set()
-    refused = {"send_offsets_to_transaction": failed(KafkaError.ILLEGAL_GENERATION)}
-    refused["abort_transaction"] = None if aborts else TIMED_OUT
-    bulk = over(refused, transactional_id="process", failed=names)
+    rejected = {"send_offsets_to_transaction": failed(KafkaError.ILLEGAL_GENERATION)}
+    rejected["abort_transaction"] = None if aborts else TIMED_OUT
+    bulk = over(rejected, transactional_id="process", failed=names)
     with pytest.raises(GenerationChanged):
         transact(bulk, seconds=1)
     assert bulk.is_worn is not aborts

@@ -25,7 +25,7 @@ from kafka.record import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
 from service.errors import (
-    AccessRefused,
+    AccessDenied,
     ConfigurationError,
     OwnershipLost,
     ServiceError,
@@ -68,7 +68,7 @@ def test_every_error_of_kafka_has_a_meaning():
         meaning = meaning_of(foreign)
         assert issubclass(meaning, ServiceError), foreign
         if issubclass(foreign, errors.AuthorizationError):
-            assert meaning is AccessRefused, foreign
+            assert meaning is AccessDenied, foreign
         elif foreign.retriable:
             assert meaning in {TransportUnavailable, TransactionFailed, TopicMissing}, foreign
         elif meaning is TransportUnavailable:
@@ -137,10 +137,12 @@ def test_all_requests_for_an_end_share_one_timeout():
     assert first >= began + 0.3
 
 
-def test_missing_codec_is_refused_with_its_package():
-    refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
-    assert type(refused) is TransportError
-    assert "pip install lz4" in refused.hint
+def test_missing_codec_is_rejected_with_its_package():
+    rejected = translate(
+        errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here"
+    )
+    assert type(rejected) is TransportError
+    assert "pip install lz4" in rejected.hint
 
 
 class Acknowledged:
@@ -170,10 +172,10 @@ def test_a_partition_that_its_topic_lacks_is_an_error(producer):
 
 
 def test_a_failed_transaction_asks_for_a_new_producer(producer, monkeypatch):
-    def refuse(*_):
+    def reject(*_):
         raise errors.IllegalGenerationError
 
-    monkeypatch.setattr(producer, "_transact", refuse, raising=False)
+    monkeypatch.setattr(producer, "_transact", reject, raising=False)
     assert not producer.is_worn
     with pytest.raises(GenerationChanged):
         producer.transact([], {}, None, deadline=0.0, where="events[0]")
@@ -283,6 +285,6 @@ def test_a_release_that_hides_connections_gets_a_producer_per_transaction(caplog
     assert "get_connection" in caplog.text
 
 
-def test_a_release_that_may_lose_commits_is_refused_by_name():
+def test_a_release_that_may_lose_commits_is_rejected_by_name():
     with pytest.raises(ConfigurationError, match=r"kafka-python .* cannot be used: .*producer_id_and_epoch"):
         private.producer_epoch(SimpleNamespace(_transaction_manager=SimpleNamespace()))

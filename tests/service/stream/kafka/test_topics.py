@@ -15,12 +15,12 @@ TOO_MANY = "INVALID_REPLICATION_FACTOR: Unable to replicate 3 times: only 1 brok
 
 
 class Cluster:
-    """A cluster that refuses to create any topic until its refusals are used up."""
+    """A cluster that creates no topic until its rejections are used up."""
 
     name = "cluster"
 
-    def __init__(self, refusals):
-        self.refusals = refusals
+    def __init__(self, rejections):
+        self.rejections = rejections
         self.lag = 0
         """How many questions about a topic that was created reach a broker that has not heard of it."""
         self.created = {}
@@ -28,8 +28,8 @@ class Cluster:
         """What it says of a topic's options, in turn; the last time for good."""
 
     def create_topics(self, partitions, options):
-        if self.refusals:
-            raise ConfigurationError(self.refusals.pop(0))
+        if self.rejections:
+            raise ConfigurationError(self.rejections.pop(0))
         self.created |= partitions
 
     def describe(self, topic):
@@ -60,7 +60,7 @@ def test_a_broker_that_is_still_fenced_is_asked_again():
     assert cluster.created == {"events": 2}
 
 
-def test_a_replication_factor_beyond_the_cluster_is_refused_at_once():
+def test_a_replication_factor_beyond_the_cluster_is_rejected_at_once():
     cluster = Cluster([TOO_MANY])
     with pytest.raises(ConfigurationError, match="only 1 broker"):
         topics(cluster).ensure_topics({"events": 2})

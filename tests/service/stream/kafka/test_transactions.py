@@ -86,13 +86,13 @@ class Stage:
         (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
     ],
 )
-def test_a_too_large_record_is_refused_with_its_possible_topics(topics, which):
+def test_a_too_large_record_is_rejected_with_its_possible_topics(topics, which):
     (writer,) = Stage(Producer(MessageTooLarge("events[0]: MSG_SIZE_TOO_LARGE", hint="raise it"))).writers
     for _ in range(2):  # the writer has ended by then, and says why
-        with pytest.raises(MessageTooLarge) as refusal:
+        with pytest.raises(MessageTooLarge) as rejection:
             writer.commit([Output(topic, None, b"") for topic in topics], {})
-        assert str(refusal.value) == f"events[0]: MSG_SIZE_TOO_LARGE; the record was for {which}"
-        assert "max.message.bytes" in refusal.value.hint
+        assert str(rejection.value) == f"events[0]: MSG_SIZE_TOO_LARGE; the record was for {which}"
+        assert "max.message.bytes" in rejection.value.hint
 
 
 def test_batches_of_all_writers_share_one_transaction():
@@ -152,7 +152,7 @@ def test_a_group_that_rebalances_without_end_is_a_failure(monkeypatch):
     assert stage.finish_all() == [GenerationChanged]
 
 
-def test_abandoned_commit_that_is_refused_later_is_not_sent_again(monkeypatch):
+def test_abandoned_commit_that_is_rejected_later_is_not_sent_again(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
     stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)

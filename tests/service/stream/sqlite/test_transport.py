@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import (
-    AccessRefused,
+    AccessDenied,
     OwnershipLost,
     StorageFull,
     TopicMissing,
@@ -93,22 +93,22 @@ def test_a_commit_is_on_the_disk_when_it_returns(transport):
 
 
 @pytest.mark.parametrize(
-    ("make", "refusal"),
+    ("make", "rejection"),
     [
         (lambda path: path.write_bytes(b"id,label\n" * 1000), "not a stream"),
         (lambda path: overwrite(path, "CREATE TABLE songs (title TEXT)"), "another program"),
     ],
 )
-def test_a_file_of_another_kind_is_refused_and_left_alone(path, make, refusal):
+def test_a_file_of_another_kind_is_rejected_and_left_alone(path, make, rejection):
     make(path)
     before = path.read_bytes()
-    with pytest.raises(TransportError, match=rf"{path}.*{refusal}") as refused:
+    with pytest.raises(TransportError, match=rf"{path}.*{rejection}") as rejected:
         SqliteTransport(path)
-    assert "broker" in refused.value.hint
+    assert "broker" in rejected.value.hint
     assert path.read_bytes() == before
 
 
-def test_a_stream_of_a_newer_format_is_refused(path, transport):
+def test_a_stream_of_a_newer_format_is_rejected(path, transport):
     transport.close()
     overwrite(path, "PRAGMA user_version = 2")
     with pytest.raises(TransportError, match=r"format 2, expected 1"):
@@ -121,10 +121,10 @@ def test_a_damaged_file_is_reported_as_damaged(path, transport):
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
-    refusal = pytest.raises(TransportError, match="damaged")
-    with refusal as refused, contextlib.closing(SqliteTransport(path)) as damaged:
+    rejection = pytest.raises(TransportError, match="damaged")
+    with rejection as rejected, contextlib.closing(SqliteTransport(path)) as damaged:
         values(damaged)
-    assert str(path) in str(refused.value)
+    assert str(path) in str(rejected.value)
 
 
 def test_a_created_directory_is_logged(tmp_path, caplog):
@@ -134,17 +134,17 @@ def test_a_created_directory_is_logged(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    ("place", "error", "refusal"),
+    ("place", "error", "rejection"),
     [
         ("", TransportError, "is a directory"),
         ("file/stream.db", TransportUnavailable, "cannot create the directory"),
     ],
 )
-def test_a_place_where_no_file_can_be_is_named(tmp_path, place, error, refusal):
+def test_a_place_where_no_file_can_be_is_named(tmp_path, place, error, rejection):
     (tmp_path / "file").touch()
-    with pytest.raises(error, match=refusal) as refused:
+    with pytest.raises(error, match=rejection) as rejected:
         SqliteTransport(tmp_path / place)
-    assert "broker" in refused.value.hint
+    assert "broker" in rejected.value.hint
 
 
 @pytest.fixture
@@ -163,10 +163,10 @@ def unwritable():
 
 
 def test_a_directory_that_is_not_writable_is_named(unwritable):
-    with pytest.raises(AccessRefused, match="must be writable") as refused:
+    with pytest.raises(AccessDenied, match="must be writable") as rejected:
         SqliteTransport(unwritable / "stream.db")
-    assert str(unwritable) in str(refused.value)
-    assert "broker" in refused.value.hint
+    assert str(unwritable) in str(rejected.value)
+    assert "broker" in rejected.value.hint
 
 
 # Errors
@@ -196,9 +196,9 @@ def test_a_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
     impatient = SqliteTransport(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(TransportUnavailable, match="locked") as refused:
+        with pytest.raises(TransportUnavailable, match="locked") as rejected:
             impatient.produce([Output("events", b"key", b"value")])
-        assert str(path) in str(refused.value)
+        assert str(path) in str(rejected.value)
         assert values(impatient) == [], "readers do not wait for a writer"
         other.execute("ROLLBACK")
     impatient.produce([Output("events", b"key", b"value")])
@@ -249,7 +249,7 @@ def test_records_deleted_while_they_are_read_are_passed_over(transport):
     assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
 
 
-def test_a_member_that_left_is_refused_everything(transport):
+def test_a_member_that_left_is_rejected_everything(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     member.consumer.close()

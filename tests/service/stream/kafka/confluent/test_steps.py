@@ -21,14 +21,14 @@ def soon():
 
 
 def test_a_finished_step_asks_no_broker_even_if_it_raises():
-    def refuse():
+    def reject():
         raise KafkaException(KafkaError(KafkaError._FENCED))
 
     done = []
     do_with_coordinator(lambda: done.append(1), soon(), has_failure=pytest.fail, answers=pytest.fail)
     assert done == [1]
     with pytest.raises(KafkaException, match="_FENCED"):
-        do_with_coordinator(refuse, soon(), has_failure=pytest.fail, answers=pytest.fail)
+        do_with_coordinator(reject, soon(), has_failure=pytest.fail, answers=pytest.fail)
 
 
 def test_a_step_is_given_up_once_the_coordinator_answers_others():
