@@ -84,7 +84,7 @@ def length(node):
     return node.end_lineno - node.lineno + 1 - documented
 
 
-def test_the_processor_and_what_it_imports_open_and_print_nothing():
+def test_processor_and_what_it_imports_open_and_print_nothing():
     calls = {module: names_called(module) & IMPURE_CALLS for module in closure("service.partition.processor")}
     assert {module: names for module, names in calls.items() if names} == {}
 
@@ -108,7 +108,7 @@ def test_no_more_files_than_before_are_shorter_than_40_lines():
     assert len(short) <= MAX_SHORT_FILES, short
 
 
-def test_functions_fit_the_eye():
+def test_functions_are_short():
     long = [
         (module, node.name, length(node))
         for module in MODULES
@@ -118,7 +118,7 @@ def test_functions_fit_the_eye():
     assert long == []
 
 
-def test_a_docstring_opens_every_module():
+def test_every_module_has_a_docstring():
     assert [module for module in MODULES if not ast.get_docstring(tree(module))] == []
 
 
@@ -151,7 +151,7 @@ def test_nothing_is_cast_to_a_protocol():
     assert found == set()
 
 
-def test_no_number_of_a_c_function_stands_for_an_exception():
+def test_no_c_function_returns_a_number_for_an_exception():
     # `except -1` takes each -1 for an exception, which is not there; `except? -1` asks first.
     for package in ("perceptron_core", "service"):
         for path in (ROOT / package).rglob("*.p[xy][dx]"):

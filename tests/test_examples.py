@@ -24,25 +24,25 @@ def printed(name, capsys):
     return {title.removesuffix("Accuracy:").strip(): float(number.rstrip("%")) for title, number in rows}
 
 
-def test_every_learner_does_well_at_the_end_of_a_pipeline(capsys):
+def test_every_learner_is_accurate_at_the_end_of_a_pipeline(capsys):
     accuracies = printed("phishing_pipeline.py", capsys)
     assert len(accuracies) == 4
     assert min(accuracies.values()) > 84
 
 
 @pytest.mark.slow
-def test_several_classes_are_learned_in_both_ways(capsys):
+def test_every_multiclass_example_is_accurate(capsys):
     accuracies = printed("image_segments.py", capsys)
     assert len(accuracies) == 3
     assert min(accuracies.values()) > 75
 
 
-def test_a_decaying_average_adapts_where_a_running_one_does_not(capsys):
+def test_decaying_average_adapts_unlike_a_running_average(capsys):
     mistakes = printed("drifting_stream.py", capsys)
     assert mistakes["decaying average"] < mistakes["running average"] / 2
 
 
-def test_a_river_forest_runs_in_the_service(tmp_path):
+def test_river_forest_runs_in_the_service(tmp_path):
     events = [
         {"id": str(n), "features": x, "label": y} for n, (x, y) in enumerate(datasets.Phishing().take(200))
     ]
@@ -70,7 +70,7 @@ def serve(folder, factory, events, topic):
 
 
 @pytest.mark.parametrize("name", ["spam_pipeline.py", "forest_for_the_service.py"])
-def test_river_model_continues_after_a_restart_as_if_never_stopped(name, tmp_path, monkeypatch):
+def test_river_model_resumes_identically_after_a_restart(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a long random secret")
     events = [
@@ -87,7 +87,7 @@ def test_river_model_continues_after_a_restart_as_if_never_stopped(name, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_notebook_goes_from_a_csv_file_to_an_explanation():
+def test_notebook_runs_from_csv_file_to_explanation():
     notebook = json.loads((EXAMPLES / "from_csv_to_answers.ipynb").read_text(encoding="utf-8"))
     found = {}
     for cell in notebook["cells"]:

@@ -14,7 +14,7 @@ def file_of(case):
     return case.partition("::")[0]
 
 
-def test_every_entry_leaves_a_case_out(all_cases):
+def test_every_nightly_entry_matches_a_case(all_cases):
     assert [pattern for pattern in COVERED if not any(map(re.compile(pattern).search, all_cases))] == []
 
 
@@ -23,7 +23,7 @@ def test_every_file_that_covers_a_pattern_exists():
     assert {file for file in named if not (FOLDER / file).is_file()} == set()
 
 
-def test_without_another_file_cases_of_the_same_file_stay(all_cases):
+def test_cases_covered_within_their_file_do_not_empty_it(all_cases):
     left_out = re.compile("|".join(COVERED))
     stay = {file_of(case) for case in all_cases if not left_out.search(case)}
     for pattern, covering in COVERED.items():

@@ -47,11 +47,11 @@ def test_result_is_the_ratio_of_medians_with_spread_of_runs():
         ([4], [], {"note": "alongside another"}, ""),
     ],
 )
-def test_a_verdict_compares_medians_and_is_doubted_by_single_runs(ours, peer, goal, verdict):
+def test_verdict_compares_medians_and_is_uncertain_for_single_runs(ours, peer, goal, verdict):
     assert result(ours, peer, **goal).verdict == verdict
 
 
-def test_the_page_quotes_limits_skips_and_stages():
+def test_page_quotes_limits_skips_and_stages():
     skipped = result([])
     skipped.missing = "skipped: no JVM"
     limited = result([1], [1], least=2, note="limited by memory")
@@ -62,12 +62,12 @@ def test_the_page_quotes_limits_skips_and_stages():
     assert "skipped: no JVM" in page
 
 
-def test_each_row_that_is_declared_is_measured():
+def test_every_declared_row_is_measured():
     rows = {row.measure or row.name for row in module("measures").ROWS}
     assert rows == module("run").MEASURES.keys()
 
 
-def test_ours_and_the_peer_take_turns_at_being_first(monkeypatch, capsys):
+def test_service_and_peer_alternate_in_starting_first(monkeypatch, capsys):
     run, order = module("run"), []
     comparison = (lambda: order.append("ours") or (1,), lambda: order.append("peer") or (1,))
     monkeypatch.setattr(run, "MEASURES", {"arow-20": lambda quick: comparison})
@@ -76,7 +76,7 @@ def test_ours_and_the_peer_take_turns_at_being_first(monkeypatch, capsys):
     assert (found.ours, found.peer) == ([1, 1], [1, 1])
 
 
-def test_the_fastest_transactions_that_a_peer_can_do_are_chosen():
+def test_fastest_transactions_of_a_peer_are_chosen():
     serve = module("serve")
 
     def run(batch):
@@ -89,7 +89,7 @@ def test_the_fastest_transactions_that_a_peer_can_do_are_chosen():
         serve.best_batch(run, (2,))
 
 
-def test_commits_are_added_up_while_a_broker_gets_ready(monkeypatch):
+def test_commits_are_summed_while_a_broker_starts(monkeypatch):
     broker = module("broker")
     answers = [KafkaError.NOT_COORDINATOR, [-1001, 3], [3, 4], KafkaError.TOPIC_AUTHORIZATION_FAILED]
 
@@ -114,7 +114,7 @@ def test_commits_are_added_up_while_a_broker_gets_ready(monkeypatch):
 
 
 @pytest.mark.parametrize("delay", [0, 3])
-def test_each_label_follows_its_event_by_so_many_events(delay):
+def test_label_follows_its_event_by_the_given_number(delay):
     data = module("data")
     sent = [json.loads(value) for value in data.with_late_labels(20, delay)]
     ids = [message["id"] for message in sent if "features" in message]
@@ -158,17 +158,17 @@ class Recorder:
         ({"patience": -1}, [("predict", 0), ("learn", 0)]),
     ],
 )
-def test_an_event_is_predicted_and_learned_when_its_label_comes(condition, calls):
+def test_event_is_predicted_and_learned_when_its_label_comes(condition, calls):
     prequential, model = module("prequential"), Recorder()
     prequential.judged(model, EXAMPLES, prequential.Condition(**condition))
     assert model.calls[:4] == calls
 
 
-def test_a_pass_judges_probabilities_by_the_truth():
+def test_pass_scores_probabilities_against_the_truth():
     found = module("prequential").judged(Recorder(), EXAMPLES[:3])
     assert found.wrongs == [True, True, False]
     assert found.losses == pytest.approx([0.693147, 1.386294, 0.287682], abs=1e-6)
 
 
-def test_a_stopped_contestant_is_compared_over_the_events_it_reached():
+def test_stopped_contender_is_compared_over_the_events_it_reached():
     assert module("auto").ratio([[True, True]], [[True, False, True, True]]) == 2

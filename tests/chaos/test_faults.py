@@ -23,7 +23,7 @@ def log():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits a running process")
-def test_after_a_file_could_not_grow_everything_is_done_once(tmp_path, start):
+def test_records_are_processed_once_after_a_full_disk(tmp_path, start):
     with contextlib.closing(ChaosStream(f"sqlite:///{tmp_path}/s.db", **AMONG_EVENTS, **HTTP)) as stream:
         service = start(stream).ready()
         soft, hard = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE)
@@ -39,7 +39,7 @@ def test_after_a_file_could_not_grow_everything_is_done_once(tmp_path, start):
 
 
 @pytest.mark.kafka
-def test_a_membership_that_ends_while_the_group_answers_is_renewed(kafka_bootstrap, monkeypatch):
+def test_membership_that_ends_during_a_group_request_is_renewed(kafka_bootstrap, monkeypatch):
     answers, ended = itertools.count(), []
     process = BaseCoordinator._process_sync_group_response
 

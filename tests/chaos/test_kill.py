@@ -36,7 +36,7 @@ from tests.support.exactly_once import assert_exactly_once
         "decisions",
     ],
 )
-def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
+def test_records_are_processed_once_despite_kills_at_random_moments(open_chaos, start, force, labels):
     stream = open_chaos(**sized(labels, force))
     log = list(chaos_log(force.events, seed=11, start_ms=hours_ago_ms(100)))
     if labels is WINDOWED:  # where a mapping reads records, a number is an id

@@ -29,7 +29,7 @@ def split(members):
 
 
 @pytest.mark.timeout(3600)
-def test_owners_of_everything_killed_frozen_and_replaced_do_everything_once(open_chaos, start, force):
+def test_records_are_processed_once_despite_killed_frozen_and_replaced_owners(open_chaos, start, force):
     stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS, standby=True)
     log = list(chaos_log(force.events, seed=17, start_ms=hours_ago_ms(100)))
     seconds = []

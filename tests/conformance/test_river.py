@@ -106,10 +106,10 @@ def test_rivers_checks_pass_on_each_data_set(classifier, parameters, subtests):
     pass_those(subtests, made(classifier, parameters))
 
 
-def test_the_memory_of_every_class_is_checked():
+def test_memory_of_every_class_is_checked():
     for case in DEFAULTS:
         assert MEMORY_CHECK in {check.__name__ for check, _ in checks_of(made(*case.values))}, case.id
 
 
-def test_no_check_is_asked_to_be_skipped():
+def test_no_river_check_is_skipped():
     assert [c.__name__ for c in classifiers() if c()._unit_test_skips()] == []

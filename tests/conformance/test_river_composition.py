@@ -37,7 +37,7 @@ def accuracy(stream, model):
     return evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get()
 
 
-def test_at_the_end_of_a_pipeline(learner):
+def test_learner_works_at_the_end_of_a_river_pipeline(learner):
     pipeline = compose.Pipeline(preprocessing.StandardScaler(), learner)
     assert accuracy(PAGES, pipeline) > BETTER_THAN_A_COIN
     assert type(learner).__name__ in pipeline.debug_one(PAGES[0][0])
@@ -52,7 +52,7 @@ def test_at_the_end_of_a_pipeline(learner):
     ],
     ids=["OneVsRest", "OneVsOne", "OutputCode"],
 )
-def test_as_a_part_of_a_classifier_for_seven_classes(learner, compose_classifier):
+def test_learner_works_within_a_river_classifier_of_seven_classes(learner, compose_classifier):
     model = preprocessing.StandardScaler() | compose_classifier(learner)
     assert accuracy(SEGMENTS, model) > BETTER_THAN_A_DIE
 
@@ -69,12 +69,12 @@ def test_as_a_part_of_a_classifier_for_seven_classes(learner, compose_classifier
     ],
     ids=["ADWINBagging", "Bagging", "DriftRetraining", "Bandit"],
 )
-def test_as_a_part_of_an_ensemble(learner, compose_classifier):
+def test_learner_works_within_a_river_ensemble(learner, compose_classifier):
     model = preprocessing.StandardScaler() | compose_classifier(learner)
     assert accuracy(PAGES, model) > BETTER_THAN_A_COIN
 
 
-def test_successive_halving_chooses_among_aggressivenesses():
+def test_successive_halving_chooses_the_aggressiveness():
     model = model_selection.SuccessiveHalvingClassifier(
         [preprocessing.StandardScaler() | PassiveAggressive(C=price) for price in (0.001, 0.01, 0.1, 1.0)],
         metric=metrics.Accuracy(),
@@ -84,19 +84,19 @@ def test_successive_halving_chooses_among_aggressivenesses():
     assert accuracy(PAGES, model) > BETTER_THAN_A_COIN
 
 
-def test_a_parameter_grid_expands_into_models():
+def test_parameter_grid_expands_into_models():
     models = expand_param_grid(AROW(), {"r": [0.1, 1.0], "fit_intercept": [True, False]})
     assert [(model.r, model.fit_intercept) for model in models] == list(
         itertools.product([0.1, 1.0], [True, False])
     )
 
 
-def test_a_schedule_of_rivers_is_a_learning_rate():
+def test_river_schedule_is_accepted_as_learning_rate():
     steps = Perceptron(learning_rate=optim.schedulers.InverseScaling(1.0, power=1.0))
     assert [steps.update_one({}, y) for y in (True, False, False)] == [1.0, -0.5, -1 / 3]
 
 
-def test_the_rows_of_a_data_frame_go_through_a_pipeline():
+def test_rows_of_a_data_frame_go_through_a_pipeline():
     X, y = zip(*PAGES, strict=True)
     model = preprocessing.StandardScaler() | AROW()
     model.learn_many(pd.DataFrame(X), pd.Series(y))

@@ -172,14 +172,14 @@ def texts(*numbers):
 # Topics
 
 
-def test_a_topic_that_exists_keeps_its_partitions(stream, transport):
+def test_existing_topic_keeps_its_partitions(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 3})
     stream.open().ensure_topics({topic: 5})
     assert transport.partition_count(topic) == 3
 
 
-def test_partitions_that_are_added_are_shared_out_and_read(stream, transport, topic):
+def test_added_partitions_are_assigned_and_read(stream, transport, topic):
     member = assigned(transport, stream, topic)
     other = stream.open()
     other.add_partitions({topic: 3})
@@ -196,7 +196,7 @@ def test_partitions_that_are_added_are_shared_out_and_read(stream, transport, to
     member.consumer.close()
 
 
-def test_a_missing_topic_that_may_not_be_created_is_named(stream, transport):
+def test_missing_topic_is_named_if_creation_is_disallowed(stream, transport):
     topic = stream.topic("absent")
     with pytest.raises(TopicMissing, match=topic):
         transport.ensure_topics({topic: 1}, create=False)
@@ -237,13 +237,13 @@ def test_records_are_read_back_byte_for_byte_and_in_order(stream, transport, top
     assert offsets == sorted(set(offsets))
 
 
-def test_the_first_millisecond_of_1970_is_a_timestamp(stream, transport, topic):
+def test_timestamp_of_zero_is_accepted(stream, transport, topic):
     transport.produce([Output(topic, b"key", b"value", timestamp_ms=0)])
     (record,) = transport.read(topic, 0)
     assert record.timestamp_ms == (1 if stream.kafka_client == "confluent" else 0)
 
 
-def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream, transport):
+def test_key_is_sent_to_the_partition_kafka_would_choose(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     transport.produce(
@@ -254,7 +254,7 @@ def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream, transport):
     assert all(record.partition == partition_for_key(record.key, 4) for record in records)
 
 
-def test_reading_honours_start_and_end(transport, topic):
+def test_read_returns_records_between_start_and_end(transport, topic):
     transport.produce(numbered(topic, 10))
     offsets = [record.offset for record in transport.read(topic, 0)]
     part = transport.read(topic, 0, offsets[3], offsets[6])
@@ -263,7 +263,7 @@ def test_reading_honours_start_and_end(transport, topic):
     assert list(transport.read(topic, 0, transport.bounds(topic, 0)[1])) == []
 
 
-def test_first_record_from_a_time_is_found_in_any_order(stream, transport):
+def test_first_record_after_a_time_is_found_in_any_order(stream, transport):
     topic, processing_time_ms = stream.topic("events"), int(time.time() * 1000)
     transport.ensure_topics({topic: 1})
     ages = [9, 5, 8, 2, 7, 3]  # minutes
@@ -276,7 +276,7 @@ def test_first_record_from_a_time_is_found_in_any_order(stream, transport):
     assert transport.first_at(topic, 0, processing_time_ms - 60_000 * 10) == offsets[4]
 
 
-def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream, transport, topic):
+def test_deletion_moves_the_start_offset_and_offsets_keep_growing(stream, transport, topic):
     transport.produce(numbered(topic, 5))
     offsets = [record.offset for record in transport.read(topic, 0)]
     transport.delete_before(topic, 0, offsets[3])
@@ -312,7 +312,7 @@ def test_any_bytes_are_read_as_written(kind, tmp_path):
 # Polling
 
 
-def test_a_poll_gives_no_more_than_was_asked_for(stream, transport):
+def test_poll_returns_at_most_the_requested_number_of_records(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     transport.produce([output for p in range(4) for output in numbered(topic, 5, p)])
@@ -324,7 +324,7 @@ def test_a_poll_gives_no_more_than_was_asked_for(stream, transport):
         assert [r.value for r in member.records if r.partition == partition] == texts(*range(5))
 
 
-def test_nothing_is_delivered_before_the_partition_is_started(stream, transport, topic):
+def test_partition_delivers_nothing_before_its_start(stream, transport, topic):
     class Waiting(Member):
         def partitions_assigned(self, partitions):
             self.assigned |= partitions
@@ -338,7 +338,7 @@ def test_nothing_is_delivered_before_the_partition_is_started(stream, transport,
     eventually(lambda: member.values() == texts(0, 1, 2), member)
 
 
-def test_starting_a_partition_again_rewinds_it(stream, transport, topic):
+def test_restarting_a_partition_rewinds_it(stream, transport, topic):
     transport.produce(numbered(topic, 5))
     member = assigned(transport, stream, topic)
     eventually(lambda: len(member.records) == 5, member)
@@ -350,7 +350,7 @@ def test_starting_a_partition_again_rewinds_it(stream, transport, topic):
     assert member.values() == texts(2, 3, 4)
 
 
-def test_a_second_topic_comes_with_its_partition_after_the_first(stream, transport):
+def test_second_topic_comes_with_its_partition_after_the_first(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     for partition in range(2):
@@ -382,7 +382,7 @@ def test_records_of_a_held_topic_arrive_only_after_its_release(stream, transport
     assert [record.value for record in member.records if record.topic == events] == texts(*range(500))
 
 
-def test_a_topic_held_midway_continues_where_it_stopped(stream, transport):
+def test_held_topic_continues_where_it_stopped(stream, transport):
     topic, other = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({topic: 3, other: 3})
     member = assigned(transport, stream, topic, other, partitions=3)
@@ -396,7 +396,7 @@ def test_a_topic_held_midway_continues_where_it_stopped(stream, transport):
         assert found == texts(*range(300))
 
 
-def test_remaining_records_are_counted_to_the_streams_current_end(stream, transport):
+def test_lag_is_counted_to_the_current_end(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -409,7 +409,7 @@ def test_remaining_records_are_counted_to_the_streams_current_end(stream, transp
     assert member.consumer.remaining([(events, 7)]) == {}
 
 
-def test_a_topic_that_ends_with_transaction_markers_is_delivered_completely(stream, transport):
+def test_topic_ending_in_transaction_markers_is_delivered_completely(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     member = assigned(transport, stream, events, labels)
@@ -435,7 +435,7 @@ def test_lag_and_end_follow_delivery(stream, transport, topic):
     assert not member.consumer.at_end()
 
 
-def test_member_has_joined_after_its_assignment_even_an_empty_one(stream, transport, topic):
+def test_member_has_joined_even_after_an_empty_assignment(stream, transport, topic):
     one = Member(transport, stream, topic)
     assert not one.consumer.has_joined()
     eventually(one.consumer.has_joined, one)
@@ -468,7 +468,7 @@ def test_outputs_and_offsets_are_committed_together(stream, transport, topics):
     assert member.consumer.take_over([0])[0] == {events: after}
 
 
-def test_a_groups_committed_offsets_are_read_without_joining_it(stream, transport):
+def test_groups_committed_offsets_are_read_without_joining_it(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 1, labels: 1})
     transport.produce(numbered(events, 3))
@@ -494,7 +494,7 @@ def test_thousands_of_outputs_are_committed_in_their_order(stream, transport, to
     assert member.consumer.take_over([0])[0] == {events: 2}
 
 
-def test_a_running_commit_ends_before_its_writer_is_closed(stream, transport, topics):
+def test_closing_a_writer_waits_for_its_running_commit(stream, transport, topics):
     events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
@@ -504,7 +504,7 @@ def test_a_running_commit_ends_before_its_writer_is_closed(stream, transport, to
     assert values(transport, predictions) == [b"value"]
 
 
-def test_each_offset_has_a_record_where_the_stream_promises_it(stream, transport, topics):
+def test_offsets_are_dense_if_the_stream_promises_it(stream, transport, topics):
     events, predictions = topics
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
@@ -520,7 +520,7 @@ def test_each_offset_has_a_record_where_the_stream_promises_it(stream, transport
     writer.close()
 
 
-def test_record_at_the_limit_is_accepted_one_byte_more_rejected(transport, topic):
+def test_record_at_the_limit_is_accepted_and_above_rejected(transport, topic):
     """A Kafka broker's limit is of the batch, whose framing is counted generously."""
     limit = transport.record_limit(topic).n_bytes
     headers = (("a", b"1"), ("b", b""))
@@ -531,7 +531,7 @@ def test_record_at_the_limit_is_accepted_one_byte_more_rejected(transport, topic
     assert len(values(transport, topic)) == 1
 
 
-def test_a_compressing_writer_accepts_larger_records_where_the_stream_does(stream, transport):
+def test_compressing_writer_accepts_larger_records_where_the_stream_does(stream, transport):
     events, dead_letters = stream.topic("events"), stream.topic("dead-letters")
     transport.ensure_topics({events: 1, dead_letters: 1})
     limit = transport.record_limit(dead_letters)
@@ -546,7 +546,7 @@ def test_a_compressing_writer_accepts_larger_records_where_the_stream_does(strea
     writer.close()
 
 
-def test_a_new_writer_fences_the_one_before_it(stream, transport, topics):
+def test_new_writer_fences_the_previous_writer(stream, transport, topics):
     events, predictions = topics
     member = assigned(transport, stream, events)
     old = member.consumer.writer(0)
@@ -563,7 +563,7 @@ def test_a_new_writer_fences_the_one_before_it(stream, transport, topics):
     new.close()
 
 
-def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transport, topic):
+def test_appender_writes_input_without_changing_offsets(stream, transport, topic):
     member = assigned(transport, stream, topic)
     appender = member.consumer.appender(0)
     for value in (b"one", b"two"):
@@ -574,7 +574,7 @@ def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(stream, transp
     assert member.consumer.take_over([0])[0] == {}
 
 
-def test_the_appender_of_a_new_owner_fences_the_former_one(stream, transport, topic):
+def test_appender_of_a_new_owner_fences_the_former_one(stream, transport, topic):
     former = assigned(transport, stream, topic)
     appender = former.consumer.appender(0)
     appender.commit([Output(topic, None, b"one", (), 0)], {})
@@ -589,7 +589,7 @@ def test_the_appender_of_a_new_owner_fences_the_former_one(stream, transport, to
     successor.close()
 
 
-def test_an_appender_works_on_a_thread_of_its_own(stream, transport, topic):
+def test_appender_works_on_its_own_thread(stream, transport, topic):
     member = assigned(transport, stream, topic)
     appender = member.consumer.appender(0)
     outputs = [Output(topic, None, b"%d" % number, (), 0) for number in range(20)]
@@ -601,7 +601,7 @@ def test_an_appender_works_on_a_thread_of_its_own(stream, transport, topic):
     assert member.values() == [output.value for output in outputs]
 
 
-def test_only_an_assigned_partition_has_an_appender(stream, transport, topic):
+def test_unassigned_partition_has_no_appender(stream, transport, topic):
     member = assigned(transport, stream, topic)
     with pytest.raises(OwnershipLost):
         member.consumer.appender(1)
@@ -610,7 +610,7 @@ def test_only_an_assigned_partition_has_an_appender(stream, transport, topic):
 # Groups
 
 
-def test_a_restarted_member_continues_at_its_groups_offsets(stream, transport, topic):
+def test_restarted_member_continues_at_its_groups_offsets(stream, transport, topic):
     transport.produce(numbered(topic, 10))
     first = assigned(transport, stream, topic)
     eventually(lambda: len(first.records) == 10, first)
@@ -639,7 +639,7 @@ def test_members_share_partitions_and_each_record_arrives_once(stream, transport
     assert {record.partition for record in one.records} <= one.assigned
 
 
-def test_partitions_of_a_leaving_member_move_to_the_others(stream, transport):
+def test_leaving_members_partitions_move_to_other_members(stream, transport):
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
     one = Member(transport, stream, topic)
@@ -659,7 +659,7 @@ def test_partitions_of_a_leaving_member_move_to_the_others(stream, transport):
     assert sorted(one.values() + two.values()) == sorted(texts(*range(40)) * 2)
 
 
-def test_with_a_topic_of_one_partition_one_member_owns_all(stream, transport):
+def test_only_partition_belongs_to_one_member(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     answers, one_partition = stream.topic("answers"), stream.topic("one")
     transport.ensure_topics({events: 3, labels: 3, answers: 1, one_partition: 1})
@@ -684,7 +684,7 @@ def test_with_a_topic_of_one_partition_one_member_owns_all(stream, transport):
     assert sorted(two.values()) == sorted(texts(*range(6))), "it starts where the other has committed"
 
 
-def test_leaving_allows_a_last_commit(stream, transport, topics):
+def test_leaving_member_can_commit_once_more(stream, transport, topics):
     events, predictions = topics
     transport.produce([Output(events, b"k", b"1"), Output(events, b"k", b"2"), Output(events, b"k", b"3")])
     member = assigned(transport, stream, events)
@@ -697,14 +697,14 @@ def test_leaving_allows_a_last_commit(stream, transport, topics):
     assert assigned(stream.open(), stream, events).consumer.take_over([0])[0] == {events: 3}
 
 
-def test_a_transport_can_be_closed_twice(stream, transport):
+def test_transport_can_be_closed_twice(stream, transport):
     transport.ensure_topics({stream.topic("events"): 1})
     transport.close()
     transport.close()
     assert stream.open().partition_count(stream.topic("events")) == 1
 
 
-def test_a_topic_keeps_its_id_which_no_other_topic_has(stream, transport):
+def test_topic_id_is_stable_and_unique(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     known = transport.topic_id(events)
@@ -715,7 +715,7 @@ def test_a_topic_keeps_its_id_which_no_other_topic_has(stream, transport):
 
 
 @pytest.mark.parametrize("further", [False, True])
-def test_a_position_without_records_is_an_error(stream, transport, further):
+def test_position_without_records_is_an_error(stream, transport, further):
     events, labels = stream.topic("events"), stream.topic("labels")
     transport.ensure_topics({events: 2, labels: 2})
     topic = labels if further else events

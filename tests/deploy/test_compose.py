@@ -30,7 +30,7 @@ serving = pytest.mark.parametrize("service", SERVING.values(), ids=SERVING)
 
 
 @services
-def test_images_of_others_are_pinned(service):
+def test_third_party_images_are_pinned(service):
     assert "build" in service or re.search(r":v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$", service["image"])
 
 
@@ -40,7 +40,7 @@ def test_ports_are_open_on_this_machine_only(service):
 
 
 @services
-def test_every_condition_of_a_dependency_can_hold(service):
+def test_every_dependency_has_the_awaited_health_check(service):
     for name, dependency in service.get("depends_on", {}).items():
         if dependency["condition"] == "service_healthy":
             assert name == "service" or "test" in SERVICES[name]["healthcheck"]  # the image's own
@@ -62,7 +62,7 @@ def test_only_named_volumes_are_written_to(service):
         assert volume.partition(":")[0] in COMPOSE["volumes"] or volume.endswith(":ro")
 
 
-def test_the_broker_is_the_one_that_the_tests_run_against():
+def test_compose_broker_is_the_tested_release():
     version = ET.parse(ROOT / "tests" / "kafka" / "pom.xml").findtext("properties/kafka.version")
     images = {s["image"].partition("@")[0] for s in SERVICES.values()}
     assert {image for image in images if "kafka:" in image} == {f"apache/kafka:{version}"}
@@ -79,7 +79,7 @@ def mounted(path, service, folder):
 
 
 @ours
-def test_every_setting_exists_and_has_a_good_value(service, tmp_path, monkeypatch):
+def test_every_setting_exists_and_has_a_valid_value(service, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, value in service["environment"].items():
         monkeypatch.setenv(
@@ -91,7 +91,7 @@ def test_every_setting_exists_and_has_a_good_value(service, tmp_path, monkeypatc
 
 
 @ours
-def test_every_command_line_is_understood(service):
+def test_every_command_line_is_valid(service):
     command = service.get("command", ["serve"])
     script = shlex.split(command) if isinstance(command, str) else command
     name, *arguments = script
@@ -101,13 +101,13 @@ def test_every_command_line_is_understood(service):
 
 
 @serving
-def test_image_and_compose_answer_only_to_names_of_this_machine(service):
+def test_image_and_compose_answer_only_to_local_host_names(service):
     names = service["environment"]["PERCEPTRON_HTTP_HOSTS"]
     assert set(Settings(http_hosts=names).http_hosts) == LOOPBACK_NAMES
     assert f"PERCEPTRON_HTTP_HOSTS={names}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
-def test_the_addresses_shown_are_those_that_compose_publishes():
+def test_documented_addresses_are_published_by_compose():
     addresses = SERVICES["addresses"]
     assert {each["condition"] for each in addresses["depends_on"].values()} == {"service_healthy"}
     told = set(re.findall(r"localhost:(\$\{\w+:-\d+\})", "".join(addresses["command"])))
@@ -123,7 +123,7 @@ def scraping():
     return job
 
 
-def test_prometheus_looks_for_every_service_that_serves():
+def test_prometheus_scrapes_every_serving_container():
     assert scraping()["dns_sd_configs"][0]["names"] == list(SERVING)
 
 
@@ -154,7 +154,7 @@ def test_docker_compose_accepts_the_file():
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
-def test_the_systemd_template_is_valid_with_known_options(tmp_path):
+def test_systemd_template_is_valid_with_known_options(tmp_path):
     unit = (ROOT / "deploy/systemd/perceptron@.service").read_text(encoding="utf-8")
     (started,) = re.findall(r"(?m)^ExecStart=(\S+) (.+)$", unit)
     command, *options = shlex.split(started[1])
@@ -172,13 +172,13 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_base_is_pinned_by_its_digest():
+def test_base_image_is_pinned_by_digest():
     assert re.search(r"^ARG PYTHON=3\.\d+-slim-\w+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}", "compiler"}
 
 
 @pytest.mark.parametrize("extras", ["", "confluent,schemas", "schemas"])
-def test_the_image_installs_requirements_of_package_and_chosen_extras(extras):
+def test_image_installs_requirements_of_package_and_chosen_extras(extras):
     (script,) = re.findall(r"> requirements\.txt <<'EOF'\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-", extras], input=script, cwd=ROOT, capture_output=True, text=True, check=True

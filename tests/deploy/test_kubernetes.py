@@ -63,13 +63,13 @@ def check(resource, version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", plain_resources())
-def test_each_resource_is_what_the_api_understands(name, version):
+def test_every_resource_matches_the_api_schema(name, version):
     check(plain_resources()[name], version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @builds
-def test_each_resource_that_is_built_is_what_the_api_understands(built, version):
+def test_every_built_resource_matches_the_api_schema(built, version):
     for resource in built.values():
         check(resource, version)
 
@@ -92,7 +92,7 @@ def variables(built):
 
 
 @builds
-def test_every_setting_exists_and_has_a_good_value(built, tmp_path, monkeypatch):
+def test_every_setting_exists_and_has_a_valid_value(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").write_text("secret", encoding="utf-8")
     for name, value in variables(built).items():
@@ -112,7 +112,7 @@ def test_every_file_of_a_setting_is_in_a_mounted_secret(built):
 
 
 @builds
-def test_the_container_needs_no_right_beyond_its_own_user(built):
+def test_container_runs_without_extra_privileges(built):
     assert pod(built)["securityContext"]["runAsNonRoot"] is True
     assert container(built)["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -124,7 +124,7 @@ def test_the_container_needs_no_right_beyond_its_own_user(built):
 
 
 @builds
-def test_the_user_and_the_image_are_those_of_this_release(built):
+def test_user_and_the_image_are_those_of_this_release(built):
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"--uid {pod(built)['securityContext']['runAsUser']} " in dockerfile
     assert container(built)["image"].rpartition(":")[2] == __version__
@@ -141,7 +141,7 @@ def test_every_probe_uses_a_public_path_at_the_services_port(built):
 
 
 @builds
-def test_the_names_of_service_and_forwarded_port_are_answered(built):
+def test_http_hosts_are_the_names_of_service_and_forwarded_port(built):
     name, namespace = built["Service"]["metadata"]["name"], "online-perceptron"
     within = [".".join(["", *more]) for more in ([], [namespace], [namespace, "svc"])]
     names = {name + end for end in within} | {"localhost", f"{name}.{namespace}.svc.cluster.local"}
@@ -181,7 +181,7 @@ def test_prometheus_scrapes_with_the_token_and_the_label_of_alerts(built):
     assert f'job="{job}"' in (ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
 
 
-def test_the_guide_makes_a_resource_of_the_alerts():
+def test_guide_makes_a_resource_of_the_alerts():
     guide = (ROOT / "docs/guides/deploy/kubernetes.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     command, _, heredoc = script.partition("<<EOF")

@@ -40,7 +40,7 @@ alerts = pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in R
 with_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
 
 
-def test_every_metric_asked_for_is_exported(exported):
+def test_every_queried_metric_is_exported(exported):
     for name, expression in EXPRESSIONS.items():
         assert metric_names(expression), name
         assert metric_names(expression) <= exported.keys() | MADE_BY_PROMETHEUS, name
@@ -73,7 +73,7 @@ def test_every_panel_has_a_description_and_a_unit():
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
 
 
-def test_the_dashboards_data_source_is_the_provisioned_one():
+def test_dashboards_data_source_is_the_provisioned_one():
     (provisioned,) = load(GRAFANA / "provisioning" / "datasources" / "prometheus.yml")["datasources"]
     (variable,) = [v for v in DASHBOARD["templating"]["list"] if v["type"] == "datasource"]
     assert variable["current"]["value"] == provisioned["uid"]
@@ -95,7 +95,7 @@ def test_every_alert_has_its_section_in_the_runbook(rule):
 
 
 @alerts
-def test_every_alert_is_proved_to_fire(rule):
+def test_every_alert_has_a_test_that_fires_it(rule):
     fired = {
         case["alertname"] for test in ALERT_TESTS for case in test["alert_rule_test"] if case["exp_alerts"]
     }
@@ -114,12 +114,12 @@ def test_promtool_accepts_configuration_and_rules():
 
 
 @with_promtool
-def test_alerts_fire_when_they_should_and_only_then():
+def test_alerts_fire_exactly_when_expected():
     promtool("test", "rules", "alerts_test.yml")
 
 
 @with_promtool
-def test_promtool_understands_every_query_of_the_dashboard(tmp_path):
+def test_promtool_accepts_every_dashboard_query(tmp_path):
     rules = [
         {"record": f"query:{number}", "expr": re.sub(r"\$__(rate_interval|range)", "1m", expression)}
         for number, expression in enumerate(EXPRESSIONS.values())

@@ -54,7 +54,7 @@ def test_no_page_loads_anything_from_elsewhere(site):
         assert not loading.findall(page.read_text(encoding="utf-8")), page
 
 
-def test_an_escaped_brace_in_a_formula_is_found(tmp_path):
+def test_escaped_brace_in_a_formula_is_found(tmp_path):
     for name, formula in (("escaped", r"$y \in \{0, 1\}$"), ("named", r"$y \in \lbrace 0, 1 \rbrace$")):
         html = markdown.markdown(formula, extensions=["l2m4m:LaTeX2MathMLExtension"])
         (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_no_formula_of_a_page_loses_a_character(tmp_path):
     assert build.pages_with_placeholders(tmp_path) == []
 
 
-def test_a_link_to_a_missing_file_is_an_error(tmp_path, monkeypatch):
+def test_link_to_a_missing_file_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("[gone](../tests/gone.py)", encoding="utf-8")
     for name in build.PROJECT_PAGES:

@@ -58,7 +58,7 @@ def run_and_compare(command, shown):
         assert doctest.OutputChecker().check_output(shown, done.stdout, LIKE), done.stdout
 
 
-def test_every_command_shown_could_be_run(subtests, monkeypatch):
+def test_every_shown_command_is_valid(subtests, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a secret")
     for page, command in shown_commands():
         with subtests.test(f"{page}: {command}"):
@@ -84,7 +84,7 @@ def check_usage(arguments):
         arguments = [*context._protected_args, *context.args]
 
 
-def test_a_command_with_an_unknown_option_would_be_noticed():
+def test_unknown_option_in_a_command_is_detected():
     with pytest.raises(Exception, match="--brokr"):
         check_usage(["checkpoint", "show", "--brokr", "x"])
 

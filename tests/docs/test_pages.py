@@ -56,7 +56,7 @@ def test_every_environment_variable_named_is_a_setting():
     assert unknown(rf"\b{ENVIRONMENT_PREFIX}[A-Z_]+[A-Z]\b", known | files | NO_SETTINGS) == set()
 
 
-def test_every_option_named_is_one():
+def test_every_named_option_exists():
     parameters = [parameter for _, command in command_tree() for parameter in command.params]
     options = {option for each in parameters for option in each.opts + each.secondary_opts}
     assert unknown(r"(?<![\w-])--[a-z][\w-]+", options | OTHER_PROGRAMS_OPTIONS) == set()
@@ -95,7 +95,7 @@ def test_every_page_is_in_the_navigation():
 
 
 @pytest.mark.parametrize("page", RECORDS, ids=lambda page: page.stem)
-def test_a_design_record_has_its_parts_within_150_words(page):
+def test_design_record_has_its_parts_within_150_words(page):
     words = [word for word in text_of(page).split() if re.search(r"\w", word)]
     assert len(words) <= 150
     parts = re.findall(r"^\*\*(\w+)\.\*\* ", text_of(page), re.MULTILINE)
@@ -112,14 +112,14 @@ def test_every_folder_is_in_the_architecture():
     assert [folder for folder in folders if f"`{folder}/`" not in page] == []
 
 
-def test_every_link_to_a_file_leads_to_one():
+def test_every_file_link_has_a_target():
     targets = {(page, target) for page in WRITTEN for target in linked(page)}
     generated = {PurePosixPath("docs", name) for name in references()}
     written = {(page, target) for page, target in targets if target not in generated}
     assert {(page, target) for page, target in written if not (ROOT / target).is_file()} == set()
 
 
-def test_a_measured_figure_is_in_the_benchmarks_alone():
+def test_measured_figure_is_in_the_benchmarks_alone():
     measured = set(re.findall(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", text_of(BENCHMARKS)))
     measured = {figure for figure in measured if not figure.endswith("000")}
     assert len(measured) > 50

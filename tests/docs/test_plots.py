@@ -15,7 +15,7 @@ def digest_in(path):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_picture_shows_what_the_learners_do_now(name):
+def test_picture_shows_what_the_learners_do_now(name):
     assert digest_in(FOLDER / f"{name}.svg") == CHARTS[name]().digest(), "redraw it: make docs-plots"
 
 

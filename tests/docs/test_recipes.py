@@ -57,13 +57,13 @@ def run(*command, given):
 
 
 @needs("curl")
-def test_the_pipe_adds_a_header_and_keeps_the_mail(recipes):
+def test_pipe_adds_a_header_and_keeps_the_mail(recipes):
     header, _, rest = run("sh", recipes / "add-header", given=MAIL).partition("\n")
     assert json.loads(header.removeprefix("X-Perceptron: "))["label"] == "spam"
     assert rest == MAIL
 
 
-def test_a_post_becomes_an_event_and_its_decision_a_label(recipes):
+def test_post_becomes_an_event_and_its_decision_a_label(recipes):
     receiver = runpy.run_path(str(recipes / "receiver.py"))
     account = {"followers_count": 3, "statuses_count": 1, "bot": False}
     post = {"id": "77", "content": "<p>win <a href=x>cash</a></p>", "account": account}
@@ -75,7 +75,7 @@ def test_a_post_becomes_an_event_and_its_decision_a_label(recipes):
     assert labels == [("/labels", {"id": "77", "label": True})]
 
 
-def test_a_message_that_the_secret_has_not_signed_is_rejected(recipes, monkeypatch):
+def test_message_with_a_wrong_signature_is_rejected(recipes, monkeypatch):
     monkeypatch.setenv("WEBHOOK_SECRET", "secret")
     is_genuine = runpy.run_path(str(Path(recipes, "receiver.py")))["is_genuine"]
     signed = f"sha256={hmac.new(b'secret', b'{}', hashlib.sha256).hexdigest()}"

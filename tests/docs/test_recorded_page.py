@@ -20,12 +20,12 @@ def page():
             yield page
 
 
-def test_the_recorded_page_is_current():
+def test_recorded_page_is_current():
     html = live_page.RECORDED.read_text(encoding="utf-8")
     assert html == live_page.composed(live_page.recording(html)), "python -m tools.documentation.live_page"
 
 
-def test_the_recorded_page_shows_a_stream_from_its_file_alone(page):
+def test_recorded_page_shows_a_stream_from_its_file_alone(page):
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108  Playwright marks its handlers

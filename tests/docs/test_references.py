@@ -25,7 +25,7 @@ def test_every_setting_has_a_section_with_its_description():
     assert [name for name in setting_values(Settings()) if not sections.get(name, "").endswith(".")] == []
 
 
-def test_every_command_is_there_with_the_help_it_gives():
+def test_reference_has_every_command_with_its_help():
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         for inner in ["", *getattr(command, "commands", {})]:
@@ -42,14 +42,14 @@ def test_every_command_is_there_with_the_help_it_gives():
             assert shown[1] == printed
 
 
-def test_every_field_of_every_message_is_there():
+def test_reference_has_every_field_of_every_message():
     page = pages()["reference/messages.md"]
     for kind, message in KINDS.items():
         section = page.partition(f"## {kind}\n")[2].partition("\n## ")[0]
         assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == set(message.model_fields)
 
 
-def test_every_reason_of_a_dead_letter_is_there():
+def test_reference_has_every_dead_letter_reason():
     listed = re.findall(r"^- `(\w+)`$", pages()["reference/messages.md"], re.MULTILINE)
     assert listed == [str(reason) for reason in Reason]
 
@@ -61,6 +61,6 @@ def test_every_public_name_of_the_library_is_documented_once():
     assert sorted(documented) == sorted(public)
 
 
-def test_every_learner_is_there_with_the_effect_of_a_weight():
+def test_reference_has_every_learner_with_the_effect_of_weights():
     for name, cls in learners().items():
         assert f"| `{name}` | `{cls.__name__}` | {cls.WEIGHT} |" in pages()["reference/learners.md"]

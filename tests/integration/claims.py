@@ -18,7 +18,7 @@ class ClientClaims:
     """Claims that a client of Kafka has a part in; to be inherited by a test class for each stream."""
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-    def test_stopped_halfway_it_continues_there_with_the_same_model(self, stream, serve, number, code):
+    def test_service_stopped_halfway_resumes_with_the_same_model(self, stream, serve, number, code):
         events = numbered(8)
         stream.create()
         stream.produce(events)
@@ -34,7 +34,7 @@ class ClientClaims:
         assert serve("--exit-at-end").wait() == 0
         assert stream.answers() == run_bare(events).predictions
 
-    def test_a_member_without_partitions_stands_by_and_is_ready(self, stream, serve):
+    def test_member_without_partitions_is_a_ready_standby(self, stream, serve):
         stream.create()
         one = serve().ready()
         other = serve().ready()
@@ -46,7 +46,7 @@ class ClientClaims:
         standby.eventually(lambda: len(stream.answers()) == len(phishing_events()))
         assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
 
-    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
+    def test_backlog_of_two_topics_is_learned_in_time_order(self, stream, serve):
         """Labels came 20 s after their events, of which there was one a second."""
         events, labels = labels_apart(numbered(5))
         start_ms = 1000 * (int(time.time()) - len(events) - 100)

@@ -82,7 +82,7 @@ def test_partitions_added_while_running_are_served_with_their_labels(stream, ser
 
 
 @ON_SQLITE_AND_KAFKA
-def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
+def test_topic_that_cannot_get_more_partitions_is_named(stream, serve):
     assert serve("--exit-at-end").wait() == 0
     grow(stream)
     process = serve("--exit-at-end", create_topics="none")
@@ -92,7 +92,7 @@ def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
 
 
 @ON_SQLITE_AND_KAFKA
-def test_a_label_in_another_partition_than_its_event_is_orphaned(stream, serve):
+def test_label_in_another_partition_than_its_event_is_orphaned(stream, serve):
     events, labels = labels_apart(numbered(1))
     moved = [key for key in ids(events) if moves(key)]
     produce(stream, events, seconds_ago=300)

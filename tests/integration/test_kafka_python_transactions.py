@@ -35,7 +35,7 @@ def fail_first_batch(monkeypatch):
     return done
 
 
-def test_a_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monkeypatch):
+def test_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monkeypatch):
     member = owner(transport, place)
     failed = fail_first_batch(monkeypatch)
     with pytest.raises(TransactionFailed):
@@ -52,7 +52,7 @@ def test_a_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monk
     member.consumer.close()
 
 
-def test_a_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
+def test_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
     begin_commit = TransactionManager.begin_commit
 
     def bump(manager):
@@ -69,7 +69,7 @@ def test_a_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
     member.consumer.close()
 
 
-def test_a_group_whose_coordinator_has_moved_keeps_its_members(place, transport, monkeypatch):
+def test_group_whose_coordinator_has_moved_keeps_its_members(place, transport, monkeypatch):
     """A client asks the coordinator that it has found first, which has another answer from then on."""
     describe, have_asked = KafkaAdminClient.describe_groups, []
 

@@ -148,7 +148,7 @@ def rejected(request, broker, certificates, tmp_path_factory):
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority", "host", "no certificate", "key"])
-def test_a_wrong_login_is_reported_in_one_line_with_hint(rejected, wrong):
+def test_wrong_login_is_reported_in_one_line_with_hint(rejected, wrong):
     process, said, hinted = rejected[wrong]
     assert process.wait() == (2 if wrong == "key" else 1)
     error, hint = process.stderr.splitlines()

@@ -98,7 +98,7 @@ def test_trailing_markers_stop_neither_a_reader_nor_a_member(place, transport, *
     ("client", "successor_client", "instance"),
     list(itertools.product(KAFKA_CLIENTS, KAFKA_CLIENTS, ["", "static"])),
 )
-def test_a_killed_owners_transaction_ends_when_its_successor_begins(
+def test_killed_owners_transaction_ends_when_its_successor_begins(
     place, transport, successor_client, instance
 ):
     transport.produce(numbered(place.events, [1]))
@@ -121,7 +121,7 @@ def has_committed(member, place):
     return True
 
 
-def test_a_member_with_a_taken_instance_id_reports_it(place, transport):
+def test_member_with_a_taken_instance_id_reports_it(place, transport):
     first = owner(place.open(instance_id="same"), place)
     second = Member(place.open(instance_id="same"), place, place.events)
     eventually(lambda: bool(second.writers), second)
@@ -131,7 +131,7 @@ def test_a_member_with_a_taken_instance_id_reports_it(place, transport):
 
 
 @FROM_ONE_CLIENT_TO_THE_OTHER
-def test_a_thawed_owner_can_commit_nothing_more(place, transport, successor_client):
+def test_thawed_former_owner_cannot_commit(place, transport, successor_client):
     process = place.process("commit")
     said(process, "committed 3")
     process.send_signal(signal.SIGSTOP)
@@ -149,7 +149,7 @@ def test_a_thawed_owner_can_commit_nothing_more(place, transport, successor_clie
     successor.consumer.close()
 
 
-def test_an_owner_thawed_after_its_commit_deadline_loses_ownership(place, transport):
+def test_owner_thawed_after_its_commit_deadline_loses_ownership(place, transport):
     process = place.process("hurry")
     said(process, "committed 3")
     process.send_signal(signal.SIGSTOP)
@@ -165,7 +165,7 @@ def test_an_owner_thawed_after_its_commit_deadline_loses_ownership(place, transp
 # Failures inside a transaction
 
 
-def test_a_too_slow_transaction_fails_without_costing_the_partition(place, monkeypatch):
+def test_slow_transaction_fails_without_losing_the_partition(place, monkeypatch):
     transport = place.open(transaction_timeout_seconds=1, session_timeout_seconds=30)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
@@ -187,7 +187,7 @@ def test_a_too_slow_transaction_fails_without_costing_the_partition(place, monke
     member.consumer.close()
 
 
-def test_a_missing_output_topic_is_named_at_once(place, transport):
+def test_missing_output_topic_is_named_at_once(place, transport):
     member = owner(transport, place)
     began = time.monotonic()
     with pytest.raises(TopicMissing, match="nowhere"):
@@ -213,7 +213,7 @@ transport.close()
 """
 
 
-def test_a_process_with_an_unfinished_read_ends(place, transport, client):
+def test_process_with_an_unfinished_read_ends(place, transport, client):
     transport.produce(numbered(place.events, range(10)))
     arguments = f"kafka://{place.address}", client, place.events
     subprocess.run([sys.executable, "-c", _LEAVES_A_READ, *arguments], check=True, timeout=DEADLINE_SECONDS)
@@ -223,7 +223,7 @@ def test_a_process_with_an_unfinished_read_ends(place, transport, client):
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])  # librdkafka fails all of such a batch
-def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport, admin):
+def test_batch_larger_than_a_lowered_topic_limit_is_split(place, transport, admin):
     transport.ensure_topics({place.events: 1})
     transport.produce(numbered(place.events, [1]))  # opens the producer, with batches as they may be now
     set_limit(admin, place.events, 5000)
@@ -231,7 +231,7 @@ def test_a_batch_larger_than_a_lowered_topic_limit_is_split(place, transport, ad
     assert values(transport, place.events) == [b"%d" % number for number in range(1, 1000)]
 
 
-def test_a_member_can_commit_before_it_gives_partitions_up(place, transport):
+def test_member_can_commit_before_losing_partitions(place, transport):
     topic = f"{place.events}-four"
     transport.ensure_topics({topic: 4})
     first = Member(transport, place, topic)
@@ -282,7 +282,7 @@ def test_members_with_different_clients_share_and_hand_over_partitions(place, tr
 # A broker in trouble
 
 
-def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(own_place, own_kafka_broker):
+def test_commit_against_a_frozen_broker_ends_with_its_deadline(own_place, own_kafka_broker):
     transport = own_place.open(commit_timeout_seconds=3, session_timeout_seconds=30)
     transport.ensure_topics({own_place.events: 1, own_place.predictions: 1})
     member = owner(transport, own_place)
@@ -313,7 +313,7 @@ def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(own_place, own_
         pytest.param("confluent", KafkaBroker.stop, id="confluent-stopped"),
     ],
 )
-def test_a_member_survives_a_restart_of_its_broker(own_place, own_kafka_broker, end):
+def test_member_survives_a_restart_of_its_broker(own_place, own_kafka_broker, end):
     transport = own_place.open(commit_timeout_seconds=3, session_timeout_seconds=4)
     transport.ensure_topics({own_place.events: 1, own_place.predictions: 1})
     transport.produce(numbered(own_place.events, [1, 2]))
@@ -359,7 +359,7 @@ def again(act):
             time.sleep(0.2)
 
 
-def test_a_permanent_topic_is_protected_from_losing_records(place, admin, caplog):
+def test_permanent_topic_is_protected_from_losing_records(place, admin, caplog):
     """Whoever made it: by age, size and compaction."""
     transport = place.open()
     options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}

@@ -124,7 +124,7 @@ def test_counts_curves_and_rows_update_while_it_learns(stage, address, open_page
     expect(page.locator("#labels-section")).to_be_hidden()
 
 
-def test_a_typed_event_is_predicted_and_explained(stage, address, open_page):
+def test_typed_event_is_predicted_and_explained(stage, address, open_page):
     page = open_page(address)
     text, features = page.get_by_label("Text", exact=True), page.get_by_label("Features")
     expect(text).to_have_value("win money")
@@ -151,7 +151,7 @@ def test_a_typed_event_is_predicted_and_explained(stage, address, open_page):
     open_page.complaints.clear()
 
 
-def test_an_unreadable_line_is_named_and_left_out(address, open_page):
+def test_unreadable_line_is_named_and_left_out(address, open_page):
     page = open_page(address)
     for line, problem in [
         ("urgent", "not of the form"),
@@ -199,7 +199,7 @@ def test_records_of_another_schema_can_be_tried_but_not_taught(serve, open_page)
     expect(page.get_by_label("and teach it")).to_be_hidden()
 
 
-def test_a_typed_event_is_taught_with_its_class(stage, address, open_page):
+def test_typed_event_is_learned_with_its_class(stage, address, open_page):
     page = open_page(address)
     expect(page.locator("#predictions")).to_have_text("30")
     expect(page.get_by_label("Its class")).to_be_hidden()
@@ -226,7 +226,7 @@ def mixture():
     return stage
 
 
-def test_the_experts_of_a_mixture_are_folded_with_heaviest_first(mixture, serve, open_page):
+def test_experts_of_a_mixture_are_folded_with_heaviest_first(mixture, serve, open_page):
     page, learner = open_page(serve(mixture.served())), mixture.feeds[0].processor.learner
     experts = learner.mixture.experts
     rows = page.locator("#experts-table tbody tr")
@@ -253,7 +253,7 @@ def test_weights_of_a_mixture_are_shown_by_class_and_field(serve, open_page):
         expect(page.locator("#weights .field").first).to_have_text("text")
 
 
-def test_links_lead_to_the_sections_that_are_there(stage, address, open_page):
+def test_navigation_links_only_to_present_sections(stage, address, open_page):
     page = open_page(address)
     links = page.get_by_role("navigation", name="On this page").get_by_role("link")
     expect(page.locator("#predictions")).to_have_text("30")
@@ -263,7 +263,7 @@ def test_links_lead_to_the_sections_that_are_there(stage, address, open_page):
     expect(page.get_by_role("heading", name="Try it")).to_be_in_viewport()
 
 
-def test_an_id_is_shown_whole(stage, address, open_page):
+def test_id_is_shown_whole(stage, address, open_page):
     event_id = "3f2b8c1e-97aa-4d0b-8a51-0c9d7e66f4b2"
     stage(event(event_id, "win"))
     shown = open_page(address).locator("#events tbody th button").first
@@ -271,7 +271,7 @@ def test_an_id_is_shown_whole(stage, address, open_page):
     assert shown.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
 
 
-def test_the_curves_can_be_drawn_over_time(stage, address, open_page):
+def test_curves_can_be_drawn_over_time(stage, address, open_page):
     page = open_page(address)
     expect(page.locator("#predictions")).to_have_text("30")
     before = pixels(page, "error-chart")
@@ -290,7 +290,7 @@ def test_the_curves_can_be_drawn_over_time(stage, address, open_page):
         ({"model": "coin-betting"}, [True, False]),
     ],
 )
-def test_models_of_every_kind_can_be_looked_at(serve, open_page, given, names):
+def test_models_of_every_kind_can_be_inspected(serve, open_page, given, names):
     stage = labelled(names, **given)
     page = open_page(serve(stage.served()))
     expect(page.locator("#predictions")).to_have_text("12")
@@ -332,7 +332,7 @@ def test_partitions_are_listed_and_one_can_be_chosen(serve, open_page):
     expect(page.locator("#predictions")).to_have_text("20")
 
 
-def test_the_ten_majority_classes_are_shown_and_the_others_together(serve, open_page):
+def test_ten_largest_classes_are_shown_and_the_rest_merged(serve, open_page):
     names = [f"c{n}" for n in range(14)]
     page = open_page(serve(labelled(names, 24, classes=",".join(names)).served()))  # the last four come once
     expect(page.locator("#confusion tbody th")).to_have_text([*names[:10], "others"])
@@ -357,7 +357,7 @@ def wilson(right, n):
     return shares[inside][[0, -1]]
 
 
-def test_the_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, serve, open_page):
+def test_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, serve, open_page):
     page = open_page(serve(mistaken.served()))
     cells = mistaken.feeds[0].counters.confusion.cells
     expect(page.locator("#confusion thead")).to_have_text(re.compile("Truth.*ham.*spam.*Recall"))
@@ -384,7 +384,7 @@ def test_the_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, 
     expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
 
 
-def test_the_latest_mistakes_are_listed_the_most_confident_first(mistaken, serve, open_page):
+def test_latest_mistakes_are_sorted_by_confidence(mistaken, serve, open_page):
     page = open_page(serve(mistaken.served()))
     rows = page.locator("#latest-mistakes tbody tr")
     shares = [float(each.partition(" %")[0]) for each in rows.locator(".probability").all_inner_texts()]
@@ -488,7 +488,7 @@ def test_page_without_events_shows_the_next_step(serve, open_page):
         expect(page.locator(f"#{place}")).to_have_text(told)
 
 
-def test_an_unavailable_stream_is_shown(stage, open_page):
+def test_unavailable_stream_is_shown(stage, open_page):
     with stage.served() as client:
         page = open_page(str(client.base_url))
         expect(page.get_by_role("status")).to_contain_text("ready")
@@ -501,7 +501,7 @@ def test_an_unavailable_stream_is_shown(stage, open_page):
     open_page.complaints.clear()  # the browser notes the rejected connections
 
 
-def test_a_standby_process_shows_that_others_own_the_partitions(serve, open_page):
+def test_standby_process_shows_that_others_own_the_partitions(serve, open_page):
     stage = Stage(partitions=())
     stage.health.become(State.READY, "standing by: other members own all partitions")
     page = open_page(serve(stage.served()))
@@ -511,7 +511,7 @@ def test_a_standby_process_shows_that_others_own_the_partitions(serve, open_page
     open_page.complaints.clear()  # the browser notes the answer that there is no model
 
 
-def test_a_browser_logs_in_with_the_token_as_password(serve, open_page):
+def test_browser_logs_in_with_the_token_as_password(serve, open_page):
     credentials = {"username": "anybody", "password": "secret"}
     page = open_page(serve(Stage(http_token="secret").served()), http_credentials=credentials)
     expect(page.get_by_role("status")).to_contain_text("ready")
@@ -523,7 +523,7 @@ def any_stage(request):
 
 
 @pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])
-def test_axe_finds_no_barrier_and_nothing_is_cut(any_stage, serve, open_page, shape):
+def test_page_is_accessible_and_nothing_is_cut_off(any_stage, serve, open_page, shape):
     any_stage(event("x" * 256, "y" * 400, **{"z" * 100: 1.0}))
     page = open_page(serve(any_stage.served()), **shape)
     take_latest(page)
@@ -549,7 +549,7 @@ new PerformanceObserver((list) => {
 
 
 @pytest.mark.parametrize("shape", [{}, PHONE], ids=["wide", "phone"])
-def test_nothing_jumps_while_events_come(mixture, serve, browser, shape):
+def test_layout_is_stable_while_events_arrive(mixture, serve, browser, shape):
     address = serve(mixture.served())
     with browser.new_context(**shape) as context:
         context.add_init_script(SHIFTS)
@@ -561,7 +561,7 @@ def test_nothing_jumps_while_events_come(mixture, serve, browser, shape):
         assert page.evaluate("window.shifted") < 0.01
 
 
-def test_the_page_and_its_curves_follow_the_dark_color_scheme(address, open_page):
+def test_page_and_its_curves_follow_the_dark_color_scheme(address, open_page):
     page = open_page(address, color_scheme="light")
     expect(page.locator("#error-chart canvas")).to_be_visible()
     before = pixels(page, "error-chart")
@@ -572,7 +572,7 @@ def test_the_page_and_its_curves_follow_the_dark_color_scheme(address, open_page
     assert sum(map(int, background.removeprefix("rgb(").rstrip(")").split(","))) < 3 * 60
 
 
-def test_the_keyboard_gets_everywhere(address, open_page):
+def test_every_control_is_reachable_by_keyboard(address, open_page):
     page = open_page(address)
     expect(page.locator("#events table")).to_be_visible()
     reached = []
@@ -586,7 +586,7 @@ def test_the_keyboard_gets_everywhere(address, open_page):
         assert place in reached
 
 
-def test_the_api_document_is_shown_without_the_internet(address, open_page):
+def test_api_document_works_offline(address, open_page):
     page = open_page(address, "/docs")
     expect(page.get_by_text("/predict", exact=True).first).to_be_visible()
     expect(page.get_by_text("/explain", exact=True)).to_be_visible()

@@ -55,7 +55,7 @@ def test_deleted_checkpoints_topic_is_not_a_fresh_start(stream, admin):
     assert len(stream.answers()) == len(EVENTS)
 
 
-def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
+def test_expired_offsets_are_committed_again(stream, admin):
     """As it does a week after the last member has left."""
     stream.create()
     stream.produce(EVENTS)
@@ -71,7 +71,7 @@ def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
     assert len(stream.answers()) == len(EVENTS)
 
 
-def test_a_start_from_nothing_beside_predictions_is_warned_of(stream, admin, caplog):
+def test_fresh_start_next_to_predictions_gives_a_warning(stream, admin, caplog):
     stream.create()
     stream.produce(EVENTS)
     run(stream)
@@ -82,7 +82,7 @@ def test_a_start_from_nothing_beside_predictions_is_warned_of(stream, admin, cap
 
 
 @pytest.mark.parametrize("n_new", [10, 100])
-def test_a_topic_that_was_created_again_is_noticed(stream, admin, n_new):
+def test_recreated_topic_is_detected(stream, admin, n_new):
     """With fewer records than were processed of the one before, and with more."""
     stream.create()
     stream.produce(EVENTS[:50])

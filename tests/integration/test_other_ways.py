@@ -59,7 +59,7 @@ def test_lines_posted_to_two_processes_are_appended_once(stream, serve, kafka_cl
     assert [each.stop() for each in processes] == [0] * len(processes)
 
 
-def test_a_relay_that_is_killed_continues(stream, start, serve):
+def test_killed_relay_resumes(stream, start, serve):
     events = numbered(1)
     stream.create(2)
     assert serve("--exit-at-end").wait() == 0  # which creates the topic of predictions

@@ -58,7 +58,7 @@ def test_dead_letters_of_the_largest_records_fit(stream, serve):
     assert [answer["id"] for answer in stream.answers()] == ["good"]
 
 
-def test_a_limit_lowered_under_a_running_service_cuts_its_letters(stream, serve, admin):
+def test_lowered_record_limit_cuts_dead_letters_of_a_running_service(stream, serve, admin):
     stream.create()
     process = serve().ready()
     stream.produce([os.urandom(50_000)])
@@ -73,7 +73,7 @@ def test_a_limit_lowered_under_a_running_service_cuts_its_letters(stream, serve,
     assert process.stop() == 0
 
 
-def test_event_times_that_no_output_topic_accepts_are_dead_letters(stream, serve, make_topic):
+def test_event_time_rejected_by_output_topics_makes_a_dead_letter(stream, serve, make_topic):
     """The output topics take what is one hour ahead at most; this events topic takes any time."""
     make_topic("events", message_timestamp_after_max_ms=2**63 - 1)
     make_topic("predictions", message_timestamp_after_max_ms=3_600_000)

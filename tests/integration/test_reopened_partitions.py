@@ -82,7 +82,7 @@ def processors():
 
 @pytest.mark.parametrize("lose", [lose_by_outage, lose_by_rebalance])
 @pytest.mark.usefixtures("without_collector")
-def test_a_partition_opened_repeatedly_keeps_one_model(stream, runner, lose):
+def test_partition_opened_repeatedly_keeps_one_model(stream, runner, lose):
     step_until(runner, lambda: 0 in runner._tasks.running and not runner._tasks.running[0].is_committing)
     one = processors()  # and what other tests keep
     for _ in range(N_OPENINGS - 1):

@@ -68,7 +68,7 @@ def test_readers_of_committed_records_see_no_open_transaction(stream, serve, kaf
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 @pytest.mark.parametrize("topic", ["predictions", "checkpoints"])
-def test_a_topic_deleted_while_running_ends_it_with_its_name(stream, serve, admin, topic):
+def test_topic_deleted_while_running_ends_it_with_its_name(stream, serve, admin, topic):
     stream.create()
     process = serve().ready()
     admin.delete_topics([stream.topics[topic]])
@@ -98,7 +98,7 @@ def kcat(kafka_bootstrap):
 READ = ("-C", "-e", "-o", "beginning", "-X", "isolation.level=read_committed")
 
 
-def test_a_foreign_client_produces_events_and_reads_predictions(stream, serve, kcat):
+def test_foreign_client_produces_events_and_reads_predictions(stream, serve, kcat):
     events = phishing_events()
     stream.create()
     lines = b"".join(json.loads(event)["id"].encode() + b"\t" + event + b"\n" for event in events)

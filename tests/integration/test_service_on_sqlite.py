@@ -16,7 +16,7 @@ def kafka_client():
 class TestServiceOnSqlite(ClientClaims):
     """Everything `serve` promises, on SQLite."""
 
-    def test_second_process_names_the_first_and_succeeds_it_when_killed(self, stream, serve):
+    def test_second_process_names_the_owner_and_succeeds_it_when_killed(self, stream, serve):
         stream.create(partitions=2)
         events = numbered(2)
         one = serve().ready()

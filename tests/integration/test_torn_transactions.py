@@ -66,7 +66,7 @@ COMMIT_SECONDS = {Loss.ANSWER: 1, Loss.CONNECTION: 30}
 
 
 @pytest.mark.parametrize("loss", Loss)
-def test_an_end_that_comes_during_the_next_transaction_tears_nothing(place, proxy, loss):
+def test_late_end_of_a_transaction_does_not_tear_the_next(place, proxy, loss):
     transport = place.open(commit_timeout_seconds=COMMIT_SECONDS[loss])
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)

@@ -42,7 +42,7 @@ def leave_as_it_is(_admin, _topic): ...
     ],
     ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
 )
-def test_an_undelivered_output_fails_the_commit_and_names_its_reason(
+def test_undelivered_output_fails_the_commit_and_names_its_reason(
     place, admin, spoil, n_bytes, error, n_after
 ):
     transport = place.open(commit_timeout_seconds=3)

@@ -54,7 +54,7 @@ def verified(stream):
 
 @ON_SQLITE_AND_KAFKA
 @pytest.mark.timeout(180)
-def test_a_service_is_proved_while_it_runs_and_after_it(stream, writing, serve):
+def test_running_and_stopped_service_are_proved(stream, writing, serve):
     service = serve(partitions=PARTITIONS, max_batch_records=50, snapshot_interval_records=200)
     service.ready()
     judged = []

@@ -68,7 +68,7 @@ def test_tested_core_is_installed_and_compiled_as_required():
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @settings(max_examples=n_examples(900))
 @given(ours=any_of(TWO_CLASS), stream=streams)
-def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, ours, stream):
+def test_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, ours, stream):
     theirs = made_by(interpreted, ours)
     made = []
     for x, y, w in stream:
@@ -88,7 +88,7 @@ def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, o
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @settings(max_examples=n_examples(400))
 @given(ours=any_of(SEVERAL), stream=multiclass_streams)
-def test_the_interpreter_gives_the_same_in_many_classes(interpreted, ours, stream):
+def test_interpreter_gives_the_same_multiclass_bytes(interpreted, ours, stream):
     theirs = made_by(interpreted, ours)
     made = []
     for x, y, w in stream:
@@ -119,7 +119,7 @@ events = st.dictionaries(
 @pytest.mark.parametrize(("name", "parameters"), [("AutoClassifier", {"hash_bits": 8})])
 @settings(max_examples=n_examples(12))
 @given(stream=st.lists(st.tuples(events, st.booleans()), max_size=12))
-def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, name, parameters, stream):
+def test_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, name, parameters, stream):
     ours, theirs = (getattr(core, name)(**parameters) for core in (perceptron_core, interpreted))
     for x, y in stream:
         assert [*map(bits, ours.learn(x, y, 1.0))] == [*map(bits, theirs.learn(x, y, 1.0))]
@@ -133,7 +133,7 @@ def bits(number):
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["AutoClassifier", "HoeffdingForest", "NearestNeighbors"])
-def test_the_interpreter_grows_the_same_trees_of_numbers_and_categories(interpreted, name, n_classes):
+def test_interpreter_grows_the_same_trees_of_numbers_and_categories(interpreted, name, n_classes):
     chance = random.Random(n_classes)
     ours, theirs = getattr(perceptron_core, name)(), getattr(interpreted, name)()
     for _ in range(300):
@@ -170,7 +170,7 @@ def test_copy_of_a_model_saves_the_same_bytes(taught):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-30, 30) | keys), max_size=200))
-def test_names_are_found_come_in_order_and_go(history):
+def test_names_are_found_in_order_and_removed(history):
     names, expected = FeatureIndex(), {}
     for slot, (comes, name) in enumerate(history):
         if name in expected:
@@ -189,7 +189,7 @@ def test_names_are_found_come_in_order_and_go(history):
         ]
 
 
-def test_a_name_whose_comparison_changes_the_model_does_no_harm():
+def test_name_that_changes_the_model_during_comparison_is_harmless():
     model = perceptron_core.Perceptron()
 
     class Meddler:
@@ -212,7 +212,7 @@ def test_a_name_whose_comparison_changes_the_model_does_no_harm():
     assert math.isfinite(model.score_one({Meddler(1): 1.0, Meddler(2): 1.0}))
 
 
-def test_value_that_uses_the_model_gets_right_answers():
+def test_value_that_uses_the_model_during_lookup_gets_right_answers():
     model = perceptron_core.Perceptron()
     model.learn_one({"a": 1.0, "b": 2.0, "c": 4.0}, True)
 
@@ -293,7 +293,7 @@ def test_value_that_empties_its_own_dictionary_raises_a_clear_error():
     assert model.score_one({"f0": 3.0, "f7": 2.0}) == 1.0 + 3.0 + 2.0
 
 
-def test_a_model_whose_class_forgot_to_set_it_up_raises():
+def test_model_without_base_initialization_raises():
     class Forgetful(perceptron_core.Perceptron):
         def __init__(self):
             pass

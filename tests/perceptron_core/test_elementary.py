@@ -96,7 +96,7 @@ def test_no_error_exceeds_one_unit_in_the_last_place(name):
     assert error(name, worst) < 0.8, worst
 
 
-def test_the_cosine_is_as_precise_where_it_is_nearly_0():
+def test_cosine_is_as_precise_where_it_is_nearly_0():
     with mp.workprec(140):
         zeros = [float((n + 0.5) * mp.pi) for n in range(0, int(FAR / math.pi), max(1, 2 * 10**7 // POINTS))]
     worst = max(zeros, key=lambda x: error("cosine", (x,)))
@@ -126,7 +126,7 @@ def test_the_cosine_is_as_precise_where_it_is_nearly_0():
         ("cosine", 0.0, 1.0),
     ],
 )
-def test_the_ends_of_the_range_are_met(name, x, expected):
+def test_elementary_functions_are_exact_at_the_ends_of_their_range(name, x, expected):
     assert repr(getattr(elementary, name)(x)) == repr(expected)
 
 
@@ -141,7 +141,7 @@ def interpreted():
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", REFERENCE)
-def test_the_interpreter_computes_the_same_bits(interpreted, name):
+def test_interpreter_computes_the_same_bits(interpreted, name):
     ours, theirs = getattr(elementary, name), getattr(interpreted, name)
     assert [point for point in points(name, POINTS // 10) if ours(*point) != theirs(*point)] == []
 
@@ -155,7 +155,7 @@ def test_vectorized_cosines_equal_single_ones():
 
 
 @pytest.mark.parametrize("p", [0.5 + 2**-53, 0.6, 0.7, 0.9, 0.975, 1 - 2**-53])
-def test_the_quantile_is_the_nearest_double(p):
+def test_quantile_is_the_nearest_double(p):
     with mp.workprec(200):
         assert normal_quantile(p) == float(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(p) - 1))
 

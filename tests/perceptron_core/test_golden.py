@@ -19,7 +19,7 @@ def answer(model, x):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_a_former_release_is_read(name):
+def test_golden_file_is_read_and_predicts_the_same(name):
     model = from_bytes(FILES[name])
     expected = taught(model)
     for x, y in stream_of(model):

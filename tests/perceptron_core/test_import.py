@@ -17,7 +17,7 @@ def imported_by(program):
     return set(run.stdout.split())
 
 
-def test_learning_and_predicting_need_none_of_them():
+def test_learning_and_predicting_need_no_optional_package():
     program = (
         "from perceptron_core.formats.model_bytes import learners\n"
         "for cls in learners().values():\n"
@@ -27,7 +27,7 @@ def test_learning_and_predicting_need_none_of_them():
     assert imported_by(program) == set()
 
 
-def test_the_structured_perceptron_brings_numpy_and_no_more():
+def test_structured_perceptron_imports_only_numpy():
     assert imported_by("from perceptron_core import StructuredPerceptron") == {"numpy"}
 
 

@@ -79,7 +79,7 @@ WRONG = {
         for value in values
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_rejected_by_name(cls, name, value):
+def test_invalid_parameter_is_rejected_by_name(cls, name, value):
     required = {"bits": 18} if cls is TextHasher else {}
     with pytest.raises(ValueError, match=name.replace("_", "[_ ]")):
         cls(**{**required, name: value})

@@ -19,19 +19,19 @@ from tools.release.audit import verdict
 ROOT = Path(__file__).parents[2]
 
 
-def test_everything_that_tells_a_version_tells_the_same():
+def test_all_version_numbers_agree():
     told = CliRunner().invoke(cli, ["--version"], prog_name="perceptron").output.split()[1]
     assert told == perceptron_core.__version__ == metadata.version("online-perceptron")
 
 
-def test_no_other_file_of_the_packages_repeats_it():
+def test_version_is_written_in_one_file_only():
     stated = re.compile(rf"""["']{re.escape(perceptron_core.__version__)}["']""")
     files = [path for package in ("perceptron_core", "service") for path in (ROOT / package).rglob("*.py")]
     repeating = [path.name for path in files if stated.search(path.read_text(encoding="utf-8"))]
     assert repeating == ["version.py"]
 
 
-def test_a_core_without_machine_code_reports_that(tmp_path, monkeypatch):
+def test_core_without_machine_code_reports_that(tmp_path, monkeypatch):
     (tmp_path / "perceptron_core").mkdir()
     for name in ("__init__.py", "validation.py"):
         (tmp_path / "perceptron_core" / name).touch()
@@ -60,7 +60,7 @@ def test_missing_audit_is_a_warning_or_an_error_if_required():
     assert (code, verdict([], is_required=True)[1]) == (0, 1)
 
 
-def test_a_vulnerable_package_fails_with_its_advisories():
+def test_vulnerable_package_fails_with_its_advisories():
     text, code = verdict([SOUND, BAD])
     assert code == 1
     assert "kafka-python 1.0: PYSEC-1" in text
@@ -72,7 +72,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_runs_targets_and_scripts_that_exist(workflow):
+def test_workflow_runs_targets_and_scripts_that_exist(workflow):
     jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     run = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
@@ -90,7 +90,7 @@ def test_each_target_of_make_names_tests_that_exist():
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_wheels_are_built_for_each_python_that_is_named():
+def test_wheels_are_built_for_every_declared_python():
     named = [each.rpartition(":: ")[2] for each in PYPROJECT["project"]["classifiers"]]
     minors = [int(each[2:]) for each in named if re.fullmatch(r"3\.\d+", each)]
     assert PYPROJECT["tool"]["cibuildwheel"]["build"] == f"cp31[{minors[0] % 10}-{minors[-1] % 10}]-*"

@@ -42,7 +42,7 @@ def build(tmp_path):
 @pytest.mark.parametrize(
     "why", [{"PERCEPTRON_UNCOMPILED": "1"}, {"CC": "false"}], ids=["asked", "no compiler"]
 )
-def test_a_wheel_without_machine_code_is_for_any_platform(build, why):
+def test_wheel_without_machine_code_is_for_any_platform(build, why):
     wheel = build(**why)
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as packed:
@@ -55,5 +55,5 @@ def test_a_wheel_without_machine_code_is_for_any_platform(build, why):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("cc"), reason="no compiler here")
-def test_a_wheel_with_machine_code_is_for_its_build_platform(build):
+def test_wheel_with_machine_code_is_for_its_build_platform(build):
     assert build().name.endswith(f"{sysconfig.get_platform().replace('-', '_').replace('.', '_')}.whl")

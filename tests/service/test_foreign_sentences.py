@@ -94,7 +94,7 @@ def test_invalid_setting_is_rejected_with_the_expected_value(given, said):
     assert pydantic_sentence(rejected.value.errors()[0], "setting") == said
 
 
-def test_an_error_outside_the_table_hides_the_sentence_of_pydantic():
+def test_error_outside_the_table_hides_pydantics_sentence():
     error = {"type": "url_parsing", "msg": "Input should be a valid URL", "input": 1}
     assert pydantic_sentence(error) == "expected another value"
 

@@ -29,7 +29,7 @@ def logged(capsys):
     return lambda: [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-def test_a_line_off_a_terminal_is_one_object_with_fields(logged):
+def test_log_line_without_terminal_is_one_json_object(logged):
     before = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     log_to_stderr("info")
     logging.getLogger("service.x").warning("%d\nlines, “two”", 2, extra={"partition": 3})
@@ -38,7 +38,7 @@ def test_a_line_off_a_terminal_is_one_object_with_fields(logged):
     assert line == {"level": "warning", "logger": "service.x", "message": "2\nlines, “two”", "partition": 3}
 
 
-def test_a_line_on_a_terminal_is_for_people(monkeypatch):
+def test_log_line_on_a_terminal_is_plain_text(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     log_to_stderr("info")
     logging.getLogger("service.x").warning("it is\n\x1bfull", extra={"partition": 3})
@@ -47,7 +47,7 @@ def test_a_line_on_a_terminal_is_for_people(monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_form_that_is_asked_for_holds_everywhere(monkeypatch, form):
+def test_chosen_log_format_applies_on_and_off_a_terminal(monkeypatch, form):
     for stderr in (io.StringIO(), Terminal()):
         monkeypatch.setattr(sys, "stderr", stderr)
         log_to_stderr("info", form)
@@ -61,7 +61,7 @@ def test_messages_below_the_level_are_not_logged(logged):
     assert logged() == []
 
 
-def test_an_exception_is_a_field(logged):
+def test_exception_is_a_field(logged):
     log_to_stderr("info")
     try:
         int("no")
@@ -71,7 +71,7 @@ def test_an_exception_is_a_field(logged):
     assert line["exception"].endswith("base 10: 'no'")
 
 
-def test_a_warning_of_python_is_a_line_of_the_log(logged):
+def test_python_warning_is_logged(logged):
     log_to_stderr("info")
     with warnings.catch_warnings():
         warnings.simplefilter("always")

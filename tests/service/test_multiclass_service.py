@@ -48,7 +48,7 @@ def test_two_class_names_make_a_multiclass_learner_learn_booleans():
     assert feed.model.classes == (False, True)
 
 
-def test_a_model_made_for_other_classes_is_rejected(tmp_path):
+def test_model_made_for_other_classes_is_rejected(tmp_path):
     (tmp_path / "made.py").write_text(
         "from perceptron_core import MulticlassPerceptron\n"
         "def build():\n    return MulticlassPerceptron(['dog', 'cat', 'ox'])\n",
@@ -58,12 +58,12 @@ def test_a_model_made_for_other_classes_is_rejected(tmp_path):
         make_learner(f"{tmp_path}/made.py:build", {}, ANIMALS)
 
 
-def test_a_parameter_of_the_binary_model_is_a_clear_error():
+def test_parameter_of_the_binary_model_is_a_clear_error():
     with pytest.raises(ConfigurationError, match=r"model_params: .*threshold"):
         make_learner("perceptron", {"threshold": 0.5}, ANIMALS)
 
 
-def test_the_score_is_that_of_the_winning_class():
+def test_score_is_that_of_the_winning_class():
     feed = Feed(classes=CLASSES)
     first = feed.answer(event("1", "buzz", label="bee"))
     assert (first["label"], first["score"], first["truth"], first["mistake"]) == ("ant", 0.0, "bee", True)
@@ -72,7 +72,7 @@ def test_the_score_is_that_of_the_winning_class():
 
 
 @pytest.mark.parametrize("model", UNDOABLE)
-def test_a_corrected_label_leaves_no_trace_of_the_wrong_one(model):
+def test_corrected_label_removes_the_wrong_ones_effect(model):
     corrected, right = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
     corrected(event("1", "moo", label="bee"))
     corrected(label("1", "cow"))
@@ -85,7 +85,7 @@ def test_a_corrected_label_leaves_no_trace_of_the_wrong_one(model):
 
 
 @pytest.mark.parametrize("model", UNDOABLE)
-def test_a_step_read_from_a_snapshot_is_undone_as_well(model):
+def test_step_read_from_a_snapshot_is_undone_as_well(model):
     straight, restored = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
     straight(event("1", "moo", label="bee"))
     straight(event("2", "buzz", label="bee"))
@@ -100,7 +100,7 @@ def _through_bytes(state):
     return unpack(pack(state))
 
 
-def test_a_multiclass_river_pipeline_learns_names():
+def test_multiclass_river_pipeline_learns_names():
     learner = make_learner("river.naive_bayes:MultinomialNB", {}, ANIMALS)
     assert isinstance(learner, RiverLearner)
     assert learner.assess({"a": 1.0})[0] == "ant"

@@ -79,7 +79,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("shape", RECORDS)
 @pytest.mark.parametrize("mapping", MAPPINGS)
-def test_a_record_costs_as_much_as_it_is_long(mapping, shape):
+def test_record_costs_as_much_as_it_is_long(mapping, shape):
     given = settings(events=MAPPINGS[mapping], max_message_bytes=1 << 20)
 
     def read(value):
@@ -108,7 +108,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("made", MODELS.values(), ids=MODELS)
-def test_a_model_file_costs_as_much_as_it_is_long(made):
+def test_model_file_costs_as_much_as_it_is_long(made):
     def read(data):
         with contextlib.suppress(DamagedError):
             from_bytes(data)
@@ -172,7 +172,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_costs_as_much_as_it_is_long(tmp_path, name):
+def test_file_costs_as_much_as_it_is_long(tmp_path, name):
     def read(content):
         (tmp_path / name).write_bytes(content)
         with contextlib.suppress(ServiceError), opened(tmp_path / name) as source:
@@ -214,7 +214,7 @@ def read_with(schema, kind, value=b"{}"):
 
 
 @pytest.mark.parametrize("shape", SCHEMAS)
-def test_a_schema_costs_as_much_as_it_is_long(shape):
+def test_schema_costs_as_much_as_it_is_long(shape):
     kind, _, _ = shape.partition(":")
     assert_grows_linearly(lambda schema: read_with(schema, kind), SCHEMAS[shape], FEWER)
 
@@ -239,7 +239,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("shape", VALUES)
-def test_a_schemas_value_costs_as_much_as_it_is_long(shape):
+def test_schemas_value_costs_as_much_as_it_is_long(shape):
     schema, make = VALUES[shape]
     kind, _, _ = shape.partition(":")
     assert_grows_linearly(lambda value: read_with(schema, kind, value), make, FEWER)
@@ -262,7 +262,7 @@ def test_progress_and_snapshots_cost_as_much_as_they_are_long():
 
 
 @pytest.mark.parametrize(("exponent", "is_rejected"), [(1.0, False), (1.25, False), (1.5, True), (2.0, True)])
-def test_a_cost_above_proportion_is_rejected_despite_noise(monkeypatch, exponent, is_rejected):
+def test_cost_above_proportion_is_rejected_despite_noise(monkeypatch, exponent, is_rejected):
     now, noise = [0.0], itertools.cycle((3.0, 1.0, 1.3, 2.0, 1.1))
     monkeypatch.setattr(growth, "process_time", lambda: now[0])
 

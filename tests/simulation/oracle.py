@@ -319,7 +319,7 @@ class Kept:
     truth: Any = None
     step: Any = 0.0
     is_provisional: bool = False
-    """Whether its truth is that of the time-out, and no label has said so."""
+    """Whether its truth is that of the timeout, and no label has said so."""
     taken: Any = None
     """What the windows by key know it by."""
     due: int | None = None
@@ -342,7 +342,7 @@ class Partition:
     on_timeout
         What an event is that got no label in time; "" if nothing.
     delays
-        Those that events without a label match; None if they are learned at the time-out.
+        Those that events without a label match; None if they are learned at the timeout.
     correction_ms
         How long after that a label may still say something else.
     windows

@@ -38,7 +38,7 @@ def runs():
     return run_chunk(range(SEEDS))
 
 
-def test_any_faults_leave_everything_done_once_and_models_bit_identical(runs):
+def test_records_are_processed_once_and_models_identical_under_any_faults(runs):
     counts, failure = runs
     assert failure is None, explain(failure)
     assert counts["runs"] == SEEDS
@@ -47,11 +47,11 @@ def test_any_faults_leave_everything_done_once_and_models_bit_identical(runs):
 @pytest.mark.parametrize(
     "seed", [407, 781, 825, 4369, 5828, 7020, 7566, 9429, 9734, 24765, 26588, 53930, 60564, 61329]
 )
-def test_verify_proves_a_run_it_refuted_once(seed):
+def test_verify_proves_a_formerly_refuted_run(seed):
     assert first_failure([seed]) is None
 
 
-def test_the_seeds_cover_every_fault(runs):
+def test_seeds_cover_every_fault(runs):
     counts, _ = runs
     often = ("crashes", "rebalances", "freezes", "fences", "stops", "outages", "kicks", "shuffles")
     assert min(counts[name] for name in often) > SEEDS / 20, counts
@@ -61,14 +61,14 @@ def test_the_seeds_cover_every_fault(runs):
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 14))
-def test_a_seed_repeats_to_the_byte(seed):
+def test_seed_repeats_to_the_byte(seed):
     (one, outcome), (other, repeated) = story(seed), story(seed)
     assert one == other
     assert outcome.digest == repeated.digest
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_defect_that_is_put_back_is_found(name):
+def test_reintroduced_defect_is_found(name):
     seeds = itertools.chain([FOUND_AT[name]] if name in FOUND_AT else [], range(FOUND_WITHIN))
     failure = first_failure(seeds, name)
     assert failure is not None
@@ -76,7 +76,7 @@ def test_a_defect_that_is_put_back_is_found(name):
     assert first_failure([failure.seed]) is None, "it is the defect that fails, not the seed"
 
 
-def test_a_failure_is_reported_with_its_story_and_its_command():
+def test_failure_is_reported_with_its_steps_and_command():
     failure = first_failure(range(FOUND_WITHIN), "recovery-forgets-the-last-batch")
     told = explain(failure, "recovery-forgets-the-last-batch")
     assert "restored" in told

@@ -756,7 +756,7 @@ class World:
         for slot in self.slots:
             if slot.life is not None and not self.has_rejected:
                 slot.leave()
-        self.broker.decide_all()  # no transaction outlives its time-out
+        self.broker.decide_all()  # no transaction outlives its timeout
 
     def _is_finished(self):
         return (

@@ -91,7 +91,7 @@ def test_rows_give_the_same_bits_as_dictionaries(learner, stream, cuts):
 
 @given(learner=any_learner, before=streams, after=streams)
 @of_all
-def test_a_copy_of_any_kind_goes_on_as_the_original(learner, before, after):
+def test_copy_of_any_kind_continues_like_the_original(learner, before, after):
     model = HashedClassifier(learner, BITS)
     for x, y, w in before:
         model.learn_one(x, y, w)
@@ -116,7 +116,7 @@ def test_learned_weights_of_the_given_learner_are_not_used():
 @pytest.mark.parametrize(
     "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
 )
-def test_feature_that_is_not_an_index_is_rejected_by_name(name):
+def test_non_index_feature_is_rejected_by_name(name):
     model = HashedClassifier(bits=BITS)
     for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):
         with pytest.raises(FeatureError, match="is not an integer from 0 to 15"):
@@ -142,7 +142,7 @@ GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
         ({"values": ["1", "2", "3"]}, "values must be numbers"),
     ],
 )
-def test_rows_with_features_that_are_rejected_change_nothing(wrong, said):
+def test_rejected_rows_change_nothing(wrong, said):
     model = HashedClassifier(bits=BITS)
     rows = GOOD._replace(**wrong)
     calls = [model.score_rows, model.predict_rows]
@@ -168,12 +168,12 @@ def test_rows_with_features_that_are_rejected_change_nothing(wrong, said):
         {"indices": [[1, 5, 2]]},
     ],
 )
-def test_arrays_that_do_not_fit_each_other_are_rejected(wrong):
+def test_arrays_of_unequal_lengths_are_rejected(wrong):
     with pytest.raises(ValueError, match="indptr"):
         HashedClassifier(bits=BITS).score_rows(GOOD._replace(**wrong))
 
 
-def test_labels_and_weights_that_are_rejected_change_nothing():
+def test_rejected_labels_and_weights_change_nothing():
     model = HashedClassifier(bits=BITS)
     for y in ([True, 7], np.array([1, 7]), np.array([0.0, np.nan]), ["yes", True]):
         with pytest.raises(LabelError, match="row"):
@@ -207,7 +207,7 @@ def test_labels_take_every_form_of_learn_one(y):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, np.uint8])
-def test_arrays_of_other_widths_and_read_only_ones_are_taken(dtype):
+def test_other_integer_widths_and_read_only_arrays_are_accepted(dtype):
     rows = Rows(np.array([0, 2, 3], np.uint8), np.array([1, 5, 2], dtype), np.array([1, 2, 3], np.float32))
     for array in rows:
         array.flags.writeable = False
@@ -243,7 +243,7 @@ def test_only_frames_with_index_columns_are_learned():
         model.learn_many(X.rename(columns={7: "a"}), y)
 
 
-def test_a_learner_that_keeps_examples_is_rejected():
+def test_example_keeping_learner_is_rejected():
     with pytest.raises(TypeError, match="KernelPerceptron has no weight for each feature"):
         HashedClassifier(KernelPerceptron())
 

@@ -46,7 +46,7 @@ def test_arrays_give_the_answers_of_dictionaries_bit_for_bit(learner, hasher, st
     assert to_bytes(model) == to_bytes(expected)
 
 
-def test_a_text_of_weight_0_is_predicted_and_not_learned():
+def test_text_of_weight_0_is_predicted_and_not_learned():
     model, expected = HashedClassifier(bits=10), HashedClassifier(bits=10)
     hasher = HASHERS["fours"]
     assert len(model.predict_learn_texts(hasher, TEXTS, LABELS, [1, 0, 1, 0, 0]).scores) == 5
@@ -56,7 +56,7 @@ def test_a_text_of_weight_0_is_predicted_and_not_learned():
 
 @pytest.mark.parametrize("bad", [b"\xff", "abc\ud800"])
 @pytest.mark.parametrize("at", range(5))
-def test_the_texts_before_one_that_cannot_be_hashed_are_learned(bad, at):
+def test_texts_before_an_unhashable_text_are_learned(bad, at):
     model, expected = HashedClassifier(bits=10), HashedClassifier(bits=10)
     hasher = HASHERS["fours"]
     with pytest.raises(UnicodeError):

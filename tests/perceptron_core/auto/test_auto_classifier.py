@@ -55,7 +55,7 @@ def mixed_stream(n, seed=5):
     return stream
 
 
-def test_it_learns_a_circle_of_two_numbers():
+def test_auto_learns_a_circle_of_two_numbers():
     draw = random.Random(3)
     points = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(1500)]
     stream = [(x, x["a"] ** 2 + x["b"] ** 2 < 1.2) for x in points]
@@ -69,7 +69,7 @@ def test_shuffled_labels_teach_nothing():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e101, [1], {"a": 1}, "a\ud800bcd"])
-def test_an_invalid_value_is_rejected_by_feature(value):
+def test_invalid_value_is_rejected_by_feature(value):
     model = AutoClassifier()
     with pytest.raises(FeatureError, match="feature 'odd'"):
         model.learn_one({"odd": value}, True)
@@ -77,19 +77,19 @@ def test_an_invalid_value_is_rejected_by_feature(value):
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), [1]])
-def test_a_label_of_an_invalid_type_is_rejected(label):
+def test_label_of_an_invalid_type_is_rejected(label):
     with pytest.raises(LabelError):
         AutoClassifier().learn_one({"a": 1.0}, label)
 
 
-def test_a_label_outside_the_given_classes_is_rejected():
+def test_label_outside_the_given_classes_is_rejected():
     with pytest.raises(LabelError, match="expected one of"):
         AutoClassifier(classes=SEVERAL).learn_one({"a": 1.0}, "toast")
 
 
 @settings(max_examples=n_examples(50))
 @given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), cut=st.integers(0, 40))
-def test_a_model_from_bytes_continues_identically(stream, cut):
+def test_model_from_bytes_continues_identically(stream, cut):
     model = AutoClassifier()
     for x, y in stream[:cut]:
         model.learn_one(x, y)
@@ -108,7 +108,7 @@ def test_columns_never_exceed_the_maximum():
     assert len(model.maps.columns.numbers) == 3
 
 
-def test_file_that_claims_too_much_memory_is_rejected():
+def test_file_claiming_too_much_memory_is_rejected():
     data = to_bytes(AutoClassifier(hash_bits=26))
     with pytest.raises(DamagedError, match="bytes of memory"):
         from_bytes(data, max_bytes=1 << 20)
@@ -131,7 +131,7 @@ def test_candidates_for_columns_are_bounded():
 
 
 @pytest.mark.parametrize("x", [None, [1, 2], 3.0])
-def test_an_event_that_is_not_a_dictionary_is_rejected(x):
+def test_event_that_is_not_a_dictionary_is_rejected(x):
     with pytest.raises(FeatureError, match="expected a dictionary or text"):
         AutoClassifier().predict_one(x)
 
@@ -145,14 +145,14 @@ def test_features_of_any_name_can_be_saved(name):
     assert again.log_odds({name: 2.5}) == model.log_odds({name: 2.5})
 
 
-def test_numpys_values_count_as_pythons():
+def test_numpy_values_equal_python_values():
     one, two = AutoClassifier(), AutoClassifier()
     one.learn_one({"a": np.float64(2.5), "b": np.bool_(True), "c": np.str_("red"), "d": np.int64(3)}, True)
     two.learn_one({"a": 2.5, "b": True, "c": "red", "d": 3}, True)
     assert to_bytes(one) == to_bytes(two)
 
 
-def test_the_rest_of_a_long_text_is_one_term():
+def test_rest_of_a_long_text_is_one_term():
     model = AutoClassifier()
     text = " ".join(f"w{k}" for k in range(4000))
     for y in (True, False, True):
@@ -163,7 +163,7 @@ def test_the_rest_of_a_long_text_is_one_term():
     assert intercept + sum(term.contribution for term in terms) == pytest.approx(model.log_odds(x)[1])
 
 
-def test_the_time_to_name_words_is_bounded(monkeypatch):
+def test_time_to_name_words_is_bounded(monkeypatch):
     cut = []
     monkeypatch.setattr(explanation, "folded", lambda text, lowercase: cut.append(len(text)) or text)
     explanation.words_and_pairs("\ufdfa" * 300_000)
@@ -172,7 +172,7 @@ def test_the_time_to_name_words_is_bounded(monkeypatch):
 
 @pytest.mark.parametrize("made", KINDS)
 @pytest.mark.parametrize("number", ["no", 2, -1, None, [0]])
-def test_an_explanation_of_an_unknown_class_is_rejected(made, number):
+def test_explanation_of_an_unknown_class_is_rejected(made, number):
     model = made(classes=["ham", "spam"])
     model.learn_one({"a": 1.5, "text": "see you"}, "ham")
     with pytest.raises(ValueError, match="is not the number of a class"):
@@ -180,12 +180,12 @@ def test_an_explanation_of_an_unknown_class_is_rejected(made, number):
 
 
 @pytest.mark.parametrize("made", KINDS)
-def test_before_the_first_event_there_is_nothing_to_explain(made):
+def test_untrained_model_has_no_explanation(made):
     assert made(classes=["ham", "spam"]).explain({"a": 1.5, "text": "see you"}, 0) == ([], 0.0)
 
 
 @pytest.mark.parametrize("made", KINDS)
-def test_before_the_first_class_none_is_explained(made):
+def test_unknown_class_has_no_explanation(made):
     with pytest.raises(ValueError, match="as no class is known yet"):
         made().explain({"a": 1.5}, 0)
 
@@ -243,7 +243,7 @@ def test_context_of_two_classes_is_unused_for_three():
         *(struct.pack("<6d", 0, 0, 5, 0, 0.5, n_labels) for n_labels in (math.nan, math.inf, -5.0)),
     ],
 )
-def test_bytes_that_are_not_a_context_are_rejected(said):
+def test_invalid_context_bytes_are_rejected(said):
     model = AutoClassifier()
     model.learn_one({"a": 1.0}, True)
     before = to_bytes(model)
@@ -262,7 +262,7 @@ FRAMES = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Serie
     seed=st.integers(0, 100),
     effort=st.sampled_from(["high", "low"]),
 )
-def test_a_frame_is_learned_and_predicted_as_its_rows_are(backend, labels, seed, effort):
+def test_frame_is_learned_and_predicted_as_its_rows_are(backend, labels, seed, effort):
     frame, series = FRAMES[backend]
     names = ("a", "b", "colour", "note")
     rows = [{name: x.get(name) for name in names} for x, _ in mixed_stream(len(labels), seed)]
@@ -296,7 +296,7 @@ def test_multiclass_score_belongs_to_the_predicted_class(stream):
         model.learn_one(x, label)
 
 
-def test_a_model_without_classes_has_score_0():
+def test_model_without_classes_has_score_0():
     assert AutoClassifier().score_one({"a": 1.0}) == 0.0
 
 

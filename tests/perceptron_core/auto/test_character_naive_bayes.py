@@ -12,7 +12,7 @@ def grams(text):
     return {text[at : at + n] for n in range(1, 5) for at in range(len(text) - n + 1)}
 
 
-def test_it_computes_the_formula_of_its_documentation():
+def test_learner_computes_its_documented_formula():
     texts = [("aba", 0), ("bcd ab", 1), ("xyz", 0), ("aab", 2), ("abab cd", 1)]
     model = CharacterNaiveBayes()
     counts, events, totals, known = [{}, {}, {}], [0] * 3, [0] * 3, set()
@@ -41,7 +41,7 @@ def test_it_computes_the_formula_of_its_documentation():
             assert model.log_odds(text)[k] == pytest.approx(expected, abs=1e-9)
 
 
-def test_classes_may_come_late():
+def test_late_classes_are_learned():
     model = CharacterNaiveBayes()
     for number, text in enumerate(("aaaa", "bbbb", "cccc", "dddd", "eeee")):
         model.learn_one(text, number)
@@ -54,7 +54,7 @@ def test_only_the_first_300_characters_of_a_text_count():
     assert model.log_odds("a" * 300 + "b" * 5000) == model.log_odds("a" * 300)
 
 
-def test_the_grams_of_two_features_differ():
+def test_grams_of_two_features_differ():
     model = CharacterNaiveBayes()
     for _ in range(3):
         taught(model, [({"from": "x", "to": "y"}, True), ({"from": "y", "to": "x"}, False)])

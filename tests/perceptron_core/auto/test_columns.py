@@ -42,11 +42,11 @@ def test_repeated_wrong_value_does_not_spoil_its_column(share, most):
     assert deviation(-9999.0 if draw.random() < share else value for value in drawn(5000)) < most
 
 
-def test_a_scale_that_changes_is_followed():
+def test_scale_that_changes_is_followed():
     assert deviation([*drawn(500), *drawn(500, 2, 1000.0)]) > 500
 
 
-def test_a_column_that_is_mostly_zero_keeps_its_deviation():
+def test_column_that_is_mostly_zero_keeps_its_deviation():
     draw = random.Random(3)
     values = [draw.uniform(2, 6) if draw.random() < 0.01 else 0.0 for _ in range(5000)]
     mean = sum(values) / len(values)
@@ -55,7 +55,7 @@ def test_a_column_that_is_mostly_zero_keeps_its_deviation():
 
 
 @pytest.mark.parametrize("n", [3, 15, 16, 40])
-def test_columns_go_on_from_bytes_as_if_never_written(n):
+def test_columns_from_bytes_continue_unchanged(n):
     values = [1e6, *drawn(n - 1)]
     check_it_goes_on_from_bytes(
         taught(values), (({"a": v}, v > 0) for v in [*drawn(20, 2), *[50.0] * 5, 0.0])

@@ -80,7 +80,7 @@ def test_learner_in_auto_round_trips_and_explains(part, n_classes):
 
 
 @pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors])
-def test_a_model_from_bytes_continues_when_columns_come_and_go(made):
+def test_model_from_bytes_continues_when_columns_come_and_go(made):
     model, again = made(max_columns=3), made(max_columns=3)
     draw = random.Random(3)
     for n in range(1500):
@@ -96,14 +96,14 @@ def test_a_model_from_bytes_continues_when_columns_come_and_go(made):
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 @pytest.mark.parametrize("made", [AutoClassifier, *(part.made for part in PARTS)])
-def test_a_copy_learns_as_the_original(made, copied):
+def test_copy_learns_as_the_original(made, copied):
     model, events = taught(made(), thresholds(200)), [*thresholds(100, seed=4)]
     again = copied(model)
     assert to_bytes(taught(again, events)) == to_bytes(taught(model, events))
 
 
 @pytest.mark.parametrize("made", [AutoClassifier, *(part.made for part in PARTS)])
-def test_a_prediction_changes_nothing(made):
+def test_prediction_changes_nothing(made):
     one, two = made(), made()
     for x, y in thresholds(200):
         one.predict_proba_one({**x, "new": 1.5, "kind": "q", "other": "Привет, 世界"})
@@ -119,7 +119,7 @@ def test_empty_events_are_answered_by_class_shares(made):
 
 
 @every_part
-def test_a_low_effort_model_has_no_such_part(part):
+def test_low_effort_model_lacks_the_part(part):
     model = taught(AutoClassifier(effort="low"), part.stream(100))
     assert part.group not in model.groups
     assert part.maps not in model._get_state()["maps"]
@@ -129,7 +129,7 @@ def test_a_low_effort_model_has_no_such_part(part):
     ("part", "name"),
     [pytest.param(part, name, id=f"{part.maps}-{name}") for part in PARTS for name in part.altered],
 )
-def test_an_altered_state_is_rejected_or_works(part, name):
+def test_altered_state_is_rejected_or_works(part, name):
     model, events = taught(part.made(), part.stream(200, 3)), [*part.stream(20, 3, seed=6)]
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
     draw = random.Random(name)

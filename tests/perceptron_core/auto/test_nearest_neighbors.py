@@ -18,7 +18,7 @@ def numbers(n, seed=1, n_classes=2):
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_it_computes_the_formula_of_its_documentation(n_classes):
+def test_learner_computes_its_documented_formula(n_classes):
     labels = KINDS[n_classes]
     model = NearestNeighbors(classes=labels)
     rows, classes, shares, seen = [], [], np.zeros(n_classes), np.zeros((0, 2))
@@ -44,7 +44,7 @@ def test_it_computes_the_formula_of_its_documentation(n_classes):
         shares[labels.index(y)] += 1
 
 
-def test_a_class_may_come_late():
+def test_late_class_is_learned():
     model = taught(NearestNeighbors(), patches(300))
     for number, label in enumerate(["late", "later", "last"]):
         taught(model, [({"a": 5.0 + 9 * number + k / 100, "b": 0.0}, label) for k in range(30)])
@@ -58,7 +58,7 @@ def test_weight_of_an_event_multiplies_its_vote():
         assert model.predict_one({"kind": "u"}) is expected
 
 
-def test_of_equally_near_events_the_last_vote():
+def test_latest_of_equally_near_events_vote():
     model = taught(NearestNeighbors(), [({"kind": "uv"[n % 2]}, n % 2 > 0) for n in range(400)])
     taught(model, [({"kind": "u"}, True)] * 10)
     assert model.predict_proba_one({"kind": "u"})[True] > 0.95
@@ -71,7 +71,7 @@ def test_its_state_is_bounded():
     assert len(to_bytes(model)) < 1.05 * size < 20_000
 
 
-def test_the_order_of_features_changes_no_bit_of_an_answer():
+def test_order_of_features_changes_no_bit_of_an_answer():
     rng = random.Random(5)
     plain, shuffled = NearestNeighbors(), NearestNeighbors()
     names = [f"n{number}" for number in range(7)]

@@ -133,7 +133,7 @@ def test_losses_of_candidates_count_a_weight_at_most_once():
     assert twice == once != none
 
 
-def test_a_shortened_context_keeps_the_prediction_time():
+def test_shortened_context_keeps_the_prediction_time():
     model = taught(AutoClassifier(), runs(50))
     ((x, y),) = runs(1, seed=2)
     model.predict_one(x)
@@ -149,7 +149,7 @@ def test_a_shortened_context_keeps_the_prediction_time():
 
 @pytest.mark.parametrize("delay", [0, 70])
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_the_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
+def test_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
     model = AutoClassifier(classes=KINDS[n_classes])
     delayed(model, runs(200, n_classes), delay)
     for x, _ in runs(5, n_classes, seed=2):
@@ -168,7 +168,7 @@ def test_the_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
 @given(
     delays=st.lists(st.sampled_from([0, 1, 7, 69]), min_size=1, max_size=6), n_classes=st.sampled_from([2, 3])
 )
-def test_a_model_from_bytes_continues_at_any_label_delay(delays, n_classes):
+def test_model_from_bytes_continues_at_any_label_delay(delays, n_classes):
     model = again = AutoClassifier()
     for number, delay in enumerate(delays):
         events = [*runs(70, n_classes, seed=number)]
@@ -178,7 +178,7 @@ def test_a_model_from_bytes_continues_at_any_label_delay(delays, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_an_explanation_contains_the_last_labels(n_classes):
+def test_explanation_contains_the_last_labels(n_classes):
     model = taught(AutoClassifier(), runs(600, n_classes))
     assert led_by(model) == LAST_LABELS
     check_explanations_add_up(model, runs(10, n_classes, seed=4), lambda names: LABEL_HISTORY in names)
@@ -192,7 +192,7 @@ def test_explanations_add_up_where_labels_come_late(n_classes):
 
 
 @pytest.mark.parametrize("history", [[0.5] * 3, [2.0] * 4, "x", None])
-def test_an_altered_history_is_rejected(history):
+def test_altered_history_is_rejected(history):
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(taught(AutoClassifier(), runs(5))))
     *content, state = unpack(body)
     altered = [{**each, "history": history} for each in state["ensembles"]]

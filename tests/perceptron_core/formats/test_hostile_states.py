@@ -201,7 +201,7 @@ def test_changed_state_is_damaged_or_works(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_body_with_anything_changed_is_damaged_or_a_model(name):
+def test_body_with_anything_changed_is_damaged_or_a_model(name):
     for number in range(STATES[name]):
         chance = random.Random(f"{SEED} {name} {number}")
         with suppress(DamagedError):
@@ -241,7 +241,7 @@ def hostile(**parts):
     ],
     ids=lambda parts: next(iter(parts)),
 )
-def test_an_auto_model_of_other_lengths_is_damaged(parts):
+def test_auto_model_of_other_lengths_is_damaged(parts):
     with pytest.raises(DamagedError):
         from_bytes(hostile(**parts))
 
@@ -249,7 +249,7 @@ def test_an_auto_model_of_other_lengths_is_damaged(parts):
 @pytest.mark.parametrize(
     "name", ["perceptron", "voted-perceptron", "multiclass-perceptron", "batch", "structured"]
 )
-def test_a_negative_count_is_damaged(name):
+def test_negative_count_is_damaged(name):
     cls, params, state = body(name)
     counts = {each: -1 for each in state if each.startswith("n_")} or {"counts": (-1, 0, 0)}
     for count, value in counts.items():
@@ -269,14 +269,14 @@ def test_a_negative_count_is_damaged(name):
     ],
     ids=["classes", "labels", "slots"],
 )
-def test_an_auto_model_cannot_ask_for_much_memory(params, state):
+def test_auto_state_cannot_claim_much_memory(params, state):
     cls, known, learned = body("auto")
     with pytest.raises(DamagedError, match="bytes of memory"):
         from_bytes(seal(b"perceptron-model", 1, pack([cls, known | params, learned | state])))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("multiclass")])
-def test_a_model_of_several_classes_cannot_ask_for_many_cells(name):
+def test_multiclass_state_cannot_claim_many_cells(name):
     cls, params, state = body(name)
     first = next(each for each, learned in state.items() if isinstance(learned, dict))
     sparse = {f"class {k}": {} for k in range(12_000)} | {"many": dict.fromkeys(range(50_000), 1.0)}
@@ -292,7 +292,7 @@ def test_numbers_near_the_smallest_double_are_learned():
 
 
 @pytest.mark.parametrize("name", sorted(MODELS.keys() - {"structured", "batch"}))
-def test_a_model_that_learned_the_largest_values_can_be_read(name):
+def test_model_that_learned_the_largest_values_can_be_read(name):
     model = MODELS[name].clone()
     for turn, (_, y) in enumerate([*events(name)][:40]):
         x = {3: 1e100 * (-1) ** turn} if name.startswith("hashed") else {"a": 1e100 * (-1) ** turn, "b": 1.0}

@@ -30,7 +30,7 @@ floats = st.floats(-MAX_LEARNED, MAX_LEARNED)
 
 
 @given(st.dictionaries(names, floats.filter(bool), max_size=20), floats, st.integers(0, 2**40), st.booleans())
-def test_a_model_comes_back_bit_for_bit(weights, bias, count, tie):
+def test_model_round_trips_bit_for_bit(weights, bias, count, tie):
     model = Perceptron(threshold=0.1, tie=tie, learning_rate=1e-3)
     model.weights, model.bias, model.n_mistakes, model.n_updates = weights, bias, count, count + 1
     restored = from_bytes(to_bytes(model))
@@ -44,7 +44,7 @@ def test_a_model_comes_back_bit_for_bit(weights, bias, count, tie):
 
 
 @given(st.data())
-def test_one_changed_byte_and_every_truncation_are_noticed(data):
+def test_changed_byte_and_every_truncation_are_detected(data):
     model = Perceptron()
     model.learn_one({"a": 1.0, "b": 0.5}, True)
     sealed = bytearray(to_bytes(model))
@@ -55,7 +55,7 @@ def test_one_changed_byte_and_every_truncation_are_noticed(data):
             from_bytes(bytes(damaged))
 
 
-def test_a_newer_version_is_rejected_by_name():
+def test_newer_version_is_rejected_by_name():
     with pytest.raises(NewerError, match="version 9; this release reads 1 to 2: a newer release wrote it"):
         from_bytes(seal(b"perceptron-model", 9, b""))
 
@@ -65,7 +65,7 @@ def test_another_kind_of_data_is_rejected_by_name():
         from_bytes(seal(b"perceptron-snapshot", 1, b""))
 
 
-def test_an_unknown_class_is_rejected_by_name():
+def test_unknown_class_is_rejected_by_name():
     with pytest.raises(DamagedError, match="unknown kind of perceptron-model: Neocognitron"):
         from_bytes(seal(b"perceptron-model", 1, pack(["Neocognitron", {}, {}])))
 
@@ -85,17 +85,17 @@ def test_label_of_an_unsaveable_type_is_named():
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_a_model_is_read_from_any_buffer(kind):
+def test_model_is_read_from_any_buffer(kind):
     assert from_bytes(kind(to_bytes(Perceptron(threshold=2.0)))).threshold == 2.0
 
 
 @pytest.mark.parametrize("data", [None, "perceptron-model"])
-def test_a_model_is_read_from_bytes_only(data):
+def test_model_is_read_from_bytes_only(data):
     with pytest.raises(TypeError, match="a bytes-like object is required"):
         from_bytes(data)
 
 
-def test_an_object_of_another_library_is_rejected():
+def test_object_of_another_library_is_rejected():
     with pytest.raises(TypeError, match="is not a model of perceptron_core"):
         to_bytes(object())
 
@@ -112,7 +112,7 @@ def test_sealed_bytes_are_unsealed(body, version):
     assert unseal(b"kind", range(65536), seal(b"kind", version, body)) == (version, body)
 
 
-def test_packed_sequences_come_back_as_tuples():
+def test_packed_sequences_are_restored_as_tuples():
     assert unpack(pack({"a": [1, [2.0, None]]})) == {"a": (1, (2.0, None))}
 
 
@@ -129,14 +129,14 @@ SENTENCES.learn_one([["the"], ["run"]], ["D", "N"])
 
 
 @given(st.binary(max_size=40))
-def test_a_sealed_body_of_any_bytes_is_damaged(body):
+def test_sealed_body_of_any_bytes_is_damaged(body):
     with pytest.raises(DamagedError):
         from_bytes(seal(b"perceptron-model", 1, body))
 
 
 @pytest.mark.parametrize("bits", [30, 2**62, -1])
 @pytest.mark.parametrize("learner", ["Perceptron", "AROW", "NormalizedAdaGrad", "CoinBetting"])
-def test_a_small_file_cannot_ask_for_much_memory(bits, learner):
+def test_small_file_cannot_claim_much_memory(bits, learner):
     parameters = {"classifier": {"model": learner, "parameters": {}}, "bits": bits}
     for params in (parameters, {"classifier": {"model": "HashedClassifier", "parameters": parameters}}):
         with pytest.raises(DamagedError):
@@ -157,14 +157,14 @@ def test_structured_perceptron_tables_cannot_claim_too_much_memory():
 @pytest.mark.parametrize(
     ("learner", "columns"), [(Perceptron, 2), (AROW, 2), (NormalizedAdaGrad, 3), (CoinBetting, 5)]
 )
-def test_the_memory_that_a_file_may_claim_is_limited(learner, columns):
+def test_memory_that_a_file_may_claim_is_limited(learner, columns):
     written, n_bytes = to_bytes(HashedClassifier(learner(), bits=16)), columns * 8 * 2**16
     assert from_bytes(written, max_bytes=n_bytes).bits == 16
     with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
         from_bytes(written, max_bytes=n_bytes - 1)
 
 
-def test_the_tables_of_all_experts_count():
+def test_tables_of_all_experts_count():
     experts = [HashedClassifier(Perceptron(), bits=16), Mixture([HashedClassifier(AROW(), bits=15)])]
     written, n_bytes = to_bytes(Mixture(experts)), 2 * 8 * (2**16 + 2**15)
     assert len(from_bytes(written, max_bytes=n_bytes).experts) == 2

@@ -38,7 +38,7 @@ def packed(cells):
 
 @compiled
 @given(st.dictionaries(NAMES, st.floats(), max_size=40))
-def test_any_names_and_numbers(cells):
+def test_cells_of_any_names_and_numbers_equal_msgpack(cells):
     assert packed(cells) == msgpack.packb(cells, unicode_errors="surrogatepass")
 
 
@@ -65,7 +65,7 @@ def test_estimated_size_is_near_the_written_size():
 
 @compiled
 @pytest.mark.parametrize("n", [15, 16, 65_535, 65_536])
-def test_any_number_of_names(n):
+def test_any_number_of_cells_equals_msgpack(n):
     cells = {f"feature {k}": float(k) for k in range(n)}
     assert packed(cells) == msgpack.packb(cells)
 
@@ -89,7 +89,7 @@ def test_mappings_of_any_size_are_packed_alike(n):
     assert b"".join(pack_around(fields).pieces) == pack(fields)
 
 
-def test_pieces_follow_each_other():
+def test_packed_value_is_embedded_piece_by_piece():
     packed = pack([1, 2, "three"])
     pieces = [packed[:2], b"", packed[2:]]
     assert b"".join(pack_around({"a": Packed(pieces), "b": 4}).pieces) == pack({"a": [1, 2, "three"], "b": 4})

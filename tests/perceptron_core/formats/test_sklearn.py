@@ -63,7 +63,7 @@ def test_check_estimator_finds_nothing_in_any_learner(name):
 
 
 @given(rows)
-def test_predicts_as_theirs_row_by_row_without_shuffling(data):
+def test_predicts_as_scikit_learn_row_by_row_without_shuffling(data):
     ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
     for x, y in zip(*data, strict=True):
         for model in (ours, theirs):
@@ -73,7 +73,7 @@ def test_predicts_as_theirs_row_by_row_without_shuffling(data):
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
-def test_predicts_as_theirs_after_epochs_in_constant_order(n_classes):
+def test_predicts_as_scikit_learn_after_epochs_in_constant_order(n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     ours = PerceptronEstimator(order="constant", max_iter=4, stop_on_convergence=False).fit(X, y)
     theirs = TheirPerceptron(shuffle=False, max_iter=4, tol=None).fit(X, y)
@@ -90,7 +90,7 @@ def test_sklearn_takes_smaller_intercept_steps_on_sparse_rows():
     assert theirs.intercept_ == [0.01]
 
 
-def test_sparse_and_dense_rows_give_the_same():
+def test_sparse_and_dense_rows_give_the_same_model():
     X, y = load_digits(n_class=5, return_X_y=True)
     dense, sparse = (
         PerceptronEstimator(max_iter=3).fit(X, y),
@@ -133,21 +133,21 @@ def test_coefficients_make_the_scores_of_every_learner_with_weights(learner, n_c
     assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
 
 
-def test_a_learner_without_weights_has_no_coefficients():
+def test_learner_without_weights_has_no_coefficients():
     X, y = load_digits(n_class=2, return_X_y=True)
     model = PerceptronEstimator(KernelPerceptron(), max_iter=1).fit(X[:20], y[:20])
     assert not hasattr(model, "coef_")
     assert not hasattr(model, "intercept_")
 
 
-def test_the_tie_rule_of_the_learner_decides_at_a_tie():
+def test_tie_rule_of_the_learner_decides_at_a_tie():
     X, y = [[1.0], [-1.0]], [0, 1]
     learner = Perceptron(tie=True, update_on_tie=False, fit_intercept=False)
     assert PerceptronEstimator(learner).fit(X, y).predict([[0.0]]) == [1]
     assert PerceptronEstimator(Perceptron(fit_intercept=False)).fit(X, y).predict([[0.0]]) == [0]
 
 
-def test_a_label_that_was_not_announced_is_rejected():
+def test_unannounced_label_is_rejected():
     model = PerceptronEstimator().partial_fit([[1.0]], ["a"], classes=["a", "b"])
     with pytest.raises(ValueError, match="'c'"):
         model.partial_fit([[1.0]], ["c"])
@@ -169,12 +169,12 @@ def test_probabilities_are_those_of_the_classes_predicted(learner, n_classes):
     assert model.score(X, names) > 0.8
 
 
-def test_a_learner_without_log_odds_has_no_probabilities():
+def test_learner_without_log_odds_has_no_probabilities():
     assert not hasattr(PerceptronEstimator(), "predict_proba")
     assert not hasattr(PerceptronEstimator(MulticlassPerceptron()), "predict_proba")
 
 
-def test_a_grid_searches_the_parameters_of_the_learner():
+def test_grid_searches_the_parameters_of_the_learner():
     X, y = load_digits(n_class=2, return_X_y=True)
     grid = GridSearchCV(PerceptronEstimator(AROW()), {"learner__r": [0.1, 10.0], "max_iter": [1]}, cv=2)
     grid.fit(X[:80], y[:80])

@@ -32,7 +32,7 @@ def test_averaged_weights_are_the_exact_mean_of_iterates(stream, fit_intercept):
 
 
 @given(streams, st.sampled_from([0.01, 0.3, 0.9, 0.999]))
-def test_the_decaying_mean_follows_its_recursion(stream, decay):
+def test_decaying_mean_follows_its_recursion(stream, decay):
     model, total, mass = AveragedPerceptron(decay=decay), [0.0] * 6, 0.0
     for (x, y), iterate in zip(stream, iterates(stream), strict=True):
         model.learn_one(x, y)
@@ -41,7 +41,7 @@ def test_the_decaying_mean_follows_its_recursion(stream, decay):
         assert vector(model) == pytest.approx([t / mass for t in total], rel=1e-9, abs=1e-9)
 
 
-def test_the_decaying_mean_stays_right_over_a_long_stream():
+def test_decaying_mean_stays_right_over_a_long_stream():
     model, mean = AveragedPerceptron(decay=0.5), 0.0
     plain = Perceptron()
     for number in range(3000):
@@ -59,7 +59,7 @@ def test_it_learns_on_the_mistakes_of_its_last_weights(stream, decay):
     assert (model.n_updates, model.n_examples) == (plain.n_updates, len(stream))
 
 
-def test_a_schedule_sets_the_step_of_each_update():
+def test_schedule_sets_the_step_of_each_update():
     model = AveragedPerceptron(learning_rate=InverseScaling(1.0, power=1.0))
     steps = [model.update_one({}, y) for y in (True, False, False, True)]
     assert steps == [1.0, -0.5, -1 / 3, 0.0]

@@ -55,7 +55,7 @@ def test_value_that_is_not_finite_is_rejected_without_change(models):
         assert state(model) == before
 
 
-def test_an_integer_beyond_every_double_is_not_called_infinite(models):
+def test_integer_beyond_double_range_is_not_reported_as_infinite(models):
     for model in models:
         for value in (10**400, 10**5000):  # of more digits than Python writes
             with pytest.raises(FeatureError, match="'b' is beyond the range of a double"):
@@ -63,14 +63,14 @@ def test_an_integer_beyond_every_double_is_not_called_infinite(models):
 
 
 @pytest.mark.parametrize("x", [None, [1.0], "win"])
-def test_an_event_of_another_type_is_rejected_by_type(models, x):
+def test_event_of_another_type_is_rejected_by_type(models, x):
     for model in models:
         for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):  # noqa: B023
             with pytest.raises(TypeError, match=f"x must be a dictionary .*, not {type(x).__name__}"):
                 call(x)
 
 
-def test_an_unknown_label_is_rejected_and_nothing_changes(models):
+def test_unknown_label_is_rejected_and_nothing_changes(models):
     for model in models:
         before = state(learn(model, LEARNED))
         for label in ("spam", 2, 0.5, None, math.nan, []):
@@ -102,7 +102,7 @@ def test_invalid_example_weight_is_rejected_without_change(models):
     ),
 )
 @settings(max_examples=n_examples(600))
-def test_no_stream_of_sane_values_overflows_anything(model, stream):
+def test_valid_values_never_overflow(model, stream):
     learn(model, stream)
     assert all(map(math.isfinite, numbers(model._get_state())))
     assert all(math.isfinite(model.score_one(x)) for x, _, _ in stream)
@@ -128,7 +128,7 @@ def test_predict_learn_equals_score_one_then_update_one(model, stream):
     assert state(one) == state(other)
 
 
-def test_predict_learn_rejects_like_learn_one_and_changes_nothing(models):
+def test_predict_learn_rejects_what_learn_one_rejects_without_change(models):
     for model in models:
         before = state(model)
         for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):
@@ -140,7 +140,7 @@ def test_predict_learn_rejects_like_learn_one_and_changes_nothing(models):
 
 @given(model=any_of(TWO_CLASS), stream=streams, last=examples)
 @settings(max_examples=n_examples(300))
-def test_step_towards_the_truth_exactly_when_an_update_counts(model, stream, last):
+def test_step_moves_towards_the_truth_exactly_on_updates(model, stream, last):
     learn(model, stream)
     before = model.n_updates
     step = model.update_one(*last)
@@ -150,7 +150,7 @@ def test_step_towards_the_truth_exactly_when_an_update_counts(model, stream, las
 
 @given(model=any_of(TWO_CLASS), stream=streams)
 @settings(max_examples=n_examples(300))
-def test_nothing_is_stored_for_a_feature_that_was_never_updated(model, stream):
+def test_feature_without_update_is_not_stored(model, stream):
     for number, (x, y) in enumerate(stream):
         step = model.update_one(x | {f"only-{number}-here": 1.0}, y)
         assert step or f"only-{number}-here".encode() not in state(model)
@@ -163,7 +163,7 @@ def test_update_does_not_store_zero_features(models):
         assert b"zero" not in state(model)
 
 
-def test_the_probability_is_on_the_side_of_the_prediction(models):
+def test_probability_is_on_the_side_of_the_prediction(models):
     for model in models:
         learn(model, LEARNED)
         for x in ({"a": 5.0}, {"c": 9.0}, {"b": -4.0}, {}):

@@ -142,21 +142,21 @@ def test_typed_columns_equal_their_single_values(column):
     assert to_bytes(model) == to_bytes(expected)
 
 
-def test_a_scalar_weight_applies_to_all_rows(backend):
+def test_scalar_weight_applies_to_all_rows(backend):
     frame, series = backend
     model = Perceptron()
     model.learn_many(frame({"a": [1.0]}), series([True]), w=3.0)
     assert model.weights == {"a": 3.0}
 
 
-def test_the_index_of_a_pandas_frame_is_kept():
+def test_index_of_a_pandas_frame_is_kept():
     X = pd.DataFrame({"a": [1.0, 2.0]}, index=["x", "y"])
     assert list(Perceptron().predict_many(X).index) == ["x", "y"]
     assert list(Perceptron().predict_proba_many(X).index) == ["x", "y"]
     assert list(Perceptron().predict_proba_many(X).columns) == [False, True]
 
 
-def test_a_frame_without_rows_changes_and_predicts_nothing(backend):
+def test_frame_without_rows_changes_and_predicts_nothing(backend):
     frame, series = backend
     X = frame({"a": np.array([], dtype=float)})
     model = Perceptron()
@@ -179,7 +179,7 @@ def test_rows_before_a_rejected_row_are_learned(backend, missing):
             predict(X)
 
 
-def test_a_label_that_is_rejected_is_named_by_its_row(backend):
+def test_rejected_label_is_named_by_its_row(backend):
     frame, series = backend
     with pytest.raises(LabelError, match="row 1"):
         Perceptron().learn_many(frame({"a": [1.0, 2.0]}), series([1, 7]))
@@ -194,7 +194,7 @@ def test_too_few_labels_are_rejected_before_learning(backend, made):
     assert model.n_updates == 0
 
 
-def test_learners_work_where_no_data_frames_are_installed():
+def test_learners_work_without_data_frame_packages():
     program = (
         "import sys; sys.modules['pandas'] = sys.modules['polars'] = None\n"
         "from perceptron_core import AROW\n"

@@ -60,7 +60,7 @@ def test_every_learner_declares_what_a_weight_does():
 
 
 @given(of_kind(OF_STEP), streams, examples, whole)
-def test_a_weight_multiplies_the_step(name, stream, example, w):
+def test_example_weight_multiplies_the_step(name, stream, example, w):
     plain, weighted = (learned(name, stream) for _ in range(2))
     assert step(weighted, *example, w) == w * step(plain, *example, 1.0)
 
@@ -71,13 +71,13 @@ def test_a_weight_multiplies_the_step(name, stream, example, w):
     examples,
     whole,
 )
-def test_a_weight_multiplies_the_gradient(name, stream, example, w):
+def test_example_weight_multiplies_the_gradient(name, stream, example, w):
     plain, weighted = (learned(name, stream) for _ in range(2))
     assert step(weighted, *example, w) == pytest.approx(w * step(plain, *example, 1.0), rel=1e-12)
 
 
 @given(of_kind(OF_RESISTANCE), streams, examples, whole)
-def test_a_weight_divides_r(name, stream, example, w):
+def test_example_weight_divides_r_of_arow(name, stream, example, w):
     weighted, other = (learned(name, stream) for _ in range(2))
     other.r = 1.0 / w
     assert step(weighted, *example, w) == step(other, *example, 1.0)
@@ -91,7 +91,7 @@ def test_smallest_weight_keeps_r_finite(name, stream):
 
 
 @given(of_kind(OF_PRICE, without=("scw",)), streams, examples, whole)
-def test_a_weight_multiplies_c(name, stream, example, w):
+def test_example_weight_multiplies_c_of_passive_aggressive(name, stream, example, w):
     weighted, other = (learned(name, stream, C=0.125) for _ in range(2))
     other.C = 0.125 * w
     assert step(weighted, *example, w) == step(other, *example, 1.0)
@@ -99,7 +99,7 @@ def test_a_weight_multiplies_c(name, stream, example, w):
 
 
 @given(st.sampled_from([*LEARNERS]), streams, examples)
-def test_a_weight_of_zero_leaves_a_model_as_it_was(name, stream, example):
+def test_weight_of_zero_changes_nothing(name, stream, example):
     model = learned(name, stream)
     before = model._get_state()
     model.learn_one(

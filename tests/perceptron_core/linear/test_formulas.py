@@ -162,7 +162,7 @@ def test_scaling_a_feature_by_two_keeps_adagrad_scores(stream, factor):
         assert scaled.predict_learn(other, y, w) == model.predict_learn(x, y, w)
 
 
-def test_a_weight_of_adagrad_shrinks_as_its_scale_grows():
+def test_weight_of_adagrad_shrinks_as_its_scale_grows():
     model = NormalizedAdaGrad(margin=1e-9, epsilon=0.0)
     model.learn_one({"a": 2.0}, True)
     before = model.weights["a"]

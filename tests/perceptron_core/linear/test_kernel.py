@@ -20,7 +20,7 @@ def test_with_the_linear_kernel_dual_and_primal_are_the_same(stream, last, fit_i
 
 
 @given(vectors, vectors)
-def test_the_named_kernels_are_their_formulas(x, z):
+def test_named_kernels_are_their_formulas(x, z):
     product = sum(value * z.get(name, 0.0) for name, value in x.items())
     distance = sum((x.get(name, 0.0) - z.get(name, 0.0)) ** 2 for name in x | z)
     given = {"gamma": 0.5, "degree": 3, "coef0": 2.0}
@@ -30,7 +30,7 @@ def test_the_named_kernels_are_their_formulas(x, z):
 
 
 @pytest.mark.parametrize(("degree", "expected"), [(2, 1e200), (3, -1e200)])
-def test_a_kernel_value_is_clamped_before_it_overflows(degree, expected):
+def test_kernel_value_is_clamped_before_it_overflows(degree, expected):
     assert make_kernel("polynomial", 1.0, degree, 1.0)({"a": 1e100}, {"a": -1e100}) == expected
 
 
@@ -44,7 +44,7 @@ def test_kernel_budget_keeps_the_newest_mistakes(stream, budget):
         assert model.support == kept[-budget:]
 
 
-def test_it_keeps_no_reference_to_the_example():
+def test_learner_keeps_no_reference_to_the_example():
     model, x = KernelPerceptron(), {"a": 1.0}
     model.learn_one(x, True)
     x["a"] = 5.0

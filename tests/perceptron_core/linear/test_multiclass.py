@@ -76,7 +76,7 @@ def test_two_class_passive_aggressive_equals_binary_with_twice_c(stream, variant
 
 
 @given(count_streams, st.booleans())
-def test_the_average_is_the_mean_of_the_iterates(stream, fit_intercept):
+def test_average_is_the_mean_of_the_iterates(stream, fit_intercept):
     model = AveragedMulticlassPerceptron(KINDS, fit_intercept)
     sums = dict.fromkeys([(kind, name) for kind in KINDS for name in "abcd"], Fraction(0))
     for x, y in stream:
@@ -101,7 +101,7 @@ def test_passive_aggressive_leaves_a_margin_of_one(stream, x, y, fit_intercept):
         assert after[y] - after[step.lost] == pytest.approx(1.0, abs=1e-6 * size)
 
 
-def test_the_first_step_of_arow_worked_by_hand():
+def test_first_step_of_arow_worked_by_hand():
     model = MulticlassAROW(["a", "b", "c"], r=2.0)
     model.learn_one({"u": 2.0}, "b")  # v = 2·(4 + 1), β = 1/12, α = 1/12
     assert model.weights == {"a": {"u": -2 / 12}, "b": {"u": 2 / 12}, "c": {}}
@@ -111,7 +111,7 @@ def test_the_first_step_of_arow_worked_by_hand():
 
 
 @given(learner=st.sampled_from(UNDOABLE), stream=count_streams, at=st.integers(0, 29))
-def test_an_undone_update_leaves_the_sum_of_the_others(learner, stream, at):
+def test_undone_update_leaves_the_sum_of_other_updates(learner, stream, at):
     model = learner(KINDS)
     steps = [(x, model.update_one(x, y)) for x, y in stream]
     if at >= len(steps):
@@ -135,7 +135,7 @@ def test_predict_learn_equals_scores_one_then_update_one(learner, stream):
 
 
 @every_learner
-def test_before_any_label_it_predicts_nothing_or_the_first_class(learner):
+def test_untrained_model_predicts_none_or_the_first_class(learner):
     assert learner().predict_one({"a": 1.0}) is None
     assert learner().predict_proba_one({"a": 1.0}) == {}
     assert learner(classes=["z", "y"]).predict_one({"a": 1.0}) == "z"
@@ -151,7 +151,7 @@ def test_ties_go_to_the_first_seen_class(learner):
 
 
 @every_learner
-def test_the_first_example_of_a_class_is_a_mistake(learner):
+def test_first_example_of_a_class_is_a_mistake(learner):
     model = trained(learner(), [({"a": 1.0}, "x")])
     assert (model.n_mistakes, model.n_updates, model.predict_one({})) == (1, 0, "x")
 
@@ -170,7 +170,7 @@ def test_rejected_examples_leave_no_trace(learner):
 
 
 @every_learner
-def test_an_invalid_weight_is_rejected(learner):
+def test_invalid_weight_is_rejected(learner):
     for weight in (-1.0, math.nan, math.inf, "1", None):
         with pytest.raises(ValueError, match="weight of an example"):
             learner(KINDS).learn_one({"a": 1.0}, "cow", w=weight)
@@ -204,7 +204,7 @@ def test_probabilities_sum_to_one_and_agree_with_the_prediction(learner, stream,
     learner=any_learner,
     stream=st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), st.floats()), st.sampled_from(KINDS))),
 )
-def test_no_stream_makes_a_score_that_is_not_finite(learner, stream):
+def test_scores_are_always_finite(learner, stream):
     model = learner(KINDS)
     for x, y in stream:
         try:

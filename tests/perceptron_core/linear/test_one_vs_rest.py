@@ -44,7 +44,7 @@ class Class:
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 9])
-def test_a_late_class_has_learned_earlier_examples_as_negatives(n_classes):
+def test_late_class_has_learned_earlier_examples_as_negatives(n_classes):
     model, known = AutoClassifier(max_columns=4), {}
     chance = random.Random(n_classes)
     for x, y in (({"a": 0.5, "b": 1.5}, 0), ({}, 1), ({}, 2)):

@@ -48,7 +48,7 @@ def test_step_equals_the_formula_of_the_paper(stream, last, fit_intercept, varia
 
 
 @given(streams, examples, variants)
-def test_an_undone_update_is_gone(stream, extra, variant):
+def test_undo_removes_an_update(stream, extra, variant):
     model = learn(PassiveAggressive(variant=variant), stream)
     before = (dict(model.weights), model.bias)
     model.undo_one(extra[0], model.update_one(*extra))

@@ -42,7 +42,7 @@ def test_tie_decides_the_class_at_the_threshold(tie, y, mistake):
     assert model.n_mistakes == mistake
 
 
-def test_a_tie_updates_without_a_mistake_only_if_asked_to():
+def test_tie_updates_without_a_mistake_only_if_asked_to():
     sen, gormley = Perceptron(), Perceptron(update_on_tie=False)
     for model in (sen, gormley):
         model.learn_one({"a": 1.0}, False)
@@ -98,7 +98,7 @@ def test_labels_may_be_booleans_bits_or_signs(label, bias):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.bool_])
-def test_numpys_scalars_count_as_doubles(kind):
+def test_numpy_scalars_equal_doubles(kind):
     ours, plain = Perceptron(), Perceptron()
     stream = [({"a": kind(number % 3), "b": kind(0.1 * number)}, number % 2 == 0) for number in range(50)]
     for x, y in stream:

@@ -38,6 +38,6 @@ def test_vote_equals_the_sum_over_all_survivors(stream, last, cap, fit_intercept
     assert model.score_one(last[0]) == vote(survivors, last[0])
 
 
-def test_the_probability_is_the_share_of_the_votes():
+def test_probability_is_the_share_of_the_votes():
     model = learn(VotedPerceptron(), [({"a": 1.0}, True)] * 3 + [({"a": 1.0}, False)])
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.125, True: 0.875}

@@ -49,7 +49,7 @@ def test_events_between_prediction_and_label_change_nothing(between):
 
 
 @pytest.mark.parametrize("change", [set_another_value, put_in_another_order])
-def test_an_event_that_changed_since_its_prediction_is_scored_again(change):
+def test_event_that_changed_since_its_prediction_is_scored_again(change):
     scored, fresh = AutoClassifier(), AutoClassifier()
     for x, y in mixed_stream(60):
         scored.predict_one(x)
@@ -59,7 +59,7 @@ def test_an_event_that_changed_since_its_prediction_is_scored_again(change):
     assert to_bytes(scored) == to_bytes(fresh)
 
 
-def test_a_value_that_changed_in_place_is_read_again():
+def test_value_that_changed_in_place_is_read_again():
     value = np.array(1.0)
     scored, fresh = AutoClassifier(), AutoClassifier()
     for k in range(40):
@@ -98,13 +98,13 @@ def test_inputs_are_log_odds_of_discounted_shares_cut_at_8(stream):
     assert inputs(after(stream)) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_labels_without_end_of_one_class_overflow_nothing():
+def test_endless_labels_of_one_class_never_overflow():
     assert inputs(after([True] * 20_000)) == pytest.approx([8.0] * 4)
     assert inputs(after([False] * 20_000)) == pytest.approx([-8.0] * 4)
 
 
 @given(n=st.integers(0, 40), n_of_class=st.integers(0, 40))
-def test_a_label_tells_as_much_as_its_variance(n, n_of_class):
+def test_label_tells_as_much_as_its_variance(n, n_of_class):
     found = after([True] * n_of_class + [False] * n).information()
     assert 0.0 < found <= 1.0
     assert (found == 1.0) == (n == n_of_class)

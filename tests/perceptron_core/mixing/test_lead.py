@@ -39,7 +39,7 @@ def prompt(n, found=(1.0, 0.0, 1.0, 1.0)):
 
 
 @given(rounds=st.lists(losses, max_size=30))
-def test_the_least_discounted_loss_leads_and_the_first_of_several(rounds):
+def test_least_discounted_loss_leads_and_the_first_of_several(rounds):
     lead, totals = fresh(), [0.0] * 4
     for found in rounds:
         judge(lead, [(AT_ONCE, found)])
@@ -48,7 +48,7 @@ def test_the_least_discounted_loss_leads_and_the_first_of_several(rounds):
         assert lead.leader == totals.index(min(totals))
 
 
-def test_a_mixer_for_prompt_labels_leads_until_one_comes_late():
+def test_mixer_for_prompt_labels_leads_until_one_comes_late():
     lead = judge(fresh(), prompt(5, (1.0, 1.0, 0.0, 1.0)))
     assert lead.leader == FOR_PROMPT
     assert judge(lead, [(LATE, (1.0, 1.0, 0.0, 1.0))]).leader == 0
@@ -116,7 +116,7 @@ def test_shares_of_two_mixers_follow_discounted_log_loss(found):
     assert weights_of(again) == weights_of(lead)
 
 
-def test_learners_that_join_are_as_good_as_the_first():
+def test_late_learners_start_as_good_as_the_first():
     lead = judge(fresh(), prompt(3))
     lead.join(2)
     assert lead.get_state()["losses"][4] == lead.get_state()["losses"][0]
@@ -133,6 +133,6 @@ def test_learners_that_join_are_as_good_as_the_first():
         {"prompt_labels": 1001},
     ],
 )
-def test_an_invalid_state_is_rejected(wrong):
+def test_invalid_state_is_rejected(wrong):
     with pytest.raises(ValueError, match=r"candidate|count|values|number"):
         fresh().set_state(fresh().get_state() | wrong)

@@ -64,7 +64,7 @@ def learn(mixer, stream):
 
 @kinds
 @given(stream=streams, information=st.sampled_from([1.0, 0.25]))
-def test_the_mixer_is_the_formula(variance, forgetting, stream, information):
+def test_mixer_computes_its_documented_formula(variance, forgetting, stream, information):
     mixer = mixer_of(N, variance, forgetting)
     formula = Formula(variance, 1 - (1 - forgetting) * information)
     for z, y, w in stream:
@@ -78,7 +78,7 @@ def test_the_mixer_is_the_formula(variance, forgetting, stream, information):
     assert found == pytest.approx([s for row in formula.s for s in row], rel=1e-9, abs=1e-9)
 
 
-def test_an_input_that_joins_later_changes_nothing_of_the_others():
+def test_late_input_leaves_other_weights_unchanged():
     mixer = learn(mixer_of(N), [([1.0, -2.0, 3.0], True, 1.0)] * 20)
     before = mixer.weights
     for _ in range(20):  # beyond the room there was
@@ -90,7 +90,7 @@ def test_an_input_that_joins_later_changes_nothing_of_the_others():
 
 
 @given(stream=streams, more=streams)
-def test_a_copy_goes_on_exactly_as_the_original(stream, more):
+def test_copy_continues_exactly_like_the_original(stream, more):
     mixer = learn(mixer_of(N), stream)
     read = Mixer(mixer.variance, mixer.forgetting)
     read.set_state(mixer.get_state())
@@ -100,7 +100,7 @@ def test_a_copy_goes_on_exactly_as_the_original(stream, more):
 
 @pytest.mark.parametrize("heaviest", [1.0, 1e3, 1e25])
 @pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.9, 0.5])
-def test_the_covariance_stays_symmetric_and_positive(forgetting, heaviest):
+def test_covariance_stays_symmetric_and_positive(forgetting, heaviest):
     rng, mixer = random.Random(7), mixer_of(7, forgetting=forgetting)
     for _ in range(5_000):  # inputs that nearly agree, as those of similar learners do
         base = rng.gauss(0, 4)
@@ -123,6 +123,6 @@ def test_the_covariance_stays_symmetric_and_positive(forgetting, heaviest):
         max_size=60,
     )
 )
-def test_no_stream_overflows_it(stream):
+def test_mixer_never_overflows(stream):
     state = learn(mixer_of(N), stream).get_state()
     assert all(map(math.isfinite, [*state["weights"], *state["covariance"]]))

@@ -49,7 +49,7 @@ def clip(z):
 
 
 @given(stream=streams)
-def test_a_mixture_is_its_experts_and_mixers_one_by_one(stream):
+def test_mixture_equals_its_experts_and_mixers_computed_separately(stream):
     model = Mixture([AROW(), LogisticRegression(0.5), Perceptron(threshold=0.5)], discount=0.9)
     arow, logistic, perceptron = AROW(), LogisticRegression(0.5), Perceptron(threshold=0.5)
     mixers = [Mixer(0.1, 0.999), Mixer(0.02, 1.0)]
@@ -101,17 +101,17 @@ def test_copy_of_a_mixture_with_river_experts_learns_identically(stream, more):
     assert scores(model.clone(include_attributes=True), more) == expected
 
 
-def test_a_clone_with_other_parameters_has_those_and_the_rest():
+def test_clone_takes_given_parameters_and_keeps_the_rest():
     clone = Mixture([AROW(10.0)], discount=0.5).clone({"discount": 0.9})
     assert (clone.discount, clone.experts[0].r) == (0.9, 10.0)
 
 
-def test_experts_keep_what_they_have_learned():
+def test_trained_experts_keep_their_state():
     expert = learn(LogisticRegression(0.5), [({"a": 1.0}, True)] * 9)
     assert Mixture([expert]).score_one({"a": 1.0}) == expert.score_one({"a": 1.0}) > 0
 
 
-def test_the_candidate_with_the_fewest_recent_mistakes_leads():
+def test_candidate_with_the_fewest_recent_mistakes_leads():
     model = Mixture([dummy.NoChangeClassifier(), Perceptron()], discount=0.5)
     assert model.candidates == ["mixer(0.1, 0.999)", "mixer(0.02, 1)", "NoChangeClassifier"]
     assert model.leader == 0
@@ -143,7 +143,7 @@ def test_probabilities_of_others_become_log_odds(probabilities, z):
     assert Mixture([Sure()]).score_one({}) == pytest.approx(z)
 
 
-def test_an_example_rejected_by_one_expert_is_learned_by_none():
+def test_example_rejected_by_one_expert_is_learned_by_none():
     model = learn(Mixture([AROW(), HashedClassifier(AROW(), bits=4)]), [({1: 1.0}, True)])
     before = to_bytes(model)
     with pytest.raises(FeatureError):
@@ -218,7 +218,7 @@ def test_mixture_with_a_nonlinear_expert_has_no_weights():
     assert not hasattr(model, "bias")
 
 
-def test_a_clipped_score_is_shared_out_among_the_features():
+def test_clipped_score_is_shared_out_among_the_features():
     model = Mixture([learn(Perceptron(), [({"a": 3.0, "b": 1.0}, True)] * 5)])
     terms = {name: value * weight for name, value, weight in model._terms({"a": 3.0, "b": 1.0})}
     assert math.fsum(terms.values()) == pytest.approx(8.0)

@@ -77,14 +77,14 @@ def test_viterbi_finds_the_best_of_all_paths(data, n_positions, n_states):
 
 
 @given(corpora, st.lists(tokens, min_size=1, max_size=4))
-def test_the_prediction_scores_highest_of_all_tag_sequences(corpus, xs):
+def test_prediction_scores_highest_of_all_tag_sequences(corpus, xs):
     model = trained(StructuredPerceptron(TAGS, averaged=False), corpus)
     best = max(score(model, xs, tags) for tags in itertools.product(TAGS, repeat=len(xs)))
     assert score(model, xs, model.predict_one(xs)) == best
 
 
 @given(corpora)
-def test_the_average_is_the_mean_of_the_iterates(corpus):
+def test_average_is_the_mean_of_the_iterates(corpus):
     last, averaged = StructuredPerceptron(TAGS, averaged=False), StructuredPerceptron(TAGS)
     sums = {}
     for xs, tags in corpus:
@@ -96,7 +96,7 @@ def test_the_average_is_the_mean_of_the_iterates(corpus):
 
 
 @given(corpora)
-def test_a_sequence_already_right_writes_nothing(corpus):
+def test_sequence_already_right_writes_nothing(corpus):
     model = StructuredPerceptron(TAGS, averaged=False)
     for xs, tags in corpus:
         before, right = entries(model), model.predict_one(xs) == tags
@@ -165,7 +165,7 @@ def test_model_from_bytes_continues_identically(averaged, first, second, given_t
     assert to_bytes(trained(restored, second)) == to_bytes(trained(model, second))
 
 
-def test_it_grows_beyond_its_first_tables():
+def test_model_grows_beyond_its_first_tables():
     corpus = [([[f"f{n}", f"g{n % 7}"], ["x"]], [f"T{n % 30}", "O"]) for n in range(200)]
     model = trained(StructuredPerceptron(), corpus * 5)
     assert all(model.predict_one(xs) == tags for xs, tags in corpus)
@@ -202,31 +202,31 @@ def test_tags_must_be_different(tags):
         StructuredPerceptron(tags)
 
 
-def test_before_any_tag_is_known_it_predicts_nothing():
+def test_untrained_model_predicts_no_tags():
     assert StructuredPerceptron().predict_one([["a"], []]) == [None, None]
     assert StructuredPerceptron(TAGS).predict_one([["a"], []]) == ["D", "D"]
     assert StructuredPerceptron(TAGS).predict_one([]) == []
 
 
-def test_a_tag_seen_for_the_first_time_is_a_mistake():
+def test_tag_seen_for_the_first_time_is_a_mistake():
     model = StructuredPerceptron()
     model.learn_one([["a"]], ["D"])
     assert (model.n_mistakes, model.n_updates, model.n_examples) == (1, 0, 1)
 
 
-def test_a_feature_named_twice_counts_twice():
+def test_feature_named_twice_counts_twice():
     model = StructuredPerceptron(["X", "Y"], averaged=False)
     model.learn_one([["a", "a"]], ["Y"])
     assert model.weights["a", "Y"] == 2.0
 
 
-def test_features_no_update_needed_are_not_kept():
+def test_features_without_update_are_not_kept():
     model = trained(StructuredPerceptron(["X", "Y"]), [([["seen"]], ["X"])])
     assert model.weights == {}
     assert model._emissions.state()["keys"] == []
 
 
-def test_it_is_cloned_untrained_as_river_clones():
+def test_clone_is_untrained_as_in_river():
     model = trained(StructuredPerceptron(TAGS, averaged=False), [([["a"]], ["N"])])
     assert isinstance(model, Base)
     assert (model.clone().n_examples, repr(model.clone())) == (0, repr(model))

@@ -23,7 +23,7 @@ options = st.fixed_dictionaries(
 
 @given(st.text(st.characters(codec="utf-8"), max_size=9), st.text(st.characters(codec="utf-8"), min_size=1))
 @example("", "\xff" * 64)
-def test_the_hash_is_murmur3_of_prefix_and_ngram(prefix, token):
+def test_hash_is_murmur3_of_prefix_and_ngram(prefix, token):
     whole = TextHasher(30, analyzer="chars", ngrams=(len(token),) * 2, lowercase=False, prefix=prefix)
     expected = mmh3.hash(prefix + token, 0, signed=False) % 2**30
     assert [*whole.transform_one(token)] == [expected]
@@ -61,7 +61,7 @@ def test_rows_have_the_widths_of_scipys_csr():
 
 
 @given(texts, options)
-def test_bytes_are_the_text_they_spell(text, options):
+def test_bytes_are_hashed_like_their_text(text, options):
     hasher = TextHasher(**options)
     assert hasher.transform_one(text.encode()) == hasher.transform_one(text)
 
@@ -87,7 +87,7 @@ def test_rejected_text_leaves_the_rows_unchanged():
     assert hasher.transform_one("win") == plain_text_features("win", 18)
 
 
-def test_room_for_a_huge_batch_is_given_back(monkeypatch):
+def test_memory_of_a_huge_batch_is_released(monkeypatch):
     monkeypatch.setattr(perceptron_core.text.hasher, "_LARGEST_CAPACITY_KEPT", 3000)
     hasher = TextHasher(18, analyzer="chars")
     at_first = len(hasher.indices)
@@ -98,7 +98,7 @@ def test_room_for_a_huge_batch_is_given_back(monkeypatch):
 
 
 @pytest.mark.parametrize("single", ["win", b"win"])
-def test_one_text_is_not_taken_for_several(single):
+def test_single_text_is_rejected_as_a_batch(single):
     with pytest.raises(TypeError, match="several"):
         TextHasher(18).transform_many(single)
 

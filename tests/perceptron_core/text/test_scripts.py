@@ -110,7 +110,7 @@ def test_texts_without_long_runs_of_marks_are_nfkc(text, times):
     assert folded(text, lowercase=False) == normalize("NFKC", text)
 
 
-def test_no_code_point_behind_plane_1_is_a_non_starter():
+def test_no_code_point_after_plane_1_is_a_non_starter():
     behind = map(chr, range(0x20000, sys.maxunicode + 1))
     assert not any(combining(normalize("NFKD", point)[0]) for point in behind)
 

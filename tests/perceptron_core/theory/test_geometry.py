@@ -19,14 +19,14 @@ def test_distances_are_signed_by_the_label():
     assert signed_distances(plane, data) == [4.0, -4.0, 1.0, 3.0]
 
 
-def test_a_threshold_moves_the_hyperplane_as_a_negative_bias_does():
+def test_threshold_moves_the_hyperplane_as_a_negative_bias_does():
     model = Perceptron(threshold=2.0)
     model.weights = {"x": 1.0}
     assert signed_distances(model, [({"x": 5.0}, True)]) == [3.0]
 
 
 @given(vectors, integers, examples)
-def test_the_margin_is_positive_exactly_where_the_model_separates(weights, bias, data):
+def test_margin_is_positive_exactly_where_the_model_separates(weights, bias, data):
     assume(any(weights.values()))
     plane = Hyperplane(weights, bias)
     separates = all((plane.score_one(x) > 0) if y else (plane.score_one(x) < 0) for x, y in data)
@@ -38,13 +38,13 @@ def test_distance_without_weights_is_undefined():
         margin(Perceptron(), [({"x": 1.0}, True)])
 
 
-def test_the_radius_counts_the_constant_feature_of_an_intercept():
+def test_radius_counts_the_constant_feature_of_an_intercept():
     data = [({"x": 3.0, "y": 4.0}, True), ({"x": -1.0}, False)]
     assert radius(data) == 5
     assert radius(data, fit_intercept=True) == math.sqrt(26)
 
 
-def test_examples_that_no_learner_accepts_are_rejected():
+def test_invalid_examples_are_rejected():
     with pytest.raises(FeatureError):
         margin(Hyperplane({"x": 1.0}), [({"x": math.nan}, True)])
     with pytest.raises(LabelError):

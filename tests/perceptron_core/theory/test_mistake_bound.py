@@ -35,7 +35,7 @@ def test_separable_data_costs_at_most_the_bound(data, fit_intercept, tie, update
 
 
 @given(examples, st.booleans())
-def test_there_is_a_bound_exactly_where_there_is_a_separator(data, fit_intercept):
+def test_bound_exists_exactly_when_a_separator_exists(data, fit_intercept):
     bound = mistake_bound(data, fit_intercept=fit_intercept)
     separable = linear_separability(data, fit_intercept=fit_intercept).separable
     assert math.isfinite(bound.updates) == separable
@@ -43,7 +43,7 @@ def test_there_is_a_bound_exactly_where_there_is_a_separator(data, fit_intercept
 
 
 @given(examples)
-def test_any_separator_bounds_and_the_default_one_bounds_best(data):
+def test_every_separator_gives_a_bound_and_the_default_the_best(data):
     answer = linear_separability(data)
     assume(answer.separable)
     given_one = mistake_bound(data, answer.separator)
@@ -59,7 +59,7 @@ def test_any_separator_bounds_and_the_default_one_bounds_best(data):
         (Hyperplane({"x": 1.0}, bias=-0.5), "has a bias"),
     ],
 )
-def test_useless_separator_gives_no_bound_with_reason(separator, reason):
+def test_unsuitable_separator_gives_a_reason_instead_of_a_bound(separator, reason):
     bound = mistake_bound([({"x": 1.0}, True)], separator, fit_intercept=False)
     assert bound.updates == math.inf
     assert reason in bound.reason
@@ -77,7 +77,7 @@ def test_perceptron_criterion_is_zero_exactly_without_mistakes(data, weights, bi
     assert hinge_loss(plane, data) == sum(1 - s for s in signed if s < 1)
 
 
-def test_a_threshold_is_taken_off_the_score():
+def test_threshold_is_subtracted_from_the_score():
     model = Perceptron(threshold=2.0)
     assert perceptron_criterion(model, [({}, True)]) == 2
 
@@ -135,12 +135,12 @@ def test_online_bound_excludes_ties():
     assert online.n_examples == 0
 
 
-def test_an_online_bound_of_no_examples_makes_no_sense():
+def test_online_bound_without_examples_is_undefined():
     with pytest.raises(ValueError, match="min_examples"):
         OnlineMistakeBound(0)
 
 
-def test_tiny_margin_gives_no_bound_with_reason():
+def test_tiny_margin_gives_a_reason_instead_of_a_bound():
     bound = mistake_bound([({"x": 1e-12}, True), ({"x": 2e-12}, False)])
     assert bound.updates == math.inf
     assert "double precision" in bound.reason

@@ -34,7 +34,7 @@ def dot(z, a):
 @example([({}, True)], False)
 @example([({"a": 1}, True), ({"a": 1}, False)], True)
 @example([({"a": 8, "b": 7}, True), ({"a": 7, "b": 6}, False), ({"a": 6, "b": 5}, True)], True)
-def test_the_answer_comes_with_its_proof(data, fit_intercept):
+def test_answer_comes_with_its_proof(data, fit_intercept):
     answer = linear_separability(data, fit_intercept=fit_intercept)
     samples = normalised(data, fit_intercept)
     if answer.separable:
@@ -59,7 +59,7 @@ def test_examples_labelled_by_a_hyperplane_are_separable(xs, weights, bias):
     assert minimum_length_solution(data) is not None
 
 
-def test_the_four_corners_of_xor_cancel():
+def test_xor_is_proved_inseparable():
     answer = linear_separability(XOR)
     assert answer.separator is None
     assert answer.multipliers == pytest.approx([0.25] * 4)
@@ -71,14 +71,14 @@ def test_separability_is_found_at_very_different_scales():
     assert not linear_separability([*data, ({"a": 5e-12, "b": 5e12}, False)]).separable
 
 
-def test_nothing_is_separated_by_anything():
+def test_empty_set_is_separable():
     assert linear_separability([]).separable
     assert vector(minimum_length_solution([])) == [0, 0, 0, 0]
 
 
 @given(examples, st.booleans(), st.sampled_from([1.0, 0.25, 10.0]))
 @example([({"a": 3}, True), ({"a": 1}, False)], True, 1.0)
-def test_the_minimum_length_solution_satisfies_its_kkt_conditions(data, fit_intercept, margin):
+def test_minimum_length_solution_satisfies_its_kkt_conditions(data, fit_intercept, margin):
     solution = minimum_length_solution(data, margin, fit_intercept=fit_intercept)
     if solution is None:
         assert not linear_separability(data, fit_intercept=fit_intercept).separable
@@ -110,20 +110,20 @@ def test_minimum_length_solution_has_the_largest_margin(data):
     assert margin(best) >= margin(separator) * (1 - 1e-6)
 
 
-def test_the_margin_scales_the_minimum_length_solution():
+def test_margin_scales_the_minimum_length_solution():
     data = [({"x": 3.0}, True), ({"x": 1.0}, False)]
     solution = minimum_length_solution(data, margin=5.0)
     assert (solution.weights["x"], solution.bias) == (pytest.approx(5.0), pytest.approx(-10.0))
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan, math.inf])
-def test_margin_that_is_not_positive_is_rejected(margin):
+def test_non_positive_margin_is_rejected(margin):
     with pytest.raises(ValueError, match="margin"):
         minimum_length_solution([], margin)
 
 
 @pytest.mark.parametrize("solve", [linear_separability, minimum_length_solution])
-def test_examples_that_no_learner_accepts_are_rejected(solve):
+def test_invalid_examples_are_rejected(solve):
     with pytest.raises(FeatureError):
         solve([({"x": math.inf}, True)])
     with pytest.raises(LabelError):

@@ -48,7 +48,7 @@ def test_inseparable_examples_are_never_reported_separable(data):
 
 
 @given(examples, points, st.integers(-3, 3), st.sampled_from([0.25, 1.0]))
-def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
+def test_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
     plane = Hyperplane(weights, bias)
     signed = [(x, 1 if y else -1) for x, y in data]
     wrong = [(x, sign) for x, sign in signed if sign * plane.score_one(x) <= 0]
@@ -59,7 +59,7 @@ def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate)
     assert model.bias == bias + rate * sum(sign for _, sign in wrong)
 
 
-def test_the_schedule_is_asked_for_each_k_from_one():
+def test_schedule_is_asked_for_each_k_from_one():
     asked = []
 
     def rate(k):
@@ -89,7 +89,7 @@ def test_without_intercept_there_is_no_bias():
     assert BatchPerceptron(fit_intercept=False).fit(LINE, LABELS, start=Hyperplane(bias=5.0)).bias == 0
 
 
-def test_bad_examples_are_rejected_and_nothing_changes():
+def test_invalid_examples_are_rejected_without_change():
     model = BatchPerceptron().fit(LINE, LABELS)
     before = (dict(model.weights), model.bias)
     with pytest.raises(FeatureError):

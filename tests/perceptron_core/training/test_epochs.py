@@ -56,7 +56,7 @@ def order_of(n, epochs, order, seed=0, **options):
 
 
 @given(examples, st.integers(1, 4), st.booleans())
-def test_the_constant_order_is_epochs_of_the_online_loop(data, epochs, tie):
+def test_constant_order_is_epochs_of_the_online_loop(data, epochs, tie):
     learner = Perceptron(tie=tie)
     training = perceptron_train(data, epochs, learner=learner, order="constant", stop_on_convergence=False)
     for _ in range(epochs):
@@ -86,13 +86,13 @@ def test_random_draws_come_with_replacement():
 @given(
     examples, st.sampled_from(["shuffle", "random"]), st.sampled_from(["zero", "random"]), st.integers(0, 99)
 )
-def test_the_same_seed_gives_the_same_result(data, order, start, seed):
+def test_same_seed_gives_the_same_result(data, order, start, seed):
     one, other = (perceptron_train(data, 3, order=order, start=start, seed=seed) for _ in range(2))
     assert to_bytes(one.model) == to_bytes(other.model)
     assert one.curve == other.curve
 
 
-def test_the_learner_given_is_left_as_it_is():
+def test_given_learner_stays_unchanged():
     learner = Perceptron(learning_rate=2.0)
     training = perceptron_train(AND, learner=learner)
     assert to_bytes(learner) == to_bytes(Perceptron(learning_rate=2.0))
@@ -197,7 +197,7 @@ def test_returned_model_has_the_smallest_held_out_error(data, held_out, patience
     assert training.best_epoch == errors.index(min(errors)) + 1
 
 
-def test_the_observer_sees_each_epoch_of_the_curve():
+def test_observer_sees_each_epoch_of_the_curve():
     told = []
     training = perceptron_train(XOR, 5, observe=told.append)
     assert tuple(told) == training.curve
@@ -256,7 +256,7 @@ def test_holding_out_splits_without_loss_and_keeps_the_order(n, ratio, seed):
 
 
 @pytest.mark.parametrize(("n", "ratio"), [(10, 0.0), (10, 1.0), (10, math.nan), (1, 0.5)])
-def test_impossible_ratio_to_hold_out_is_rejected(n, ratio):
+def test_impossible_holdout_ratio_is_rejected(n, ratio):
     with pytest.raises(ValueError, match="hold"):
         hold_out(numbered(n), ratio)
 
@@ -272,7 +272,7 @@ def test_impossible_ratio_to_hold_out_is_rejected(n, ratio):
         {"start": "one"},
     ],
 )
-def test_options_that_make_no_sense_are_rejected(options):
+def test_invalid_options_are_rejected(options):
     with pytest.raises(ValueError, match=str(next(iter(options)))):
         perceptron_train(AND, **options)
 

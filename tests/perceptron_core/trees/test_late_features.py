@@ -18,7 +18,7 @@ def late(n, n_before, seed=1):
         yield ({"z": draw.gauss(0, 1)} | ({"a": a} if k >= n_before else {})), a > 0
 
 
-def test_trees_that_have_split_take_a_feature_that_comes_later():
+def test_split_trees_learn_a_late_feature():
     events = [*late(3000, 1000)]
     model = taught(HoeffdingForest(), events[:1000])
     assert model.maps.trees.n_slots > N_TREES
@@ -47,7 +47,7 @@ def test_tree_takes_the_same_share_of_late_features():
     assert 15 < sum(widths) / len(widths) < 23  # .6 · 30 + 1 = 19 of a tree that is begun with all
 
 
-def test_a_model_goes_on_from_bytes_while_features_come():
+def test_model_from_bytes_continues_while_features_appear():
     model = taught(HoeffdingForest(), late(500, 400))
     check_it_goes_on_from_bytes(model, late(300, 100, seed=2))
     for k in range(3):
@@ -68,20 +68,20 @@ def tickets(n, *, day, seed=1):
 
 
 @pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors])
-def test_values_not_seen_for_long_make_room_for_others(made):
+def test_values_not_seen_for_long_are_evicted(made):
     model = made()
     for day in range(3):
         taught(model, tickets(1900, day=day))
     assert mistakes(model, tickets(400, day=2, seed=2)) < 0.05 * 400
 
 
-def test_single_values_at_the_start_do_not_prevent_a_category():
+def test_unique_values_at_the_start_do_not_prevent_a_category():
     model = taught(HoeffdingForest(), (({"ticket": f"once {k}"}, k % 3 == 0) for k in range(100)))
     taught(model, tickets(3500, day=0))
     assert mistakes(model, tickets(400, day=0, seed=2)) < 0.05 * 400
 
 
-def test_a_value_that_is_seen_keeps_its_code():
+def test_recently_seen_value_keeps_its_code():
     model = HoeffdingForest()
     for n in range(5000):
         model.learn_one({"c": "often" if n % 100 == 0 else f"{n // 7}"}, n % 2 == 0)
@@ -91,6 +91,6 @@ def test_a_value_that_is_seen_keeps_its_code():
     assert sorted(categories.codes[0].values()) == [*range(1, OTHER)]
 
 
-def test_a_model_goes_on_from_bytes_while_values_make_room():
+def test_model_from_bytes_continues_while_values_are_evicted():
     model = taught(HoeffdingForest(), tickets(1200, day=0))
     check_it_goes_on_from_bytes(taught(model, tickets(500, day=1)), tickets(800, day=2))

@@ -26,7 +26,7 @@ def halves(n, seed=1):
         yield x, x["a"] > 0.5
 
 
-def test_trees_split_where_classes_part():
+def test_trees_split_at_the_class_boundary():
     model = grown(halves(400))
     assert model.maps.trees.n_slots > N_TREES
     x = {"a": 0.9, "b": 0.5}
@@ -35,7 +35,7 @@ def test_trees_split_where_classes_part():
     assert by_name["a"] > abs(by_name.get("b", 0.0))
 
 
-def test_an_explanation_adds_up_to_the_log_odds():
+def test_explanation_adds_up_to_the_log_odds():
     model = grown(halves(300))
     x = {"a": 0.2, "b": 0.7}
     terms, intercept = model.explain(x, 1)
@@ -59,7 +59,7 @@ def test_values_of_a_category_are_split_in_any_two_parts():
     assert wrong < 0.1 * 500
 
 
-def test_trees_are_grown_again_when_classes_change_their_meaning():
+def test_trees_are_regrown_when_classes_change_their_meaning():
     model = grown([*halves(1500), *((x, not y) for x, y in halves(600, seed=4))])
     assert model.maps.trees.n_regrown > 0
     assert model.predict_one({"a": 0.9, "b": 0.5}) is False
@@ -98,7 +98,7 @@ def test_late_class_keeps_leaves_within_their_limit(monkeypatch):
     assert again.log_odds(x) == model.log_odds(x)
 
 
-def test_two_seeds_grow_other_trees():
+def test_different_seeds_grow_different_trees():
     events = [*halves(400)]
     one, two = grown(events, seed=1), grown(events, seed=2)
     assert one.log_odds({"a": 0.52, "b": 0.1}) != two.log_odds({"a": 0.52, "b": 0.1})
@@ -128,5 +128,5 @@ def test_mixed_bits_are_set_half_of_the_time():
         assert share == pytest.approx(0.5, abs=5 * 0.5 / math.sqrt(N))
 
 
-def test_the_upper_half_of_a_number_counts():
+def test_numbers_differing_in_the_upper_half_have_distinct_hashes():
     assert len({mixed(place << 32) for place in range(N)}) > 0.99 * N

@@ -12,7 +12,7 @@ def test_weights_come_in_the_order_of_their_indices():
     assert list(model.weights.items()) == [(3, 2.0), (9, 1.0)]
 
 
-def test_weights_that_are_set_replace_those_before():
+def test_set_weights_replace_earlier_weights():
     learner = Perceptron().hashed(4)
     learner.learn_one({3: 1.0, 9: 1.0}, True)
     learner.weights = {7: 2.0}
@@ -37,7 +37,7 @@ def test_last_rows_read_nothing_beyond_the_array():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_forked_process_learns_for_itself():
+def test_forked_process_learns_for_itself():
     model = HashedClassifier(bits=20)
     model.learn_one({3: 1.0}, True)
     child = os.fork()

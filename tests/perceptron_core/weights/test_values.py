@@ -68,7 +68,7 @@ def test_named_values_equal_mappings_with_the_same_items():
     assert named != NamedValues(("a", "b"), (1, 2))
 
 
-def test_the_first_of_two_arrays_are_taken():
+def test_indexed_values_have_the_first_pairs_of_two_arrays():
     made = indexed_values(array("i", [5, 2, 9]), array("d", [1.0, 2.0, 3.0]), 2)
     assert list(made.items()) == [(5, 1.0), (2, 2.0)]
     assert indexed_values(array("i"), array("d"), 0) == {}
@@ -80,7 +80,7 @@ def test_the_first_of_two_arrays_are_taken():
     [NamedValues(NAMES, range(6)), IndexedValues([9, 2**31 - 1, 0], [1.0, -0.0, 1e-300])],
     ids=["named", "indexed"],
 )
-def test_they_can_be_copied_and_pickled(made, again):
+def test_values_can_be_copied_and_pickled(made, again):
     copied = again(made)
     assert type(copied) is type(made)
     assert (list(copied), bits(copied.values())) == (list(made), bits(made.values()))
@@ -150,12 +150,12 @@ def test_invalid_value_is_rejected_as_in_a_dictionary(model, kind, key, value):
     assert to_bytes(model) == before
 
 
-def test_an_index_beyond_the_slots_is_rejected():
+def test_index_beyond_the_slots_is_rejected():
     with pytest.raises(FeatureError, match="feature 64 is not an integer"):
         HashedClassifier(AROW(), BITS).learn_one(IndexedValues([1, 64], [1.0, 1.0]), True)
 
 
-def test_names_whose_weights_went_and_came_again_are_found():
+def test_names_with_removed_and_restored_weights_are_found():
     model, names = Perceptron(), ("a", "b")
     one = NamedValues(names, (1.0, 1.0))
     for truth in (True, False, True):
@@ -170,11 +170,11 @@ def test_names_whose_weights_went_and_came_again_are_found():
 
 
 @pytest.mark.skipif(not COMPILED, reason="interpreted, they are objects like others")
-def test_the_garbage_collector_does_not_visit_names():
+def test_garbage_collector_does_not_visit_names():
     assert not gc.is_tracked(NamedValues(("a", "b"), (1.0, 2.0)))
 
 
-def test_a_learner_that_keeps_names_takes_indices_as_names():
+def test_learner_that_keeps_names_takes_indices_as_names():
     ours, theirs = Perceptron(), Perceptron()
     ours.learn_one(IndexedValues([3, 1], [1.0, -2.0]), True)
     theirs.learn_one({3: 1.0, 1: -2.0}, True)

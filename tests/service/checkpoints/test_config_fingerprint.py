@@ -14,7 +14,7 @@ def snapshot(**given):
     return Snapshot(1, {}, fingerprint(settings(**given)), {"arithmetic": ARITHMETIC}, {})
 
 
-def test_without_a_mapping_nothing_of_it_is_named():
+def test_fingerprint_without_mapping_names_none():
     assert not [name for name in fingerprint(settings()) if "." in name]
 
 
@@ -56,7 +56,7 @@ def test_other_fields_may_change_once_a_snapshot_has_everything(table, made, giv
     assert "run `serve --exit-at-end` once" in rejected.value.hint
 
 
-def test_the_same_mapping_is_the_same_model():
+def test_same_mapping_is_the_same_model():
     windows = [{"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}]
     mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'", "windows": windows}
     check_config_fingerprint(snapshot(events=mapping), settings(events=mapping), n_batches=1)

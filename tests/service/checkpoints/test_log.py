@@ -56,14 +56,14 @@ def test_every_record_goes_to_the_tasks_partition_under_its_group():
 
 
 @given(st.integers(0, 3_000_000))
-def test_a_snapshot_is_cut_into_chunks_below_any_broker_limit(size):
+def test_snapshot_is_cut_into_chunks_below_any_broker_limit(size):
     snapshot = SNAPSHOT._replace(state={"model": b"x" * size})
     chunks = to_chunks(snapshot)
     assert max(map(len, chunks)) <= 600_000
     assert from_chunks(chunks) == snapshot
 
 
-def test_a_snapshot_without_its_last_chunks_is_ignored():
+def test_snapshot_without_its_last_chunks_is_ignored():
     large = SNAPSHOT._replace(state={"model": b"x" * 1_200_000})
     first, second, third = snapshot_records(large, ADDRESS)
     records = [progress(4), first, progress(5), second, progress(6)]
@@ -73,7 +73,7 @@ def test_a_snapshot_without_its_last_chunks_is_ignored():
     assert found.read() == SNAPSHOT
 
 
-def test_a_snapshot_needs_the_log_from_its_batchs_progress_on():
+def test_snapshot_needs_the_log_from_its_batch_onwards():
     records = [progress(3), progress(4), progress(5), *snapshot_records(SNAPSHOT, ADDRESS)]
     for n_deleted, needed in ((0, 1), (1, 1), (2, 2)):
         (found,) = read_log(stored(*records)[n_deleted:], "g").snapshots
@@ -81,7 +81,7 @@ def test_a_snapshot_needs_the_log_from_its_batchs_progress_on():
 
 
 @pytest.mark.parametrize("missing", [0, 1])
-def test_a_snapshot_with_a_chunk_missing_is_rejected(missing):
+def test_snapshot_with_a_chunk_missing_is_rejected(missing):
     records = stored(*snapshot_records(SNAPSHOT._replace(state={"model": b"x" * 1_200_000}), ADDRESS))
     assert len(records) == 3
     del records[missing]
@@ -89,20 +89,20 @@ def test_a_snapshot_with_a_chunk_missing_is_rejected(missing):
         read_log(records, "g").snapshots[-1].read()
 
 
-def test_a_changed_byte_in_a_snapshot_is_rejected():
+def test_changed_byte_in_a_snapshot_is_rejected():
     (record,) = stored(*snapshot_records(SNAPSHOT, ADDRESS))
     damaged = record._replace(value=record.value[:-1] + b"\x00")
     with pytest.raises(DamagedError, match="damaged"):
         read_log([damaged], "g").snapshots[0].read()
 
 
-def test_a_missing_batch_is_noticed():
+def test_missing_batch_is_noticed():
     log = read_log(stored(progress(5), progress(7)), "g")
     with pytest.raises(CheckpointError, match="batch 6 is missing"):
         log.progress_after(4)
 
 
-def test_a_log_of_another_group_is_rejected():
+def test_log_of_another_group_is_rejected():
     with pytest.raises(CheckpointError, match=r"checkpoints\[2\]@0: written by the group 'g', not 'other'"):
         read_log(stored(progress(1)), "other")
 
@@ -125,7 +125,7 @@ def test_a_log_of_another_group_is_rejected():
         ),
     ],
 )
-def test_a_record_of_a_newer_release_is_named_so(change, complaint):
+def test_record_of_a_newer_release_is_reported_as_newer(change, complaint):
     (record,) = stored(progress(1))
     with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as rejected:
         read_log([change(record)], "g")
@@ -152,7 +152,7 @@ def test_snapshots_of_newer_releases_stop_the_service_without_reset_advice(chunk
     stream.close()
 
 
-def test_the_version_of_the_log_rises_when_its_form_changes():
+def test_version_of_the_log_rises_when_its_form_changes():
     """Before a release, put the new digest here; after one, raise `LOG_VERSION`, and add a line."""
     lines = [ast.unparse(each) for each in ast.walk(ast.parse(FORMS)) if isinstance(each, ast.AnnAssign)]
     form = "\n".join([*lines, *Progress._fields, *Snapshot._fields])

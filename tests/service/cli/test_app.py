@@ -109,11 +109,11 @@ def test_help_lists_every_command(perceptron):
     ("error", "code"),
     [(ConfigurationError("hash_bits"), 2), (KeyboardInterrupt(), 130), (click.exceptions.Exit(1), 1)],
 )
-def test_an_error_decides_the_exit_code(failing, error, code):
+def test_exit_code_depends_on_the_error_class(failing, error, code):
     assert failing(error).exit_code == code
 
 
-def test_an_error_of_the_program_itself_is_not_hidden(failing):
+def test_unexpected_exception_is_not_hidden(failing):
     with pytest.raises(ZeroDivisionError):
         failing(ZeroDivisionError())
 
@@ -126,7 +126,7 @@ def test_labels_are_coloured_only_on_a_terminal(monkeypatch, capsys, no_color, c
     assert ("\x1b[" in capsys.readouterr().err) is coloured
 
 
-def test_a_closed_pipe_ends_a_command_quietly():
+def test_closed_pipe_ends_a_command_quietly():
     python = f'"{sys.executable}" -m service schema event'
     run = subprocess.run(
         ["/bin/sh", "-c", f"({python}; echo $? >&2) | true"],
@@ -179,7 +179,7 @@ def test_completion_knows_commands_without_importing_them(perceptron, monkeypatc
 
 
 @pytest.mark.parametrize("others", ["__init__.py", "cli.py"])
-def test_the_command_runs_beside_a_folder_of_the_same_name(tmp_path, others):
+def test_command_runs_next_to_a_folder_of_the_same_name(tmp_path, others):
     """The first is a package, the second makes a folder without `__init__.py` one."""
     (tmp_path / "service").mkdir()
     (tmp_path / "service" / others).write_text("raise ImportError('another service')")

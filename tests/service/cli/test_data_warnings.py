@@ -48,12 +48,12 @@ def test_five_percent_rejected_gives_no_warning(run, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_summary_is_json_all_the_same(run, command):
+def test_warnings_do_not_change_the_json_summary(run, command):
     result = run(command, labels(10), "--classes", "ham,spam", "--format", "json")
     assert (result.exit_code, bool(json.loads(result.stdout))) == (1, True)
 
 
-def test_of_many_classes_without_a_label_a_few_are_named(run):
+def test_only_some_unlabelled_classes_are_named(run):
     result = run("replay", ["c1", "c2"] * 9, "--classes", ",".join(f"c{n}" for n in range(1, 9)))
     assert "no label has the class 'c3' or 'c4' or 'c5' or 3 others" in result.stderr
 
@@ -99,7 +99,7 @@ def test_replay_worse_than_a_baseline_gives_a_hint(run, name):
     assert hint in result.stderr
 
 
-def test_a_model_better_than_the_baselines_gives_no_warning(run):
+def test_model_better_than_the_baselines_gives_no_warning(run):
     assert "but always predicting" not in run("replay", labels(0, of=200), "--classes", "ham,spam").stderr
 
 
@@ -131,7 +131,7 @@ LEAKS = {
 @pytest.mark.parametrize("command", ["replay", "compare"])
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_feature_that_determines_the_label_is_named_once(perceptron, command, model, name):
+def test_feature_that_determines_the_label_is_named_once(perceptron, command, model, name):
     fields, said = LEAKS[name]
     rows = "".join(f"{json.dumps(leaking(n, **fields))}\n" for n in range(300))
     told = perceptron(command, "-", "--model", model, stdin=rows).stderr
@@ -140,7 +140,7 @@ def test_a_feature_that_determines_the_label_is_named_once(perceptron, command, 
 
 
 @pytest.mark.parametrize("command", ["replay", "compare"])
-def test_a_helpful_feature_is_not_a_leak(perceptron, command):
+def test_predictive_feature_is_not_reported_as_a_leak(perceptron, command):
     wide = {f"pixel {k}": lambda n: n % 7 == 0 for k in range(500)} if command == "replay" else {}
     rows = "".join(f"{json.dumps(leaking(n, part=lambda n: n % 14 == 0, **wide))}\n" for n in range(300))
     assert "tells the label" not in perceptron(command, "-", "--model", "perceptron", stdin=rows).stderr

@@ -106,7 +106,7 @@ def test_errors_show_no_control_characters(perceptron, arguments):
     assert_harmless(result)
 
 
-def test_json_stays_the_same_json():
+def test_json_output_round_trips_hostile_names():
     text = json.dumps({HOSTILE: "\U000e0001é"}, ensure_ascii=False, indent=2)
     assert json.loads(escaped(text)) == json.loads(text)
     assert escaped(text).replace("\n", "").isprintable()

@@ -49,7 +49,7 @@ def test_produce_checks_and_keys_nested_records(perceptron, broker):
 
 @pytest.mark.parametrize("command", [("replay",), ("compare",), ("train",), ("check-input",), ("produce",)])
 @pytest.mark.parametrize("record", [b'{"n": 1}\n', b'{"n": 1, "a": 5}\n'])
-def test_the_hint_names_the_mapping_where_there_is_one(perceptron, broker, command, record):
+def test_hint_names_the_mapping_where_there_is_one(perceptron, broker, command, record):
     at = ("--broker", broker) if command[0] == "produce" else ()
     result = perceptron(*command, "-", "--events-id", "n", "--events-features", "a", *at, stdin=record)
     hints = [line for line in result.stderr.splitlines() if line.startswith("hint: ")]
@@ -64,7 +64,7 @@ def test_rows_of_a_tsv_file_are_not_mapped(perceptron, tmp_path):
     assert "cannot map tsv, whose rows are native events" in rejected.stderr
 
 
-def test_a_model_file_carries_its_mapping(perceptron, tmp_path):
+def test_model_file_carries_its_mapping(perceptron, tmp_path):
     (tmp_path / "x.jsonl").write_bytes(
         b"".join(foreign(n, *each) + b"\n" for n, each in enumerate(corpus(), 1))
     )
@@ -126,7 +126,7 @@ def test_untimed_file_or_unlabelled_stream_is_rejected(perceptron, file):
 
 
 @pytest.mark.parametrize("number", [7, "m-7"])
-def test_in_a_loop_mapped_records_get_new_ids_and_keys(broker, tmp_path, number):
+def test_looped_mapped_records_get_new_ids_and_keys(broker, tmp_path, number):
     (tmp_path / "x.ndjson").write_bytes(foreign(number, "win now", True) + b"\n")
     command = [sys.executable, "-m", "service", "produce", "x.ndjson", "--loop", "--rate", "50"]
     command += ["--broker", broker, "--events-id", "meta.number", "--events-text", "mail.body"]
@@ -145,7 +145,7 @@ def test_in_a_loop_mapped_records_get_new_ids_and_keys(broker, tmp_path, number)
     transport.close()
 
 
-def test_an_id_that_is_an_expression_cannot_be_made_anew(perceptron, broker, tmp_path):
+def test_ids_from_expressions_cannot_be_renewed(perceptron, broker, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(foreign(7, "win now", True) + b"\n")
     place = ("--events-id", "to_string(meta.number)", "--events-text", "mail.body")
     rejected = perceptron("produce", "x.ndjson", "--loop", "--broker", broker, *place)

@@ -54,7 +54,7 @@ def test_model_is_tested_with_its_own_settings_by_default(summary):
         (("--hash-bits", "10"), "hash_bits"),
     ],
 )
-def test_an_option_that_contradicts_the_file_is_rejected_by_name(perceptron, model, texts, options, name):
+def test_option_that_contradicts_the_file_is_rejected_by_name(perceptron, model, texts, options, name):
     result = perceptron("test", model, texts, *options)
     assert result.exit_code == 2
     assert f" as in {model}" in result.stderr
@@ -170,7 +170,7 @@ def test_model_that_contradicts_its_own_settings_is_rejected(perceptron, texts, 
     assert message in result.stderr
 
 
-def test_code_runs_that_the_user_names(perceptron, code, broker):
+def test_code_named_by_the_user_runs(perceptron, code, broker):
     name, ran = code
     serve(open_topics(broker), model=name)
     Path("model.bin").write_bytes(to_bytes(Perceptron(), {"model": name, "model_params": {}}))

@@ -41,7 +41,7 @@ def test_help_shows_each_settings_description_and_default(run):
     assert "--lowercase / --no-lowercase" in text
 
 
-def test_an_omitted_option_leaves_the_other_sources(run, monkeypatch):
+def test_omitted_option_does_not_override_other_sources(run, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_GROUP", "mine")
     monkeypatch.setenv("PERCEPTRON_LOWERCASE", "false")
     _, [loaded] = run(["group", "lowercase", "model_params", "text"], "--text", "chars")
@@ -61,14 +61,14 @@ def test_model_parameters_are_read_as_json_scalars(run):
 
 
 @pytest.mark.parametrize("pair", ["threshold", "=1"])
-def test_a_model_parameter_without_key_or_value_is_rejected(run, pair):
+def test_model_parameter_without_key_or_value_is_rejected(run, pair):
     result, seen = run(["model_params"], "--model-param", pair)
     assert result.exit_code == 2
     assert "key=value" in result.output
     assert not seen
 
 
-def test_a_secret_cannot_become_an_option():
+def test_secret_cannot_become_an_option():
     with pytest.raises(ValueError, match="secret"):
         setting_options("kafka.sasl_password")(lambda: None)
 

@@ -31,13 +31,13 @@ def test_no_command_overwrites_its_input(perceptron, rows, name):
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
-def test_an_input_is_not_overwritten_by_another_name(perceptron, rows, link):
+def test_input_is_not_overwritten_by_another_name(perceptron, rows, link):
     link(rows, rows.with_name("y.bin"))
     result = perceptron("train", "x.png", "--input-format", "csv", "--save", "y.bin")
     assert (result.exit_code, rows.read_text()) == (1, ROWS)
 
 
-def test_a_file_of_settings_is_not_overwritten(perceptron):
+def test_file_of_settings_is_not_overwritten(perceptron):
     Path("my.toml").write_text("hash_bits = 10\n")
     result = perceptron(
         "replay", "x.png", "--input-format", "csv", "--config", "my.toml", "--save", "my.toml"
@@ -53,6 +53,6 @@ def test_missing_folder_is_an_error_before_the_run(perceptron, name):
     assert result.stderr.startswith("error: nowhere/y.png: cannot be written: folder")
 
 
-def test_another_output_is_written(perceptron):
+def test_output_to_another_file_is_written(perceptron):
     result = perceptron("train", "x.png", "--input-format", "csv", "--save", "model.bin")
     assert (result.exit_code, Path("model.bin").exists()) == (0, True)

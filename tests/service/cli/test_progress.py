@@ -45,12 +45,12 @@ def test_rows_come_at_powers_of_two_and_at_the_end(table, shown, batch):
     assert [row[:2] for row in rows(shown())] == [["1", "0"], ["2", "1"], ["4", "2"], ["8", "4"], ["11", "5"]]
 
 
-def test_the_example_at_hand_is_shown(table, shown):
+def test_progress_shows_the_current_example(table, shown):
     table.observe(learned((True, "spam", -3.25), n_features=12))
     assert rows(shown()) == [["1", "1", "1.0000", "1.0000", "-3.25", "spam", "true", "12"]]
 
 
-def test_columns_stand_under_their_names_whatever_the_values(table, shown):
+def test_columns_are_aligned_with_headers_for_any_value(table, shown):
     table.observe(learned(("x", "a-very-long-class-name", -1234567.891)))
     table.observe(learned((False, True, 1e-300), n_features=1000))
     lines = shown()
@@ -78,7 +78,7 @@ def clock(monkeypatch):
     return still_clock(monkeypatch)
 
 
-def test_the_rate_is_kept(clock):
+def test_sender_keeps_the_rate(clock):
     transport = Recorder()
     sender = Sender(transport, "t", batch_records=1000, rate=50)
     for _ in itertools.repeat(None, 101):

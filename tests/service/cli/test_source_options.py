@@ -39,7 +39,7 @@ def model(perceptron, tmp_path):
     return run
 
 
-def test_a_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+def test_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
     path = tmp_path / "texts.parquet"
     parquet.write_table(pa.Table.from_pylist([{"label": label, "text": text} for label, text in TEXTS]), path)
     assert model(path) == model(native)
@@ -55,7 +55,7 @@ def test_mapped_csv_file_gives_the_same_model(native, model, tmp_path):
     assert model(path, "--delimiter", "|", *mapping) == model(native)
 
 
-def test_a_table_has_no_delimiter(perceptron, tmp_path):
+def test_table_has_no_delimiter(perceptron, tmp_path):
     parquet.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "x.parquet")
     result = perceptron("replay", tmp_path / "x.parquet", "--delimiter", ";")
     assert (result.exit_code, "needs a CSV file, got parquet" in result.stderr) == (2, True)
@@ -67,17 +67,17 @@ def test_without_labels_the_hint_names_the_option_and_the_header(perceptron, tmp
     assert "--label-column; its first line must name the columns" in perceptron(command, "x.csv").stderr
 
 
-def test_structs_without_a_mapping_are_hinted_at(perceptron, tmp_path):
+def test_unmapped_structs_give_a_hint(perceptron, tmp_path):
     parquet.write_table(pa.table({"s": [{"k": 1}], "y": [1]}), tmp_path / "x.parquet")
     assert "--events-features '*'" in perceptron("replay", tmp_path / "x.parquet").stderr
 
 
-def test_a_column_is_named_in_one_way(perceptron):
+def test_column_options_and_mapped_paths_are_mutually_exclusive(perceptron):
     result = perceptron("replay", "-", "--events-id", "n", "--label-column", "kind")
     assert result.exit_code == 2
     assert "use --events-label" in result.stderr
 
 
 @pytest.mark.parametrize("delimiter", ["ab", "", '"'])
-def test_an_invalid_delimiter_is_a_usage_error(perceptron, native, delimiter):
+def test_invalid_delimiter_is_a_usage_error(perceptron, native, delimiter):
     assert perceptron("replay", native, "--delimiter", delimiter).exit_code == 2

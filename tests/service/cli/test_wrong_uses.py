@@ -113,7 +113,7 @@ def test_client_variable_gives_a_warning_with_the_used_setting(perceptron, monke
 @pytest.mark.parametrize(
     ("redirection", "said"), [("<&-", "error: stdin is closed\n"), (">&-", "error: stdout is closed\n")]
 )
-def test_a_closed_stdin_or_stdout_is_named(tmp_path, redirection, said):
+def test_closed_stdin_or_stdout_is_named(tmp_path, redirection, said):
     source = "-" if "<" in redirection else "events.ndjson"
     line = f"{sys.executable} -m service replay {source} {redirection}"
     done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -141,7 +141,7 @@ def test_closed_stderr_is_not_a_failure(perceptron, broker, options):
         ["--version"],
     ],
 )
-def test_a_full_disk_is_named_with_a_hint(perceptron, broker, tmp_path, arguments):
+def test_full_disk_is_named_with_a_hint(perceptron, broker, tmp_path, arguments):
     perceptron("produce", "events.ndjson", "--broker", broker)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -54,7 +54,7 @@ def value(text, record=RECORD):
         ("cross('a', n, n > 1)", "a×2×1"),
     ],
 )
-def test_a_function_returns_its_documented_value(text, expected):
+def test_function_returns_its_documented_value(text, expected):
     assert value(text) == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
@@ -69,24 +69,24 @@ def test_a_function_returns_its_documented_value(text, expected):
         "lower(n)",
     ],
 )
-def test_an_invalid_argument_is_an_error(text):
+def test_invalid_argument_is_an_error(text):
     with pytest.raises((TypeError, ValueError)):
         value(text)
 
 
-def test_an_overlong_crossed_category_is_rejected():
+def test_overlong_crossed_category_is_rejected():
     with pytest.raises(ValueError, match="longer than"):
         value("cross(a, a)", {"a": "x" * 501})
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_the_parts_of_a_time_are_in_utc(time):
+def test_parts_of_a_time_are_in_utc(time):
     parts = [value(f"{name}(t)", {"t": time.isoformat()}) for name in ("hour", "weekday", "day")]
     assert parts == [time.hour, time.weekday(), time.day]
 
 
 @given(st.floats(-1e6, 1e6), st.lists(st.integers(-1000, 1000), min_size=1, max_size=5, unique=True))
-def test_a_number_is_in_its_bucket(number, edges):
+def test_number_is_in_its_bucket(number, edges):
     edges.sort()
     found = value(f"bucket(n, {', '.join(map(str, edges))})", {"n": number})
     if found.startswith("<"):

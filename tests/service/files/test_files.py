@@ -155,7 +155,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_row_keeps_its_bytes_and_complaint(messages, case):
+def test_bad_row_keeps_its_bytes_and_error(messages, case):
     name, row, good, complaint = BAD[case]
     header = b"a,y\n" if name == "x.csv" else b""
     bad, second = messages(name, header + row + b"\n" + good + b"\n")
@@ -181,7 +181,7 @@ def test_quoted_cell_over_many_lines_is_bounded(messages):
     assert len(found) == 1002
 
 
-def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
+def test_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
     monkeypatch.setattr(text_files, "_MOST_READ_AGAIN_BYTES", 10_000)
     first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
     assert first == b'x","'
@@ -218,7 +218,7 @@ def test_numbers_that_are_not_finite_reach_the_decoder(messages):
     ],
     ids=range(9),
 )
-def test_unfit_header_is_an_error_at_line_1(messages, content, options, said, hint):
+def test_invalid_header_is_an_error_at_line_1(messages, content, options, said, hint):
     with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}") as rejected:
         messages("x.csv", content, **options)
     assert hint in rejected.value.hint
@@ -235,7 +235,7 @@ def test_unfit_header_is_an_error_at_line_1(messages, content, options, said, hi
         ("1,2,3,species", False),
     ],
 )
-def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
+def test_numeric_first_line_gives_a_warning(messages, header, is_odd):
     said = []
     messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
     assert [hint for _, hint in said] == [text_files.HEADER_HINT] * is_odd
@@ -261,7 +261,7 @@ def test_feature_named_like_a_label_gives_a_warning(messages, header, options, h
     assert [hint for _, hint in said] == hints
 
 
-def test_a_complaint_is_short_however_long_the_row(messages):
+def test_error_is_short_for_any_row_length(messages):
     (row,) = messages("x.svm", b"1 3:" + b"x" * 100_000 + b"\n")
     assert len(row.complaint) <= 200
 
@@ -280,7 +280,7 @@ def test_unknown_extension_needs_a_format(tmp_path):
     assert "--input-format" in caught.value.hint
 
 
-def test_a_missing_file_names_a_similar_one(tmp_path):
+def test_missing_file_names_a_similar_one(tmp_path):
     (tmp_path / "events.csv").touch()
     with pytest.raises(InputFileError, match="no such file") as caught:
         open_source(str(tmp_path / "event.csv"))
@@ -310,11 +310,11 @@ def test_delimiter_of_a_csv_file_follows_from_its_first_line(messages, sign):
     assert [*json.loads(row)["features"].values()] == [1, 2]
 
 
-def test_a_csv_file_of_one_column_has_no_delimiter(messages):
+def test_csv_file_of_one_column_has_no_delimiter(messages):
     assert json.loads(*messages("x.csv", "a\n1\n"))["features"] == {"a": 1}
 
 
-def test_a_directory_is_an_error(tmp_path):
+def test_directory_is_an_error(tmp_path):
     with pytest.raises(InputFileError, match="is a directory"):
         open_source(str(tmp_path), "csv")
 
@@ -336,7 +336,7 @@ def test_stdin_is_ndjson_and_stays_open(monkeypatch):
     assert not stdin.closed
 
 
-def test_pipe_announces_before_it_waits(tmp_path):
+def test_pipe_is_announced_before_reading_blocks(tmp_path):
     reading, writing = os.pipe()
     calls = []
     os.write(writing, b'{"id":"a"}\n')
@@ -371,7 +371,7 @@ def test_line_over_the_limit_is_cut(messages, name, long):
     assert not isinstance(second, rows.CutLine)
 
 
-def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
+def test_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
     path = tmp_path / "x.ndjson.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(256):

@@ -62,14 +62,14 @@ def test_row_without_a_time_is_an_untimed_row(files, time):
     assert rejection_of_row(second.value, another) is another
 
 
-def test_bad_row_without_time_is_rejected_as_bad_row(tmp_path):
+def test_untimed_bad_row_is_rejected_as_bad_row(tmp_path):
     (tmp_path / "x.csv").write_text("id,at,text\na,7,x\nb\n")
     with InputFiles(TopicFile(opened(tmp_path / "x.csv", time="at"), "events", "at")) as rows:
         _, bad = rows
     assert (bad.timestamp_ms, bad.value.complaint) == (7000, "expected 3 cells, got 1")
 
 
-def test_a_file_without_a_record_is_named(files):
+def test_file_without_a_record_is_named(files):
     with files([1], []) as merged, pytest.raises(InputFileError, match="empty"):
         list(merged)
 
@@ -103,11 +103,11 @@ FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("message", FOREIGN)
-def test_value_that_is_not_a_message_gets_no_suffix(message):
+def test_non_message_value_gets_no_suffix(message):
     assert named_anew(message, ["id"], "@1") == message
     assert named_anew(message, ["order", "id"], "@1") == message
 
 
-def test_the_suffix_goes_behind_the_id_and_nowhere_else():
+def test_suffix_is_appended_to_the_id_only():
     message = b'{"id":"a","features":{"id":2,"x":0.1},"label":1}'
     assert named_anew(message, ["id"], "@7") == b'{"id":"a@7","features":{"id":2,"x":0.1},"label":1}'

@@ -29,18 +29,18 @@ def test_each_mail_of_a_mailbox_is_an_event(messages):
     assert json.loads(win).items() >= {"id": "row-2", "text": "Win\nWin prizes", "label": "YES"}.items()
 
 
-def test_unreadable_date_is_kept_with_a_complaint(messages):
+def test_unreadable_date_is_kept_with_an_error(messages):
     (mail,) = messages(b"From x Mon\nDate: soon\nSubject: a\n\nb\n", time="date")
     assert mail.time == "soon"
 
 
-def test_a_mailbox_may_be_mapped(messages):
+def test_mailbox_may_be_mapped(messages):
     mapping = EventSettings(id="@offset", label="headers.\"x-spam-flag\" == 'YES'", text=("html",))
     win = json.loads(messages(WIN, mapping=mapping)[0])
     assert (win["html"][:7], win["headers"]["x-spam-flag"]) == ("<p>Win ", "YES")
 
 
-def test_a_file_may_be_one_mail(messages):
+def test_file_may_be_one_mail(messages):
     (mail,) = messages(ANN.partition(b"\n")[2], "x.eml")
     assert json.loads(mail)["id"] == "1@x.org"
 
@@ -82,7 +82,7 @@ def test_deeply_nested_or_too_long_mail_is_a_bad_row(messages, monkeypatch):
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("behind", [b"", b"\n", b"\nbye\n"])
-def test_a_from_line_that_no_header_follows_is_text(messages, behind, end):
+def test_from_line_without_following_header_is_text(messages, behind, end):
     mails = b"From x Mon\nSubject: a\n\nHello\n\nFrom now on\n" + behind + b"\n" + WIN
     first, second = messages(mails.replace(b"\n", end))
     assert json.loads(first)["text"].split() == ["a", "Hello", "From", "now", "on", *behind.decode().split()]
@@ -90,6 +90,6 @@ def test_a_from_line_that_no_header_follows_is_text(messages, behind, end):
 
 
 @pytest.mark.parametrize("content", [b"Subject: a\n\nb\n", b"From x Mon\n\nb\n", b"From x Mon\n"])
-def test_a_file_that_is_not_a_mailbox_is_rejected(messages, content):
+def test_non_mailbox_file_is_rejected(messages, content):
     with pytest.raises(InputFileError, match="not a mailbox"):
         messages(content)

@@ -54,7 +54,7 @@ def test_columns_of_tables_are_read_as_in_csv(read, name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_of_many_rows_none_is_lost(tmp_path, name):
+def test_no_row_is_lost(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table({"x": range(5000)}), path)
     with opened(path) as source:
@@ -62,13 +62,13 @@ def test_of_many_rows_none_is_lost(tmp_path, name):
     assert found == [(f"{path}:{n}", f"row-{n}") for n in range(1, 5001)]
 
 
-def test_a_row_that_is_to_be_mapped_is_a_document(read):
+def test_mapped_row_becomes_a_document(read):
     row = {"uuid": 7, "mail": {"to": None, "tags": ["a", "b"]}, "n": None}
     (message,) = read([row], mapping=EventSettings(id="uuid"))
     assert json.loads(message) == {"uuid": 7, "mail": {"to": None, "tags": ["a", "b"]}}
 
 
-def test_times_decimals_and_bytes_are_written_as_json_can(read):
+def test_times_decimals_and_bytes_have_json_forms(read):
     row = {
         "at": datetime(2026, 11, 23, 12, tzinfo=UTC),
         "naive": datetime(2026, 11, 23, 12),  # noqa: DTZ001 - what it is about
@@ -189,7 +189,7 @@ def test_bytes_that_are_not_text_make_bad_rows(read, mapping, is_bad):
     assert b"blob" not in row or is_bad
 
 
-def test_a_class_name_that_is_a_number_is_a_name(read):
+def test_class_name_that_is_a_number_is_a_name(read):
     (message,) = read([{"x": 1, "label": 3}], classes=("1", "2", "3"))
     assert json.loads(message)["label"] == "3"
 

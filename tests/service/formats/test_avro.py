@@ -60,7 +60,7 @@ def test_values_of_logical_types_are_plain(schema, value, plain):
     assert reader(record(it=schema))(written(record(it=schema), {"it": value}), 0) == {"it": plain}
 
 
-def test_a_schema_may_refer_to_others_that_come_before_it():
+def test_schema_may_refer_to_preceding_schemas():
     inner = record("Inner", number="int") | {"namespace": "org.example"}
     outer = record("Outer", inner="org.example.Inner")
     whole = record("Outer", inner=inner)
@@ -121,7 +121,7 @@ def test_missing_fastavro_is_an_error_with_its_package(monkeypatch):
         (b"[" * 100_000, "not an Avro schema: nested too deeply"),
     ],
 )
-def test_an_invalid_schema_is_rejected_with_reason(text, reason):
+def test_invalid_schema_is_rejected_with_reason(text, reason):
     with pytest.raises(UnusableSchema, match=f"^{reason}") as rejected:
         avro_reader([text])
     assert not re.search(r"[A-Z]\w+(Error|Exception)|UnknownType", str(rejected.value))

@@ -57,12 +57,12 @@ def test_bytes_that_do_not_fit_the_schema_are_rejected(schema, data, message):
         reader(schema)(data, 0)
 
 
-def test_a_start_behind_the_data_is_rejected():
+def test_start_after_the_data_is_rejected():
     with pytest.raises(ValueError, match="outside the data"):
         reader("int")(b"\x02", 5)
 
 
-def test_names_of_maps_are_read_right_whatever_was_read_before():
+def test_map_names_are_independent_of_earlier_records():
     read = reader({"type": "map", "values": "int"})
     for names in (["a", "b"], ["b", "a"], ["ab", "b", "c"], ["é", "b"], ["e", "b"], []):
         value = {name: position for position, name in enumerate(names)}

@@ -46,7 +46,7 @@ def ask(url, timeout=0.5, context=None):
 
 
 @pytest.mark.parametrize("n_prompt", [0, 41, 500], ids=["from the first byte", "in the body", "later"])
-def test_an_answer_that_trickles_ends_with_the_timeout(n_prompt):
+def test_trickling_answer_ends_at_the_timeout(n_prompt):
     answer = ANSWER if n_prompt else b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 90
     began = time.monotonic()
     with trickling(answer, n_prompt or 1, 0.1 if n_prompt == 0 else 0.3) as port, pytest.raises(TimeoutError):
@@ -59,7 +59,7 @@ def test_fragmented_answer_within_the_timeout_is_read():
         assert ask(f"http://127.0.0.1:{port}/", timeout=20.0) == 1000 * b"x"
 
 
-def test_an_encrypted_answer_that_trickles_ends_with_the_timeout():
+def test_trickling_encrypted_answer_ends_at_the_timeout():
     authority = trustme.CA()
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     authority.issue_cert("127.0.0.1").configure_cert(server)
@@ -68,7 +68,7 @@ def test_an_encrypted_answer_that_trickles_ends_with_the_timeout():
         ask(f"https://127.0.0.1:{port}/", timeout=0.8, context=client)
 
 
-def test_a_redirect_is_an_error():
+def test_redirect_is_an_error():
     answer = b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
     with trickling(answer, 1000) as port, pytest.raises(HTTPError, match="302"):
         ask(f"http://127.0.0.1:{port}/", timeout=20.0)

@@ -45,7 +45,7 @@ def settings_of_the_guide(registry, folder: Path):
     return load_settings({"commit_interval_seconds": 0.001}, path).settings
 
 
-def test_the_mails_of_the_guide_are_learned_from_the_verdicts(registry, tmp_path):
+def test_mails_of_the_guide_are_learned_from_the_verdicts(registry, tmp_path):
     given = settings_of_the_guide(registry, tmp_path)
     mails, verdicts = (
         registry.register(f"{topic}-value", schema)

@@ -93,7 +93,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ("json-schema", Schema("JSON", (b"{}",)), SEVEN + b"{", Reason.INVALID_JSON, "EOF"),
     ],
 )
-def test_an_unreadable_value_is_rejected_with_its_reason(value_format, schema, value, reason, message):
+def test_unreadable_value_is_rejected_with_its_reason(value_format, schema, value, reason, message):
     schemas = Schemas({})
     schemas.add({SEVEN: schema} if schema else {})
     read = WireReader(value_format, schemas)
@@ -120,7 +120,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), VALUES))
-def test_json_is_read_as_python_reads_it(document):
+def test_json_is_read_like_python_json(document):
     assert read_json(json.dumps(document).encode()) == document
 
 
@@ -134,7 +134,7 @@ def test_json_is_read_as_python_reads_it(document):
         (b'{"a": 1' + b"0" * 5000 + b"}", Reason.OUT_OF_RANGE),
     ],
 )
-def test_a_value_that_is_not_an_object_is_rejected(value, reason):
+def test_value_that_is_not_an_object_is_rejected(value, reason):
     with pytest.raises(Rejection) as rejected:
         read_json(value)
     assert rejected.value.reason is reason

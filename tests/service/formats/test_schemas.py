@@ -22,7 +22,7 @@ from service.messages.rejection import Reason, Rejection
 from service.stream.protocol import Record
 
 
-def test_a_schema_that_unpacks_to_an_excessive_size_is_rejected():
+def test_schema_that_unpacks_to_an_excessive_size_is_rejected():
     bomb = zlib.compress(pack(["AVRO", [bytes(40 << 20)]]))
     with pytest.raises(DamagedError, match="unreadable schema"):
         from_bytes(seal(b"perceptron-schema", 1, bomb))
@@ -55,7 +55,7 @@ def test_topics_without_schemas_need_none():
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.lists(st.integers(0, 9))))
-def test_the_state_of_schemas_makes_the_same_schemas(ids, batches):
+def test_state_of_schemas_round_trips(ids, batches):
     found, restored = schemas(*ids), schemas(99)
     for batch in batches:
         found.missing(records(*batch))
@@ -98,7 +98,7 @@ def record(value, headers=()):
 
 
 @given(st.integers(0, 2**32 - 1), st.binary())
-def test_the_id_of_a_value_is_found(schema_id, data):
+def test_id_of_a_value_is_found(schema_id, data):
     value = b"\x00" + schema_id.to_bytes(4, "big") + data
     assert (key_of(value), name_of(key_of(value))) == (value[:5], str(schema_id))
 
@@ -112,7 +112,7 @@ def test_the_id_of_a_value_is_found(schema_id, data):
         (b"", "wire format, got nothing"),
     ],
 )
-def test_a_value_without_the_wire_format_is_rejected(value, message):
+def test_value_without_the_wire_format_is_rejected(value, message):
     with pytest.raises(Rejection, match=message) as caught:
         key_of(value)
     assert caught.value.reason is Reason.NO_SCHEMA
@@ -142,16 +142,16 @@ def test_schema_keys_of_a_batch_come_from_its_records():
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(-5, 40))
-def test_a_decimal_is_the_nearest_double(unscaled, scale):
+def test_decimal_is_the_nearest_double(unscaled, scale):
     digits = unscaled.to_bytes(16, "big", signed=True)
     assert scaled(digits, scale) == float(Decimal(unscaled).scaleb(-scale))
 
 
-def test_a_decimal_of_very_many_digits_is_not_finite():
+def test_decimal_of_very_many_digits_is_not_finite():
     assert scaled(b"\x7f" * 5000, 2) == float("inf")
 
 
 @pytest.mark.parametrize("days", [-(2**62), 2**62, 3_000_000])
-def test_a_day_that_no_calendar_has_is_rejected(days):
+def test_impossible_date_is_rejected(days):
     with pytest.raises(ValueError, match="outside the years"):
         iso_date(days)

@@ -45,11 +45,11 @@ def asking(registry):
     return Asking(registry)
 
 
-def test_a_schema_is_asked_for_once_for_all_partitions(asking):
+def test_schema_is_asked_for_once_for_all_partitions(asking):
     assert [asking(1), asking(1, 1)] == [({key(1)}, 1), ({key(1)}, 0)]
 
 
-def test_a_replica_that_lags_is_asked_again(asking):
+def test_lagging_registry_replica_is_asked_again(asking):
     asking.registry.lag["1"] = 3
     assert asking(1) == ({key(1)}, 4)
 
@@ -62,7 +62,7 @@ def test_unknown_schema_id_fails_after_two_seconds_and_is_cached(asking):
     assert asking(7) == (set(), 9)
 
 
-def test_a_reference_that_the_registry_lacks_is_named_once(asking, caplog):
+def test_reference_that_the_registry_lacks_is_named_once(asking, caplog):
     lacking = [{"name": "B", "subject": "b", "version": 1}]
     asking.registry.register("b", record("B"))
     schema_id = asking.registry.register("c", record("C", b="B"), references=lacking)
@@ -101,7 +101,7 @@ def test_slow_registry_answers_delay_a_batch_which_then_resumes(asking):
     assert asking(*range(101, 115), 1)[0] == {key(1)}
 
 
-def test_a_schema_that_fails_unexpectedly_while_reading_is_unusable(registry, monkeypatch, caplog):
+def test_schema_that_fails_unexpectedly_while_reading_is_unusable(registry, monkeypatch, caplog):
     registry.register("a", SCHEMA)
     asking = Asking(registry)
 
@@ -114,12 +114,12 @@ def test_a_schema_that_fails_unexpectedly_while_reading_is_unusable(registry, mo
     assert "Traceback" in caplog.text
 
 
-def test_a_missing_registry_is_named_at_the_start():
+def test_missing_registry_is_named_at_the_start():
     with pytest.raises(ConfigurationError, match=r"events\.format avro needs a Schema Registry"):
         Sources(settings(events={"format": "avro"}))
 
 
-def test_a_missing_package_is_named_at_the_start(monkeypatch):
+def test_missing_package_is_named_at_the_start(monkeypatch):
     monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
     with pytest.raises(
         ConfigurationError, match=r"events\.format protobuf needs the package protobuf"

@@ -211,7 +211,7 @@ def test_records_of_a_formerly_unknown_schema_stay_rejected(stream, registry, mo
     assert (found.rejected.total(), found.predictions) == (1, 1)
 
 
-def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
+def test_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
     values = in_avro(registry, some_events())
     produce(stream, values[:20])
     given = given_for(registry)
@@ -268,7 +268,7 @@ def test_loop_is_not_ready_while_the_registry_is_down(stream, registry, native, 
     assert reasons(stream) == []
 
 
-def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, monkeypatch):
+def test_reference_that_the_registry_does_not_have_is_named(stream, registry, monkeypatch):
     monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
     registry.register("person-value", record("Person", age="int"))
     reference = {"name": "Person", "subject": "person-value", "version": 1}
@@ -284,7 +284,7 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
 
 
 @pytest.mark.parametrize("place", ["service.formats.topics.avro_reader", "service.formats.avro._tried"])
-def test_an_unexpected_error_makes_a_dead_letter_with_traceback(stream, registry, monkeypatch, caplog, place):
+def test_unexpected_error_makes_a_dead_letter_with_traceback(stream, registry, monkeypatch, caplog, place):
     def fail(*_):
         raise SystemError("no one foresaw this")
 

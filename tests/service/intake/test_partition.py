@@ -24,7 +24,7 @@ def known(request, scene):
     return scene.process_all if request.param == "processed" else lambda: None
 
 
-def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
+def test_submissions_wait_for_all_earlier_records(scene):
     """Who asks first lets the loop make a writer; the same event comes out of the log meanwhile."""
     waiting = scene.event(event("a"))
     assert scene.intake.wants_writer
@@ -35,7 +35,7 @@ def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
     assert scene.writer.committed == []
 
 
-def test_a_repeated_label_is_appended_once(scene, known):
+def test_repeated_label_is_appended_once(scene, known):
     scene.open()
     appended(scene.event(event("a")))
     scene.process_all()
@@ -46,7 +46,7 @@ def test_a_repeated_label_is_appended_once(scene, known):
     assert scene.writer.committed == []
 
 
-def test_a_label_that_waits_for_its_event_is_known(scene):
+def test_label_that_waits_for_its_event_is_known(scene):
     scene.open()
     appended(scene.label("a", label=True))
     scene.process_all()
@@ -66,7 +66,7 @@ def test_requests_of_one_id_share_the_running_append(scene):
     assert first.answered.result(0) == second.answered.result(0) == third.answered.result(0)
 
 
-def test_requests_during_an_append_go_into_the_next_one_together(scene):
+def test_requests_during_an_append_are_appended_together_next(scene):
     scene.open(scene.writer)
     scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -88,7 +88,7 @@ def test_another_event_under_the_same_id_is_rejected(scene, known, other):
         appended(scene.event(other))
 
 
-def test_a_labelled_event_may_be_repeated_without_its_label(scene, known):
+def test_labelled_event_may_be_repeated_without_its_label(scene, known):
     scene.open()
     appended(scene.event(event("a", "win", label=True)))
     known()
@@ -105,7 +105,7 @@ def test_another_label_of_the_same_id_corrects_the_first(scene, known):
     assert [output.value for output in scene.writer.committed] == [b'{"id": "a", "label": false}']
 
 
-def test_correction_back_is_one_before_the_first_two_are_processed(scene):
+def test_correction_back_is_appended_before_processing(scene):
     scene.open()
     for label in (True, False, True):
         assert not appended(scene.label("a", label))
@@ -114,7 +114,7 @@ def test_correction_back_is_one_before_the_first_two_are_processed(scene):
     assert scene.intake.n_open == 0
 
 
-def test_a_failed_append_that_was_written_anyway_is_not_repeated(scene):
+def test_failed_append_that_was_written_anyway_is_not_repeated(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -128,7 +128,7 @@ def test_a_failed_append_that_was_written_anyway_is_not_repeated(scene):
     assert scene.writer.committed == []
 
 
-def test_the_next_writer_appends_requests_after_a_failed_append(scene):
+def test_next_writer_appends_requests_after_a_failed_append(scene):
     scene.open(scene.writer)
     scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -141,7 +141,7 @@ def test_the_next_writer_appends_requests_after_a_failed_append(scene):
     assert ids(scene.writer) == ["b"]
 
 
-def test_a_record_processed_before_its_append_has_returned_is_answered(scene):
+def test_record_processed_before_its_append_has_returned_is_answered(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -151,7 +151,7 @@ def test_a_record_processed_before_its_append_has_returned_is_answered(scene):
     assert not appended(ticket)
 
 
-def test_a_record_that_the_topic_rejects_is_rejected_alone(scene):
+def test_record_rejected_by_the_topic_fails_alone(scene):
     scene.open(limits=NO_LIMIT | {"events": 200})
     with pytest.raises(MessageTooLarge, match="'events' takes at most 200"):
         appended(scene.event(event("a", "x" * 200)))
@@ -166,7 +166,7 @@ def test_waiting_requests_of_a_revoked_partition_must_be_sent_again(scene):
             appended(ticket)
 
 
-def test_an_appended_event_of_a_revoked_partition_has_no_prediction(scene):
+def test_appended_event_of_a_revoked_partition_has_no_prediction(scene):
     scene.open()
     ticket = scene.event(event("a"))
     appended(ticket)
@@ -174,7 +174,7 @@ def test_an_appended_event_of_a_revoked_partition_has_no_prediction(scene):
     assert ticket.answered.result(0) is None
 
 
-def test_a_revoked_partition_closes_its_writer_after_the_append(scene):
+def test_revoked_partition_closes_its_writer_after_the_append(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
@@ -185,14 +185,14 @@ def test_a_revoked_partition_closes_its_writer_after_the_append(scene):
     eventually(lambda: scene.writer.is_closed)
 
 
-def test_a_partition_revoked_before_it_is_ready_closes_its_writer(scene):
+def test_partition_revoked_before_it_is_ready_closes_its_writer(scene):
     scene.event(event("a"))
     scene.intake.fence(scene.writer, {"events": 7}, NO_LIMIT)
     scene.intake.close()
     assert scene.writer.is_closed
 
 
-def test_an_event_evicted_without_label_is_known_without_its_prediction():
+def test_event_evicted_without_label_is_known_without_its_prediction():
     scene = Scene(max_pending=1).open()
     for name in "ab":
         appended(scene.event(event(name)))
@@ -203,7 +203,7 @@ def test_an_event_evicted_without_label_is_known_without_its_prediction():
 
 
 @pytest.mark.parametrize(("label", "comes"), [(False, "in time"), (False, "late"), (True, "late")])
-def test_a_label_equal_to_the_timeouts_is_appended(label, comes):
+def test_label_equal_to_the_timeouts_is_appended(label, comes):
     scene = Scene(label_timeout_seconds=10, events={"label_on_timeout": "false"}).open()
     appended(scene.event(event("a")))
     scene.process_all()
@@ -214,7 +214,7 @@ def test_a_label_equal_to_the_timeouts_is_appended(label, comes):
     assert [output.topic for output in scene.writer.committed] == ["labels"]
 
 
-def test_a_tenants_event_is_known_again():
+def test_repeated_tenant_event_is_recognized():
     scene = Scene(events={"text": ["text"], "tenant": "tenant"}).open()
     message = {"id": "a", "text": "win", "tenant": "acme"}
     appended(scene.event(message))

@@ -17,17 +17,17 @@ def rejection(read, value, **given):
 
 
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_record_that_the_loop_rejects_is_rejected_with_its_reason(value, reason):
+def test_record_the_loop_would_reject_is_rejected_with_its_reason(value, reason):
     reader = SubmissionReader(settings(max_message_bytes=MAX_MESSAGE_BYTES))
     assert rejection(reader.event, value).reason == rejection(reader.label, value).reason == reason
 
 
-def test_labels_without_a_topic_go_among_the_events():
+def test_labels_without_a_topic_are_appended_to_events():
     reader = SubmissionReader(settings(labels_topic=""))
     assert reader.label(b'{"id": "a", "label": true}').output.topic == "events"
 
 
-def test_an_id_from_the_key_is_that_of_the_request():
+def test_id_from_the_key_is_that_of_the_request():
     by_key = SubmissionReader(settings(events={"id": "@key", "format": "text"}))
     assert by_key.event(b"win", b"17").id == "17"
     assert rejection(by_key.event, b"win").reason is Reason.MISSING_FIELD
@@ -35,7 +35,7 @@ def test_an_id_from_the_key_is_that_of_the_request():
 
 
 @pytest.mark.parametrize("place", ["@offset", "@header.Message-Id"])
-def test_an_id_that_only_the_topic_gives_is_rejected(place):
+def test_id_from_the_record_offset_is_rejected(place):
     reader = SubmissionReader(settings(events={"id": place, "format": "text"}))
     assert rejection(reader.event, b"win").reason is Reason.INVALID_ID
 

@@ -24,7 +24,7 @@ def boundary(points=POINTS, plane=PLANE):
     return charts.boundary(plane, points, ("a", "b"), ("ham", "spam"))
 
 
-def test_the_boundary_shows_classes_mistakes_and_the_line():
+def test_boundary_shows_classes_mistakes_and_the_line():
     figure = boundary()
     assert legend(figure)[:3] == ["ham (2)", "spam (1)", "mistakes (1)"]
     assert "2·x₁ +1·x₂ −2 = 0" in legend(figure)[3]
@@ -32,12 +32,12 @@ def test_the_boundary_shows_classes_mistakes_and_the_line():
     assert mistakes.get_offsets().tolist() == [[1, 3]]
 
 
-def test_a_model_without_weights_has_no_boundary_to_draw():
+def test_model_without_weights_has_no_boundary_to_draw():
     figure = boundary(plane=Hyperplane())
     assert len(legend(figure)) == 3
 
 
-def test_the_learning_curve_marks_the_sweet_spot():
+def test_learning_curve_marks_the_sweet_spot():
     training = perceptron_train(XOR, 6, learner=Perceptron(), held_out=XOR)
     figure = charts.learning_curve(training)
     training_error, held_out_error, _, star = figure.axes[0].lines
@@ -49,7 +49,7 @@ def test_the_learning_curve_marks_the_sweet_spot():
 
 @pytest.mark.parametrize("name", ["$x^2", "_", "line\nbreak", "名前", "x" * 500, "\x1b[2J", ""])
 @pytest.mark.parametrize("extension", charts.FORMATS)
-def test_any_name_can_stand_in_a_picture(tmp_path, name, extension):
+def test_plot_accepts_any_feature_name(tmp_path, name, extension):
     path = tmp_path / f"chart{extension}"
     charts.save(charts.boundary(PLANE, POINTS, (name, "b"), ("ham", "spam")), path)
     if extension == ".png":

@@ -17,7 +17,7 @@ def step(score, truth, predicted=None):
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=50))
-def test_the_last_label_baseline_repeats_the_last_label(truths):
+def test_last_label_baseline_repeats_the_last_label(truths):
     evaluation = Evaluation()
     for truth in truths:
         evaluation.observe(learned(step(1.0, truth)))
@@ -25,7 +25,7 @@ def test_the_last_label_baseline_repeats_the_last_label(truths):
     assert found["mistakes"] == 1 + sum(a != b for a, b in itertools.pairwise(truths))
 
 
-def test_predictors_without_features_are_judged_by_corrected_labels():
+def test_baselines_are_evaluated_on_corrected_labels():
     evaluation = Evaluation()
     found = learned(*[step(1.0, truth) for truth in (True, False, False)])
     found.corrections.append(Correction(3, True, 1.0, None, False, True, example=None))
@@ -64,7 +64,7 @@ def test_confusion_counts_truths_by_prediction_under_class_names(names, no, yes)
     assert evaluation.confusion() == {no: {no: 1, yes: 2}, yes: {no: 0, yes: 1}}
 
 
-def test_the_summary_counts_what_happened():
+def test_summary_has_the_counts_of_the_run():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)

@@ -191,7 +191,7 @@ def test_scikit_learn_gives_the_same_scores_and_labels(given):
         (as_sklearn, {"model": "normalized-adagrad", "texts": False}, "larger than all before"),
     ],
 )
-def test_an_inexpressible_model_is_rejected_with_formats_that_work(form, given, reason):
+def test_inexpressible_model_is_rejected_with_formats_that_work(form, given, reason):
     pytest.importorskip({as_onnx: "onnx"}.get(form, "json"))
     with pytest.raises(ConfigurationError, match=reason) as rejected:
         form(trained(**given).model)

@@ -193,13 +193,13 @@ def saved(tmp_path):
     return save
 
 
-def test_a_value_that_is_a_whole_text_needs_no_json(saved):
+def test_text_format_values_need_no_json(saved):
     model = service.load(saved(events={"format": "text", "id": "@key"}))
     assert model.predict(["win now", b"see you", {"text": "win"}]) == [True, False, True]
     assert model.predict(pd.DataFrame({"text": ["win", "see you"]})).to_list() == [True, False]
 
 
-def test_a_filtered_record_has_no_answer(saved):
+def test_filtered_record_has_no_answer(saved):
     model = service.load(saved(events={"where": "kept", "text": ("text",), "id": "id"}))
     rows = [{"id": "a", "kept": True, "text": "win"}, {"id": "b", "kept": False, "text": "win"}]
     assert model.predict(rows) == [True, None]
@@ -207,7 +207,7 @@ def test_a_filtered_record_has_no_answer(saved):
     assert model.predict(rows[1]) is None
 
 
-def test_a_rejection_names_the_record(saved):
+def test_rejection_names_the_record(saved):
     model = service.load(saved())
     with pytest.raises(Rejection, match="record 1: other") as rejected:
         model.predict([{"text": "win"}, {"text": "win", "other": 1}])
@@ -221,13 +221,13 @@ def test_scalars_of_numpy_are_numbers(saved):
 
 
 @pytest.mark.parametrize("value", [object(), {1}, "\ud800"])
-def test_a_value_that_json_cannot_hold_is_rejected(saved, value):
+def test_non_json_value_is_rejected(saved, value):
     with pytest.raises(Rejection):
         service.load(saved()).predict({"features": {"a": value}})
 
 
 @pytest.mark.parametrize("content", [b"", b"perceptron", b"\x80\x04N."])
-def test_a_file_that_is_not_a_model_is_rejected(tmp_path, content):
+def test_non_model_file_is_rejected(tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
     with pytest.raises(InputFileError):
         service.load(tmp_path / "model.bin")
@@ -242,7 +242,7 @@ def test_no_code_runs_that_a_file_names(tmp_path):
     assert service.load(file).predict({"text": "win"}) is False
 
 
-def test_an_environment_setting_that_contradicts_the_file_is_rejected(saved, monkeypatch):
+def test_environment_setting_that_contradicts_the_file_is_rejected(saved, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_TEXT", "chars")
     with pytest.raises(ConfigurationError, match="text"):
         service.load(saved())
@@ -267,13 +267,13 @@ def test_invalid_decisions_in_a_file_are_rejected(tmp_path, kept):
         service.load(file)
 
 
-def test_the_package_alone_is_imported_at_once():
+def test_package_import_loads_no_heavy_module():
     code = "import service, sys; assert 'pydantic' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
-def test_a_pickled_model_answers_as_the_original(stage_and_model, copied):
+def test_pickled_model_answers_as_the_original(stage_and_model, copied):
     model = stage_and_model[1]
     records = [{"key": "k", "body": "win", "a": 2.0, "lang": "en"}] * 2
     if not stage_and_model[0].settings.events.id:
@@ -283,12 +283,12 @@ def test_a_pickled_model_answers_as_the_original(stage_and_model, copied):
     assert other.explain(records) == model.explain(records)
 
 
-def test_a_pickle_holds_no_secret_of_the_environment(saved, monkeypatch):
+def test_pickle_holds_no_secret_of_the_environment(saved, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a secret of the environment")
     assert b"a secret of the environment" not in pickle.dumps(service.load(saved()))
 
 
-def test_a_record_of_another_schema_needs_no_id(saved):
+def test_record_of_another_schema_needs_no_id(saved):
     model = service.load(saved(events={"id": "m.key", "text": ("body",)}))
     records = [{"body": "win"}, {"m": {"key": "k-1"}, "body": "win"}]
     assert model.predict(records) == [True, True]

@@ -40,7 +40,7 @@ def half(number):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_foreign_stream_is_understood(name):
+def test_stream_of_another_producer_is_understood(name):
     found = written(proposed(streams.documents(name)))
     events = found.pop("events")
     classes = {"classes": found["classes"]} if "classes" in found else {}
@@ -48,14 +48,14 @@ def test_a_foreign_stream_is_understood(name):
     assert (found["model"], found["labels_topic"]) == ("auto", "")
 
 
-def test_outcomes_are_left_out_and_warned_of():
+def test_fields_known_after_the_outcome_are_excluded_with_a_warning():
     found = proposed(streams.documents("payment"))
     for field in ("refunded", "amount_refunded", "dispute.reason"):
         assert role_of(found, field)[0] == "left out"
         assert any(warning.startswith(f"{field} is left out") for warning in found.warnings)
 
 
-def test_a_field_that_determines_the_label_is_warned_of():
+def test_field_determining_the_label_gives_a_warning():
     found = proposed(rows(id=lambda n: n, label=half, team=lambda n: "ab"[half(n)], size=lambda n: n % 7))
     assert role_of(found, "team") == ("commented out", "2 values: b, a; determines the label")
     assert written(found)["events"]["features"] == ["size"]
@@ -64,14 +64,14 @@ def test_a_field_that_determines_the_label_is_warned_of():
     assert not [warning for warning in found.warnings if "size" in warning]
 
 
-def test_a_label_chosen_by_position_is_warned_of():
+def test_label_chosen_by_position_gives_a_warning():
     found = proposed(streams.documents("clinic"))
     assert any(warning.startswith("befund is assumed to be the label") for warning in found.warnings)
     on_topic = proposed(streams.documents("clinic"), topic="befunde")
     assert role_of(on_topic, "befund")[0] == "feature"
 
 
-def test_a_second_candidate_for_the_label_is_warned_of():
+def test_second_label_candidate_gives_a_warning():
     found = proposed(rows(id=lambda n: n, x=lambda n: n % 7, attack_type=lambda n: "abc"[n % 3], label=half))
     assert role_of(found, "label")[0] == "label"
     assert any(warning.startswith("attack_type may be the label, or") for warning in found.warnings)
@@ -136,12 +136,12 @@ def test_labels_in_a_file_have_times_in_their_own_format():
     }
 
 
-def test_an_id_that_repeats_is_warned_of():
+def test_repeated_ids_give_a_warning():
     found = proposed(rows(transactionId=lambda n: f"t{n - (n == 7)}", x=1, label=half))
     assert "transactionId: 1 records repeat an id, which makes them the same event" in found.warnings
 
 
-def test_word_meaning_missing_is_a_category_among_categories():
+def test_missing_value_word_is_a_category_among_categories():
     found = proposed(
         rows(**ID, label=lambda n: n % 3 == 0, country=lambda n: ["DE", "NA", "none", "null"][n % 4])
     )
@@ -149,13 +149,13 @@ def test_word_meaning_missing_is_a_category_among_categories():
     assert written(found)["events"]["missing"] == ["null"]
 
 
-def test_word_meaning_missing_is_missing_among_numbers():
+def test_missing_value_word_is_missing_among_numbers():
     found = proposed(rows(**ID, label=half, balance=lambda n: [f"{n}.5", "NA", "-", "none"][n % 4]))
     assert role_of(found, "balance") == ("feature", "numbers as text, missing in 30: '-', 'NA', 'none'")
     assert "missing" not in written(found)["events"]
 
 
-def test_events_mostly_without_a_two_class_label_are_warned_of():
+def test_mostly_unlabelled_two_class_events_give_a_warning():
     found = proposed(rows(**ID, x=lambda n: n % 7, fraud=lambda n: half(n // 10) if n % 10 == 0 else None))
     assert any(each.startswith("only 4 of 40 events have a label: if the others") for each in found.warnings)
 
@@ -168,7 +168,7 @@ def test_each_field_has_its_role(case):
 
 
 @pytest.mark.parametrize(("value", "found"), [(lambda n: n, "row"), (lambda n: n * 7 % 41, "@offset")])
-def test_the_first_field_is_the_id_if_it_counts_records(value, found):
+def test_first_field_is_the_id_if_it_counts_records(value, found):
     documents = rows(row=value, x=lambda n: n * 3, label=half)
     assert written(proposed(documents))["events"]["id"] == found
 
@@ -187,17 +187,17 @@ def test_numbers_of_several_classes_need_an_expression_in_native_schema():
     }
 
 
-def test_a_placeholder_label_becomes_null():
+def test_placeholder_label_becomes_null():
     documents = rows(id=lambda n: n, x=1, label=lambda n: ("a", "b", "?")[n % 3])
     assert written(proposed(documents))["events"]["label"] == "(label != '?' && label) || null"
 
 
 @pytest.mark.parametrize("label", [lambda n: n % 2, lambda n: n % 2 * 2 - 1, half])
-def test_labels_that_need_no_names_get_none(label):
+def test_labels_of_a_known_form_get_no_class_names(label):
     assert "classes" not in written(proposed(rows(id=lambda n: n, x=lambda n: n, label=label)))
 
 
-def test_without_names_the_majority_of_two_classes_is_the_negative():
+def test_majority_of_two_unnamed_classes_is_the_negative():
     found = proposed(rows(id=lambda n: n, x=1, label=lambda n: "a" if n % 4 else "b"))
     assert written(found)["classes"] == ["a", "b"]
 
@@ -208,13 +208,13 @@ def test_unordered_numbers_are_ids_if_their_names_last_word_fits(name, is_id):
     assert (written(found)["events"]["id"] == name) == is_id
 
 
-def test_keys_are_ids_where_no_field_is():
+def test_record_keys_are_ids_if_no_field_is():
     documents = rows(x=lambda n: n % 7, label=half)
     assert written(proposed(documents, keys=[b"%d" % n for n in range(40)]))["events"]["id"] == "@key"
     assert written(proposed(documents, keys=[b"a"] * 40))["events"]["id"] == "@offset"
 
 
-def test_numbers_and_times_are_read_as_people_write_them():
+def test_localized_numbers_and_times_are_recognized():
     def written(n):
         return {
             "id": f"a{n}",
@@ -272,7 +272,7 @@ def test_times_are_known_by_name_and_values(value, form):
         (rows(id=lambda n: n, label=half), "no field to learn from"),
     ],
 )
-def test_a_stream_without_labels_or_features_is_an_error(documents, what):
+def test_stream_without_labels_or_features_is_an_error(documents, what):
     with pytest.raises(InputFileError, match=what) as caught:
         proposed(documents)
     assert caught.value.hint
@@ -305,7 +305,7 @@ def test_type_field_is_not_proposed_as_label_without_reason(name):
     assert role_of(found, name)[0] == "feature"
 
 
-def test_a_label_may_be_an_expression_of_fields_without_features():
+def test_label_may_be_an_expression_of_fields_without_features():
     documents = rows(id=lambda n: n, x=lambda n: n % 7, status=lambda n: "abc"[n % 3])
     found = propose(Records("here", documents, len(documents)), EventSettings(label="status == 'a'"))
     assert role_of(found, "status == 'a'") == ("label", "false 26, true 14")

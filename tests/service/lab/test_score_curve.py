@@ -34,7 +34,7 @@ def test_each_threshold_has_the_precision_and_recall_of_scikit_learn(pairs):
 
 
 @given(EXAMPLES, st.integers(0, 10))
-def test_a_goal_is_reached_with_the_most_recall(pairs, tenths):
+def test_goal_is_reached_with_the_most_recall(pairs, tenths):
     curve, least = curve_of(pairs), tenths / 10
     for goal in ("precision", "false_positive_rate"):
         found = curve.at(goal, least)
@@ -46,10 +46,10 @@ def test_a_goal_is_reached_with_the_most_recall(pairs, tenths):
     assert all(e.recall < least + 1e-12 for e in curve.thresholds() if e.score > found.score)
 
 
-def test_a_precision_that_no_threshold_has_has_no_recall():
+def test_unreachable_precision_has_no_recall():
     curve = ScoreCurve.of(positives=[0.0], negatives=[1.0])
     assert curve.at("precision", 0.9) is None
 
 
-def test_one_class_alone_has_no_curve():
+def test_single_class_has_no_curve():
     assert ScoreCurve.of([1.0], []) is None

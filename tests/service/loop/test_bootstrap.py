@@ -83,7 +83,7 @@ def processed(found):
     return processor
 
 
-def test_model_and_windows_are_as_if_files_were_in_topics(stream, history):
+def test_bootstrap_equals_the_same_records_in_topics(stream, history):
     """Counts are those of the topic alone, and proved."""
     produce(stream, rows(60, 90))
     counters = run(stream, bootstrap=history).last_published[0].counters
@@ -127,7 +127,7 @@ def test_crash_during_training_leaves_nothing_and_the_next_start_trains(stream, 
     assert model(stream) == processed(rows(0, 60)).learner.dump()
 
 
-def test_each_partition_begins_with_the_model(tmp_path, history):
+def test_each_partition_starts_with_the_bootstrapped_model(tmp_path, history):
     with closing(open_transport(f"memory://{tmp_path}/three")) as stream:
         stream.ensure_topics({"events": 3})
         run(stream, bootstrap=history)
@@ -136,7 +136,7 @@ def test_each_partition_begins_with_the_model(tmp_path, history):
 
 
 @pytest.mark.parametrize("began_with_files", [True, False])
-def test_a_model_that_began_otherwise_is_rejected(stream, history, tmp_path, began_with_files):
+def test_model_with_another_bootstrap_is_rejected(stream, history, tmp_path, began_with_files):
     run(stream, **{"bootstrap": history} if began_with_files else {})
     other = write(tmp_path / "other.ndjson", rows(0, 60))
     how = r"was trained on history\.ndjson" if began_with_files else "was not bootstrapped"

@@ -99,14 +99,14 @@ def test_process_begins_with_a_whole_snapshot_and_continues_from_it(stream, kill
         ("INCREMENT_RATIO", 0, {0: None, 3: None, 6: None, 9: None, 12: None}),
     ],
 )
-def test_a_whole_snapshot_follows_a_too_large_or_long_chain(stream, killed, monkeypatch, limit, value, chain):
+def test_whole_snapshot_follows_a_too_large_or_long_chain(stream, killed, monkeypatch, limit, value, chain):
     monkeypatch.setattr(f"service.loop.snapshots.{limit}", value)
     produce(stream, EVENTS)
     run(stream, 14)
     assert chain_of(stream) == chain
 
 
-def test_the_wanted_whole_snapshots_are_kept_with_all_their_increments(stream, killed, monkeypatch):
+def test_wanted_whole_snapshots_are_kept_with_all_their_increments(stream, killed, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
     produce(stream, EVENTS)
     run(stream, 26, snapshots_kept=2)
@@ -146,7 +146,7 @@ def test_after_a_gap_the_newest_snapshot_before_it_is_used(stream, killed, chang
     assert "snapshot rejected" in caplog.text
 
 
-def test_an_increment_with_another_parent_is_rejected(stream, killed):
+def test_increment_with_another_parent_is_rejected(stream, killed):
     produce(stream, EVENTS)
     run(stream, 8)
     first, second, third = log_of(stream).snapshots

@@ -63,7 +63,7 @@ def service():
     opened.transport.close()
 
 
-def test_a_submitted_record_is_appended_processed_and_answered(service):
+def test_submitted_record_is_appended_processed_and_answered(service):
     ticket = service.submit(event("a", "win"))
     service.until(ticket.answered.done)
     assert service.ids() == ["a"]
@@ -95,7 +95,7 @@ def test_end_waits_for_undelivered_and_unprocessed_records(position, waiting, is
     assert intake.open.called is is_open
 
 
-def test_a_waiting_request_gets_the_reason_why_no_writer_opens(service, monkeypatch):
+def test_waiting_request_gets_the_error_of_opening_a_writer(service, monkeypatch):
     def away(*_):
         raise TransportUnavailable("the stream does not answer")
 
@@ -109,7 +109,7 @@ def test_a_waiting_request_gets_the_reason_why_no_writer_opens(service, monkeypa
     assert service.ids() == ["a"]
 
 
-def test_a_partition_that_is_opened_again_knows_what_was_appended(service):
+def test_reopened_partition_recognizes_appended_records(service):
     ticket = service.submit(event("a"))
     service.until(ticket.appended.done)
     tasks = service.runner._tasks

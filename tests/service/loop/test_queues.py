@@ -52,7 +52,7 @@ times = st.lists(st.integers(0, 20), max_size=30)
 
 
 @given(times, times, st.integers(1, 40), st.data())
-def test_a_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data):
+def test_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
     expected, made, found = list(in_step(coming.values())), queues_of(), []
     now = 0.0
@@ -69,20 +69,20 @@ def test_a_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data)
     assert found == expected
 
 
-def test_a_record_waits_however_many_wait_and_however_long():
+def test_record_waits_regardless_of_queue_length_and_time():
     made = queues_of(records(EVENTS, *range(MANY)))
     assert taken(made, Rest(labels=1), now=0.0) == []
     assert taken(made, Rest(labels=1), now=3600.0) == []
 
 
-def test_a_record_waits_for_a_topic_of_unknown_end():
+def test_record_waits_for_a_topic_of_unknown_end():
     made = queues_of(records(EVENTS, 1))
     assert taken(made, away, now=0.0) == []
     assert taken(made, Rest(), now=0.9) == [], "it is asked again after a second"
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
 
 
-def test_an_end_is_requested_again_when_the_answer_is_old():
+def test_end_is_requested_again_when_the_answer_is_old():
     made, rest = queues_of(), Rest()
     for now in (0.0, 0.05, 0.1):
         made.add(0, records(EVENTS, 1))
@@ -90,7 +90,7 @@ def test_an_end_is_requested_again_when_the_answer_is_old():
     assert rest.asked == [[(LABELS, 0)], [(LABELS, 0)]]
 
 
-def test_an_end_is_requested_again_when_more_records_came():
+def test_end_is_requested_again_when_more_records_came():
     made, rest = queues_of(records(EVENTS, 1)), Rest()
     taken(made, rest)
     made.add(0, records(LABELS, 1))
@@ -102,7 +102,7 @@ def test_an_end_is_requested_again_when_more_records_came():
     assert rest.asked.count([(LABELS, 0)]) == 2
 
 
-def test_a_lag_known_before_the_request_is_not_news():
+def test_lag_known_before_the_request_is_ignored():
     """An open transaction, say: more is written, and none of it may be read."""
     made, rest, lag = queues_of(records(EVENTS, 1)), Rest(), {(LABELS, 0): 7}
     assert taken(made, rest, lag=lag) == [(EVENTS, 1)]
@@ -119,19 +119,19 @@ def test_no_end_is_requested_while_known_records_remain():
     assert rest.asked == [[(LABELS, 0)]]
 
 
-def test_a_batch_that_is_full_asks_for_no_end():
+def test_full_batch_requests_no_end():
     made, rest = queues_of(records(EVENTS, 1, 2, 3), records(LABELS, 9)), Rest(labels=5)
     assert taken(made, rest, limit=2) == [(EVENTS, 1), (EVENTS, 2)]
     assert rest.asked == []
 
 
-def test_one_topic_alone_never_waits():
+def test_single_topic_never_waits():
     made = queues_of(records(EVENTS, 5, 1), topics=(EVENTS,))
     assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]
     assert made.held(1) == frozenset()
 
 
-def test_a_topic_that_is_ahead_is_held_until_half_processed():
+def test_topic_ahead_is_held_until_half_processed():
     made = queues_of(records(EVENTS, *range(MANY)))
     assert made.held(5) == {(EVENTS, 0)}
     made.add(0, records(LABELS, *range(MANY)))
@@ -141,7 +141,7 @@ def test_a_topic_that_is_ahead_is_held_until_half_processed():
     assert made.held(5) == frozenset()
 
 
-def test_a_topic_of_large_records_is_held_sooner():
+def test_topic_of_large_records_is_held_sooner():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)])
     assert queues_of(large[:15]).held(5) == frozenset()
     assert queues_of(large).held(5) == {(EVENTS, 0)}
@@ -155,7 +155,7 @@ def test_full_queues_always_yield_a_batch(one, other, limit):
         assert taken(made, Rest(events=1, labels=1), limit=limit)
 
 
-def test_a_blocking_topic_is_named_after_a_while():
+def test_blocking_topic_is_named_after_a_while():
     made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     assert made.blocked(since=9.9) == []
@@ -166,7 +166,7 @@ def test_a_blocking_topic_is_named_after_a_while():
     assert made.blocked(since=21.0) == []
 
 
-def test_a_partition_waits_for_no_topic_while_polls_are_full():
+def test_partition_waits_for_no_topic_while_polls_are_full():
     made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     made.rush(now=15.0)
@@ -183,14 +183,14 @@ def test_waiting_partition_does_not_delay_others():
     ) == [1]
 
 
-def test_a_forgotten_partition_gives_and_takes_no_records():
+def test_forgotten_partition_ignores_records():
     made = queues_of(records(EVENTS, 1))
     made.forget(0)
     made.add(0, records(EVENTS, 1))
     assert (len(made), taken(made, Rest())) == (0, [])
 
 
-def test_known_end_is_forgotten_when_the_partition_is_read_elsewhere():
+def test_reopened_partition_forgets_its_known_end():
     made = queues_of(records(EVENTS, 1))
     assert taken(made, Rest()) == [(EVENTS, 1)]
     made.open(0, [0])
@@ -210,7 +210,7 @@ def test_record_larger_than_a_batch_limit_is_its_own_batch():
     assert taken(made, Rest()) == [(EVENTS, 0)]
 
 
-def test_partitions_that_got_nothing_are_the_next_in_turn():
+def test_partitions_without_records_are_next_in_turn():
     made = RecordQueues((EVENTS,))
     for partition in range(3):
         made.open(partition, [partition])

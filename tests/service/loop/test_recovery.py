@@ -115,7 +115,7 @@ class Moody:
 """
 
 
-def test_event_that_the_model_raised_at_replays_as_dead_letter(stream, monkeypatch, tmp_path):
+def test_failing_event_replays_as_dead_letter(stream, monkeypatch, tmp_path):
     (tmp_path / "moody.py").write_text(MOODY, encoding="utf-8")
     given = {"model": f"{tmp_path}/moody.py:Moody", "checkpoint_key": "secret"}
     without_final_snapshot(monkeypatch)
@@ -132,7 +132,7 @@ def is_progress(record):
     return ("kind", b"progress") in record.headers
 
 
-def test_a_damaged_snapshot_is_rejected_and_the_one_before_used(stream, caplog):
+def test_damaged_snapshot_is_rejected_and_the_previous_used(stream, caplog):
     process(stream, snapshot_interval_records=6)
     newest = read_log(stream.read("checkpoints", 0), settings().group).snapshots[-1].first_offset
     with caplog.at_level(logging.ERROR):
@@ -149,7 +149,7 @@ def test_without_any_valid_snapshot_the_error_has_a_hint(stream):
     assert "checkpoint import" in rejected.value.hint
 
 
-def test_a_model_made_under_other_settings_is_rejected_by_name(stream):
+def test_model_made_under_other_settings_is_rejected_by_name(stream):
     process(stream)
     with pytest.raises(CheckpointError, match="model_params"):
         restored(stream, model_params={"threshold": 1.0})
@@ -169,14 +169,14 @@ def test_model_of_another_hash_key_is_rejected_without_the_key(stream, made_with
     assert not any(KEY.encode() in (record.value or b"") for record in stream.read("checkpoints", 0))
 
 
-def test_a_changed_stream_setting_applies_to_replay_from_then_on(stream, monkeypatch):
+def test_changed_stream_setting_applies_to_replay_from_then_on(stream, monkeypatch):
     process(stream, MESSAGES[:10])
     without_final_snapshot(monkeypatch)
     process(stream, MESSAGES[10:], max_pending=7)
     assert restored(stream, max_pending=7)
 
 
-def test_the_loaded_snapshots_time_is_shown_until_the_first_own(stream):
+def test_loaded_snapshots_time_is_shown_until_the_first_own(stream):
     process(stream)
     metrics = Metrics(CollectorRegistry())
     Snapshots(Context(stream, settings(), metrics), Address("checkpoints", 0, "group"), restored(stream))
@@ -208,7 +208,7 @@ def test_other_classes_are_rejected_by_name(stream, monkeypatch, made_with, chan
         run(stream, classes=changed_to)
 
 
-def test_names_for_two_classes_are_rejected_until_nothing_is_replayed(stream, monkeypatch):
+def test_new_class_names_are_rejected_while_batches_need_replay(stream, monkeypatch):
     """A label that is a name now was rejected then."""
     without_final_snapshot(monkeypatch)
     process(stream)
@@ -224,7 +224,7 @@ def test_names_for_two_classes_are_rejected_until_nothing_is_replayed(stream, mo
 
 
 @pytest.mark.parametrize("setting", ["events_topic", "labels_topic"])
-def test_an_input_topic_unknown_to_the_model_is_named(stream, caplog, setting):
+def test_input_topic_unknown_to_the_model_is_named(stream, caplog, setting):
     process(stream)
     assert restored(stream)
     assert "has read nothing" not in caplog.text
@@ -346,7 +346,7 @@ def test_model_that_skipped_lost_input_is_restored_to_the_bit(stream, monkeypatc
     assert restored(stream).processor.learner.model.weights == second.learner.model.weights
 
 
-def test_a_model_that_replays_differently_is_caught(stream, monkeypatch):
+def test_model_that_replays_differently_is_detected(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     process(stream)
     reversed_decision = "perceptron_core.linear.perceptron.Perceptron.decide"
@@ -355,7 +355,7 @@ def test_a_model_that_replays_differently_is_caught(stream, monkeypatch):
         restored(stream)
 
 
-def test_batches_of_a_release_with_another_arithmetic_are_not_replayed(stream, monkeypatch):
+def test_batches_with_other_arithmetic_are_not_replayed(stream, monkeypatch):
     with monkeypatch.context() as before:
         before.setattr("service.partition.processor.ARITHMETIC", 0)
         produce(stream, MESSAGES[:10])
@@ -372,7 +372,7 @@ def test_batches_of_a_release_with_another_arithmetic_are_not_replayed(stream, m
 RIVER = "river.linear_model:LogisticRegression"
 
 
-def test_a_river_model_is_never_unpickled_with_another_key(stream):
+def test_river_model_is_never_unpickled_with_another_key(stream):
     process(stream, model=RIVER, checkpoint_key="secret")
     with pytest.raises(CheckpointError, match="signature"):
         restored(stream, model=RIVER, checkpoint_key="guess")
@@ -428,7 +428,7 @@ def test_log_with_missing_records_is_not_a_fresh_start(tmp_path):
             run(stream)
 
 
-def test_predictions_without_checkpoints_are_warned_of(stream, caplog):
+def test_predictions_without_checkpoints_give_a_warning(stream, caplog):
     process(stream)
     assert not caplog.messages
     run(stream, group="other", checkpoints_topic="lost", predictions_topic="predictions")
@@ -437,7 +437,7 @@ def test_predictions_without_checkpoints_are_warned_of(stream, caplog):
     assert "predictions[0] has held predictions" in warning
 
 
-def test_a_checkpoint_log_that_lost_its_end_is_rejected(stream, monkeypatch):
+def test_truncated_checkpoint_log_is_rejected(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     process(stream)
     last = stream.bounds("checkpoints", 0)[1] - 1
@@ -446,7 +446,7 @@ def test_a_checkpoint_log_that_lost_its_end_is_rejected(stream, monkeypatch):
         restore(shorter, settings(), 0, {("events", 0): 20})
 
 
-def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
+def test_reset_offsets_do_not_undo_a_checkpoint(stream, caplog):
     process(stream)
     found = restore(stream, settings(), 0, {("events", 0): 7})
     assert found.offsets["events", 0] == 20
@@ -455,7 +455,7 @@ def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
     assert "events[0]@20" in warning
 
 
-def test_a_group_without_commits_starts_at_the_first_existing_record(stream):
+def test_group_without_commits_starts_at_the_first_existing_record(stream):
     produce(stream, MESSAGES)
     stream.delete_before("events", 0, 5)
     assert run(stream).last_published[0].counters.predictions == 15

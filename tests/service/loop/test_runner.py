@@ -75,13 +75,13 @@ def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
     assert health.state is State.STOPPED
 
 
-def test_settings_that_matched_no_event_are_warned_of_at_end(stream, caplog):
+def test_settings_without_a_matching_event_give_a_warning_at_end(stream, caplog):
     produce(stream, event("a"), event("b"))
     run(stream, events={"text": ["text"], "exclude": ["labl"]})
     assert "events.exclude: labl: not found in the first 2 records: check the spelling" in caplog.messages
 
 
-def test_a_stream_without_known_ends_is_unavailable_until_it_answers(stream, monkeypatch):
+def test_stream_without_known_ends_is_unavailable_until_it_answers(stream, monkeypatch):
     produce(stream, event("a"))
     stream.ensure_topics({"labels": 1})
     health = Health()
@@ -106,7 +106,7 @@ def test_a_stream_without_known_ends_is_unavailable_until_it_answers(stream, mon
     runner.close()
 
 
-def test_a_silent_stream_is_asked_about_all_partitions_in_turn(stream, monkeypatch):
+def test_silent_stream_is_asked_about_all_partitions_in_turn(stream, monkeypatch):
     stream.ensure_topics({"events": 40})
     (runner, _), asked = made_runner(stream), []
     runner.start()
@@ -123,7 +123,7 @@ def test_a_silent_stream_is_asked_about_all_partitions_in_turn(stream, monkeypat
     runner.close()
 
 
-def test_a_loop_that_waits_for_topic_metadata_is_not_ready(stream, monkeypatch):
+def test_loop_waiting_for_topic_metadata_is_not_ready(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
@@ -166,7 +166,7 @@ def take_less_than_it_says(monkeypatch, stream, max_record_bytes):
     monkeypatch.setattr(stream, "_max_record_bytes", max_record_bytes)
 
 
-def test_dead_letters_that_a_topic_unexpectedly_rejects_are_cut_short(stream, monkeypatch):
+def test_unexpectedly_rejected_dead_letters_are_cut(stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: NO_LIMIT)
     take_less_than_it_says(monkeypatch, stream, 60_000)
     produce(stream, b"x" * 59_990, event("a"))
@@ -176,7 +176,7 @@ def test_dead_letters_that_a_topic_unexpectedly_rejects_are_cut_short(stream, mo
     assert [a["id"] for a in answers(stream)] == ["a"]
 
 
-def test_answer_that_no_topic_accepts_ends_the_loop_with_message(stream, monkeypatch):
+def test_answer_rejected_by_its_topic_ends_the_loop_with_message(stream, monkeypatch):
     produce(stream, event("\x01" * 256))
     take_less_than_it_says(monkeypatch, stream, 1400)
     with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):
@@ -208,7 +208,7 @@ def fail_first_commit(stream, monkeypatch, error, *, of_batch):
 
 @pytest.mark.parametrize("error", [TransactionFailed("as if"), TransportUnavailable("as if")])
 @pytest.mark.parametrize("of_batch", [0, 1])
-def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeypatch, error, of_batch):
+def test_failed_batch_is_reprocessed_from_the_previous_state(stream, monkeypatch, error, of_batch):
     produce(stream, event("a", "win", label=True), event("b", "win"), event("c", "lose", label=True))
     fail_first_commit(stream, monkeypatch, error, of_batch=of_batch)
     metrics, _ = run(stream, max_batch_records=1)
@@ -217,7 +217,7 @@ def test_a_failed_batch_is_processed_again_from_the_state_before(stream, monkeyp
 
 
 @pytest.mark.parametrize("kind", [AccessDenied, StorageFull])
-def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch, kind):
+def test_permanent_error_ends_the_loop(stream, monkeypatch, kind):
     produce(stream, event("a", label=True))
     fail_first_commit(stream, monkeypatch, kind("as if"), of_batch=1)
     metrics, health = Metrics(CollectorRegistry()), Health()
@@ -247,7 +247,7 @@ def test_partitions_are_handed_over_until_the_stream_is_found_unavailable(stream
     assert len(closed) == 2
 
 
-def test_the_first_event_after_a_pause_is_committed_at_once(stream):
+def test_first_event_after_a_pause_is_committed_at_once(stream):
     produce_timed(stream, [(0, event("a"))])
     runner, _ = made_runner(stream, commit_interval_seconds=0.1)
     clock = runner._clock
@@ -288,7 +288,7 @@ def test_commit_is_published_when_it_ends_before_the_next_batch(stream):
     runner.close()
 
 
-def test_the_last_records_are_committed_without_waiting_for_an_interval(stream):
+def test_last_records_are_committed_without_waiting_for_an_interval(stream):
     produce_timed(stream, [(0, event(name)) for name in "abc"])
     runner, _ = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
     assert runner.run(exit_at_end=True)  # on a clock that stands still
@@ -299,7 +299,7 @@ def test_the_last_records_are_committed_without_waiting_for_an_interval(stream):
     ("seconds_each", "expected"),
     [(0.00099, [16, 32, 64, 101, 101]), (0.15, [16, 8, 4, 2, 1, 1]), (0, [16, 32, 64, 128, 256])],
 )
-def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, expected):
+def test_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, expected):
     clock, sizes = SetClock(), []
 
     def take_time(steps):
@@ -360,7 +360,7 @@ def test_next_batch_is_processed_during_the_commit_if_records_wait(stream, monke
     runner.close()
 
 
-def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypatch):
+def test_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypatch):
     produce_timed(stream, [(0, event(str(n))) for n in range(3)])
     runner, metrics = made_runner(stream, max_batch_records=1)
     runner.start()
@@ -381,7 +381,7 @@ def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeyp
     runner.close()
 
 
-def test_a_commit_that_exceeds_the_bound_makes_it_not_ready(stream, monkeypatch):
+def test_commit_that_exceeds_the_bound_makes_it_not_ready(stream, monkeypatch):
     produce(stream, event("a"))
     clock, seen = SetClock(), []
     health = Health(ready_timeout_seconds=3, clock=clock)
@@ -402,7 +402,7 @@ def test_a_commit_that_exceeds_the_bound_makes_it_not_ready(stream, monkeypatch)
     assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen
 
 
-def test_waits_double_up_to_ten_seconds_in_any_outage():
+def test_retry_delay_doubles_up_to_ten_seconds():
     backoff = Backoff()
     for failures in range(2000):
         longest = min(10.0, 0.1 * 2 ** min(failures, 9))
@@ -414,7 +414,7 @@ def test_waits_double_up_to_ten_seconds_in_any_outage():
 @pytest.mark.parametrize(
     ("committed", "first", "is_reached"), [({"events": 3}, 0, True), ({"events": 2}, 0, False), ({}, 3, True)]
 )
-def test_the_end_is_reached_once_other_members_have_committed_theirs(
+def test_end_is_reached_once_other_members_have_committed_theirs(
     stream, monkeypatch, committed, first, is_reached
 ):
     stream.ensure_topics({"events": 2})

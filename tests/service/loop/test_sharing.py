@@ -92,7 +92,7 @@ def test_shared_model_answers_as_one_partition_event_by_event(stream, model):
         assert one.learner.dump() == other.learner.dump()
 
 
-def test_a_label_finds_its_event_whatever_partition_it_is_in(stream):
+def test_label_finds_its_event_in_any_partition(stream):
     stream.produce(
         [
             Output("events", None, json.dumps(event("a", "win")).encode(), (), 1, 1000),
@@ -120,7 +120,7 @@ def test_replay_after_a_crash_repeats_the_processed_order(stream, monkeypatch):
     assert {partition for _, partition in restored.offsets} == {*range(N_PARTITIONS)}
 
 
-def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monkeypatch):
+def test_added_partitions_join_between_two_batches(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     found, given = messages(60), shared()
     runner = started(stream, given)
@@ -137,7 +137,7 @@ def test_partitions_that_are_added_are_taken_up_between_two_batches(stream, monk
 
 
 @pytest.mark.parametrize("grown", ["events", "labels"])
-def test_partitions_that_another_topic_lacks_wait_for_it(stream, grown):
+def test_partitions_missing_in_another_topic_wait(stream, grown):
     stream.ensure_topics({"checkpoints": 1, "predictions": N_PARTITIONS})
     stream.add_partitions({grown: N_PARTITIONS + 2})
     restored = restore(stream, shared(), 0)
@@ -167,7 +167,7 @@ def test_status_shows_one_model_with_lag_of_all_partitions(stream):
     assert found.counts["predictions"] == 20
 
 
-def test_a_checkpoints_topic_of_several_models_is_rejected(stream):
+def test_checkpoints_topic_of_several_models_is_rejected(stream):
     stream.ensure_topics({"checkpoints": 2})
     with pytest.raises(ConfigurationError, match="share_model needs one"):
         run(stream, shared())

@@ -100,7 +100,7 @@ def test_chunks_between_later_batches_hold_the_state_of_the_first(stream):
     runner.close()
 
 
-def test_without_further_batches_the_rest_is_committed_alone(stream):
+def test_rest_of_a_snapshot_is_committed_without_a_batch(stream):
     produce(stream, EVENTS[:11])
     runner = started(stream, snapshot_interval_records=10)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT)
@@ -109,7 +109,7 @@ def test_without_further_batches_the_rest_is_committed_alone(stream):
     end(runner)
 
 
-def test_an_abandoned_snapshot_is_ignored(stream, monkeypatch):
+def test_abandoned_snapshot_is_ignored(stream, monkeypatch):
     monkeypatch.setattr(Task, "hand_over", lambda task, *_: task.close())
     produce(stream, EVENTS)
     for n in (1, 2, 3):
@@ -124,7 +124,7 @@ def test_an_abandoned_snapshot_is_ignored(stream, monkeypatch):
     assert pack(restored(stream).processor.state()) == undisturbed(stream)
 
 
-def test_a_large_state_is_handed_over_without_a_snapshot(stream, monkeypatch):
+def test_large_state_is_handed_over_without_a_snapshot(stream, monkeypatch):
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
     produce(stream, EVENTS[:20])
     runner = started(stream)
@@ -147,7 +147,7 @@ def test_snapshot_of_any_size_is_made_at_the_inputs_end(stream, monkeypatch):
     assert found.snapshot_sequence == found.sequence > 0
 
 
-def test_the_loop_continues_while_a_snapshot_is_packed(stream, monkeypatch):
+def test_loop_continues_while_a_snapshot_is_packed(stream, monkeypatch):
     may_end = threading.Event()
 
     class Waiting(AtOncePacking):
@@ -189,7 +189,7 @@ messages = st.lists(message, max_size=20)
 
 
 @given(messages, messages)
-def test_a_copied_state_is_packed_as_copied_despite_later_events(before, after):
+def test_copied_state_is_packed_as_copied_despite_later_events(before, after):
     for model, bits in itertools.product(BUILT_IN, (0, 10)):
         classes = ("a", "b", "c") if "multiclass" in model else ()
         feed = Feed(model=model, hash_bits=bits, classes=classes, max_pending=5)
@@ -223,7 +223,7 @@ def test_packed_records_are_available_when_packing_is_done():
     assert Packing.is_free()
 
 
-def test_an_error_in_packing_is_raised_when_records_are_requested():
+def test_error_in_packing_is_raised_when_records_are_requested():
     def pack():
         raise MemoryError("no room")
 
@@ -234,7 +234,7 @@ def test_an_error_in_packing_is_raised_when_records_are_requested():
     assert Packing.is_free()
 
 
-def test_the_packed_state_is_released_when_done():
+def test_packed_state_is_released_when_done():
     class State:
         def pack(self):
             return ["record"]

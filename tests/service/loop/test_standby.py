@@ -120,7 +120,7 @@ def test_only_batches_committed_since_are_replayed(group, learned):
 @drawn(
     steps=st.lists(st.tuples(st.sampled_from(["work", "advance", "take"]), st.integers(1, 12)), max_size=12)
 )
-def test_a_kept_state_equals_the_logs_after_any_changes(tmp_path_factory, steps):
+def test_standby_state_equals_the_log_after_any_changes(tmp_path_factory, steps):
     with pytest.MonkeyPatch.context() as patch:
         spread_snapshots(patch)
         group = Group(tmp_path_factory.mktemp("law"))
@@ -136,7 +136,7 @@ def test_a_kept_state_equals_the_logs_after_any_changes(tmp_path_factory, steps)
         group.stream.close()
 
 
-def test_nothing_is_kept_of_a_partition_learned_under_other_settings(group):
+def test_standby_keeps_no_partition_learned_under_other_settings(group):
     group.work(10)
     group.advance()
     group.work(10, label_timeout_seconds=5.0)
@@ -144,7 +144,7 @@ def test_nothing_is_kept_of_a_partition_learned_under_other_settings(group):
     assert not len(group.standby)
 
 
-def test_a_model_that_was_replaced_is_taken_from_its_snapshot(group):
+def test_replaced_model_is_restored_from_its_snapshot(group):
     group.work(10)
     group.advance()
     kept = group.standby.take([0])[0]
@@ -161,7 +161,7 @@ def test_a_model_that_was_replaced_is_taken_from_its_snapshot(group):
     assert not group.assert_restored_alike()
 
 
-def test_a_kept_state_is_discarded_where_the_log_was_emptied(group):
+def test_standby_state_is_discarded_if_the_log_was_emptied(group):
     group.work(10)
     group.advance()
     group.stream.delete_before("checkpoints", 0, group.stream.bounds("checkpoints", 0)[1])
@@ -171,7 +171,9 @@ def test_a_kept_state_is_discarded_where_the_log_was_emptied(group):
 
 
 @pytest.mark.parametrize(("unanswered", "n_kept"), [("ReadAhead", 1), ("restore", 0)])
-def test_states_survive_a_stream_that_is_away_unless_half_changed(group, monkeypatch, unanswered, n_kept):
+def test_standby_states_survive_an_unavailable_stream_unless_half_updated(
+    group, monkeypatch, unanswered, n_kept
+):
     group.work(10)
     group.advance()
 
@@ -186,7 +188,7 @@ def test_states_survive_a_stream_that_is_away_unless_half_changed(group, monkeyp
     assert group.assert_restored_alike() is bool(n_kept)
 
 
-def test_states_of_partitions_no_longer_named_are_forgotten(tmp_path):
+def test_states_of_unlisted_partitions_are_dropped(tmp_path):
     group = Group(tmp_path, partitions=3)
     group.work(30)
     group.advance(0, 1, 2)

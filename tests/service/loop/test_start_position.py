@@ -57,7 +57,7 @@ def test_records_before_the_start_position_are_skipped_also_after_crashes(stream
     assert report.skipped == counters.skipped.total()
 
 
-def test_a_prediction_of_an_earlier_record_is_found(stream):
+def test_prediction_of_a_record_before_the_start_is_refuted(stream):
     produce(stream, range(10))
     run(stream, **HERE)
     value = next(stream.read("predictions", 0)).value.replace(b"e5", b"e1")
@@ -77,7 +77,7 @@ LATER = {**HERE, "start_from": "1970-01-01T00:00:07Z"}
         (10, HERE, HERE, ""),
     ],
 )
-def test_a_start_without_effect_is_a_warning(stream, caplog, n_records, before, given, warning):
+def test_ineffective_start_position_gives_a_warning(stream, caplog, n_records, before, given, warning):
     produce(stream, range(n_records))
     if before is not None:
         run(stream, **before)

@@ -44,7 +44,7 @@ def run_stuck(exits, *numbers, seconds=30.0, asking_since=lambda: None):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_loop_that_waits_for_its_stream_ends_in_time(exits, number, code):
+def test_waiting_loop_ends_in_time_after_a_signal(exits, number, code):
     began = time.monotonic()
     run_stuck(exits, number, asking_since=lambda: began)
     assert exits.codes[0] == code
@@ -53,12 +53,12 @@ def test_a_loop_that_waits_for_its_stream_ends_in_time(exits, number, code):
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_the_process_at_once(exits, first, second):
+def test_second_signal_ends_the_process_at_once(exits, first, second):
     run_stuck(exits, first, second)
     assert exits.codes[0] == (130 if second == signal.SIGINT else 0)
 
 
-def test_a_loop_that_does_not_wait_may_finish(exits):
+def test_busy_loop_may_finish_after_a_signal(exits):
     run_stuck(exits, signal.SIGTERM, seconds=LEAVE_SECONDS + 1)
     assert exits.codes == []
 
@@ -68,7 +68,7 @@ def test_watchdog_leaves_a_loop_that_was_not_stopped(exits):
     assert exits.codes == []
 
 
-def test_the_result_and_error_of_the_loop_are_passed_on():
+def test_result_and_error_of_the_loop_are_passed_on():
     with stopping() as request:
         assert request.run(lambda: 5, lambda: None) == 5
         with pytest.raises(ZeroDivisionError):

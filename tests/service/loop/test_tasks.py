@@ -66,7 +66,7 @@ def answered(stream):
     return {json.loads(r.value)["id"] for p in range(3) for r in stream.read("predictions", p)}
 
 
-def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, runner):
+def test_other_partitions_are_predicted_during_a_restore(stream, held, runner):
     produce(stream, "0a", "1a")
     step_until(runner, lambda: "0a" in answered(stream))
     produce(stream, "0b")
@@ -78,7 +78,7 @@ def test_while_a_partition_is_restored_the_others_are_predicted(stream, held, ru
     step_until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
 
 
-def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
+def test_endless_opening_makes_a_service_unready(stream, held):
     clock = SetClock()
     health = Health(ready_timeout_seconds=30, clock=clock)
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
@@ -95,7 +95,7 @@ def test_an_opening_that_does_not_end_makes_a_service_unready(stream, held):
     runner.close()
 
 
-def test_the_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream, held, runner):
+def test_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream, held, runner):
     step_until(runner, held.waiting.is_set)
     runner._tasks.partitions_revoked(frozenset({1}))
     held.go.set()
@@ -106,7 +106,7 @@ def test_the_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream
     assert not runner._tasks.is_waiting
 
 
-def test_an_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
+def test_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
     def reject(*_, **__):
         raise CheckpointError("damaged", hint="mend it")
 

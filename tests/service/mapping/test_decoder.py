@@ -44,7 +44,7 @@ EVENTS = st.fixed_dictionaries(
 
 
 @given(EVENTS)
-def test_the_own_schema_as_a_mapping_reads_the_same(fields):
+def test_native_schema_as_a_mapping_reads_the_same(fields):
     value = json.dumps(fields).encode()
     own = Decoder(Vocabulary(CLASSES), LARGE).decode(value)
     mapper = EventMapper(EventSettings(unknown_fields="ignore"), Vocabulary(CLASSES), read_json, LARGE)
@@ -189,7 +189,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_an_unmappable_record_is_rejected_by_path(case):
+def test_unmappable_record_is_rejected_by_path(case):
     value, events, message = REJECTED[case]
     with pytest.raises(Rejection) as rejected:
         decode(value, events)
@@ -203,18 +203,18 @@ def test_id_that_is_not_utf8_is_rejected(place):
         decode({"x": 1}, X | {"id": place}, key=b"\xff", headers=(("trace", b"\xff"),))
 
 
-def test_a_record_without_a_key_has_no_id():
+def test_record_without_a_key_has_no_id():
     with pytest.raises(Rejection, match="@key"):
         decode({"x": 1}, X | {"id": "@key"}, key=None)
 
 
 @pytest.mark.parametrize("place", ["@key", "@header.trace", "@offset"])
-def test_without_an_id_each_question_gets_its_own(place):
+def test_prediction_requests_without_id_get_distinct_ids(place):
     decoder = make_decoder(settings(events=X | {"id": place}))
     assert decoder.decode(b'{"x": 1}').id != decoder.decode(b'{"x": 1}').id
 
 
-def test_a_value_that_is_too_long_is_not_read():
+def test_overlong_value_is_not_read():
     with pytest.raises(Rejection, match=r"^too_large"):
         decode(b'"' + b"x" * 99, X, max_message_bytes=64)
 
@@ -257,13 +257,13 @@ def test_label_is_read_by_the_settings(case):
     ],
     ids=str,
 )
-def test_an_invalid_label_is_rejected(value, labels, classes, message):
+def test_invalid_label_is_rejected(value, labels, classes, message):
     with pytest.raises(Rejection) as rejected:
         decode(value, labels, "labels", classes=classes)
     assert str(rejected.value).startswith(message)
 
 
-def test_a_topic_that_is_not_mapped_has_the_own_schema():
+def test_unmapped_topic_has_the_native_schema():
     mapped_events = make_decoder(settings(events={"id": "order.id"}))
     record = Record("labels", 0, 0, 0, None, b'{"id": "7", "label": true}')
     assert mapped_events.decode(record.value, record).is_label
@@ -271,19 +271,19 @@ def test_a_topic_that_is_not_mapped_has_the_own_schema():
     assert make_decoder(settings(events={"unknown_fields": "reject"})).has_native_schema
 
 
-def test_the_size_counts_long_names_of_features():
+def test_size_counts_long_names_of_features():
     value = json.dumps({"order": {"id": 7, "n" * 100: {str(n): n for n in range(50)}}}).encode()
     assert decode(value, {"id": "order.id", "features": ["order.*"]}).message_bytes > len(value)
 
 
 @pytest.mark.parametrize("value", ["false", "null"])
 @pytest.mark.parametrize("topic", ["events", "labels"])
-def test_a_filter_skips_false_or_null_before_any_other_check(topic, value):
+def test_filter_skips_false_or_null_before_any_other_check(topic, value):
     with pytest.raises(Skipped, match=f"{topic}.where"):
         decode(f'{{"kind": {value}, "features": 7}}'.encode(), {"where": "kind"}, topic)
 
 
-def test_a_question_needs_no_label_and_no_time():
+def test_prediction_request_needs_no_label_and_no_time():
     events = {"label": "verdict", "timestamp": "at", "features": "*"}
     asked = make_question_decoder(settings(events=events))
     read = asked.decode(b'{"id": 1, "x": 5, "verdict": "unheard of", "at": "soon"}')
@@ -320,7 +320,7 @@ def test_predictions_outcomes_and_timeouts_use_the_mapped_time():
     [(10**400, "ahead"), (-(10**400), "before 1970"), (-5, "before 1970"), (10_000, "ahead")],
     ids=["+", "-", "negative", "future"],
 )
-def test_a_mapped_time_out_of_range_is_rejected_by_path(at, what):
+def test_mapped_time_out_of_range_is_rejected_by_path(at, what):
     feed = Feed(events=TIMED, max_event_time_ahead_seconds=60)
     (letter,) = feed({"id": 1, "n": 1, "at": at}, processing_time_ms=1_000_000)
     headers = dict(letter.headers)

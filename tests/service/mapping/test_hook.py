@@ -56,7 +56,7 @@ def read(given, x=3.0):
     return make_decoder(given).decode(json.dumps({"id": "a", "x": x, "text": "own"}).encode())
 
 
-def test_its_features_join_those_of_the_mapping(given):
+def test_hook_features_are_added_to_mapped_features(given):
     assert read(given("of")).features == {
         "x": 3.0,
         "square": 9.0,
@@ -66,16 +66,16 @@ def test_its_features_join_those_of_the_mapping(given):
     }
 
 
-def test_its_text_and_features_replace_those_of_the_mapping(given):
+def test_hook_text_and_features_replace_mapped_ones(given):
     event = read(given("with_text"))
     assert (event.features, event.text) == ({}, "text 3.0")
 
 
-def test_features_are_derived_of_its_features(given):
+def test_features_are_derived_from_hook_features(given):
     assert read(given("of", derive={"half": "square / 2"})).features["half"] == 4.5
 
 
-def test_an_event_without_features_of_the_hook_is_accepted(given):
+def test_event_without_hook_features_is_accepted(given):
     assert read(given("nothing", features="y", text="z")).features == {}
 
 
@@ -90,16 +90,16 @@ def test_an_event_without_features_of_the_hook_is_accepted(given):
         ("leaves", 1, "hook_error: .*SystemExit"),
     ],
 )
-def test_a_failing_hook_rejects_the_record(given, name, x, complaint):
+def test_failing_hook_rejects_the_record(given, name, x, complaint):
     with pytest.raises(Rejection, match=complaint):
         read(given(name), x)
 
 
-def test_a_model_is_named_by_its_name_and_version(given):
+def test_hook_name_and_version_are_recorded(given):
     assert fingerprint(given("of"))["events.hook"].endswith("hooks.py:of 3")
 
 
-def test_a_version_that_is_named_has_to_be_its_own(given):
+def test_given_hook_version_must_match(given):
     hook = given("of").events.hook
     make_decoder(settings(events={"hook": f"{hook} 3"}))
     with pytest.raises(ConfigurationError, match="expected version 2, got 3"):
@@ -107,18 +107,18 @@ def test_a_version_that_is_named_has_to_be_its_own(given):
 
 
 @pytest.mark.parametrize("place", ["nowhere.module:of", "nowhere.py:of", "json:nothing", "json:__name__"])
-def test_a_missing_hook_is_rejected_at_the_start(place):
+def test_missing_hook_is_rejected_at_startup(place):
     with pytest.raises(ConfigurationError, match=r"events\.hook: "):
         make_decoder(settings(events={"hook": place}))
 
 
-def test_a_file_that_exits_is_rejected_at_the_start(tmp_path):
+def test_hook_file_that_exits_is_rejected_at_startup(tmp_path):
     (tmp_path / "leaving.py").write_text("raise SystemExit(0)\n")
     with pytest.raises(ConfigurationError, match=r"leaving\.py:of': SystemExit: 0"):
         make_decoder(settings(events={"hook": f"{tmp_path / 'leaving.py'}:of"}))
 
 
-def test_where_code_is_not_allowed_it_is_rejected(given, monkeypatch):
+def test_hook_is_rejected_if_code_is_disallowed(given, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_ALLOW_HOOK", "no")
     with pytest.raises(ConfigurationError, match="allow_hook is off"):
         load_settings({"events.hook": given("of").events.hook})

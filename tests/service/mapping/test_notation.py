@@ -64,14 +64,14 @@ def test_event_times_and_derived_features_read_the_same():
     assert found.features == {"n": 1.5, "h": 0, "m": 3.0}
 
 
-def test_labels_have_times_in_a_format_of_their_own():
+def test_labels_may_have_another_time_format():
     given = {"id": "payment", "timestamp": "at", "time_format": "%d.%m.%Y %H:%M:%S"}
     record = Record("labels", 0, 0, 0, None, b'{"payment": "1,5", "at": "01.02.2026 00:01:43", "label": 1}')
     found = make_decoder(settings(labels=given)).decode(record.value, record)
     assert (found.id, found.label, found.timestamp_ms) == ("1,5", True, int(AT * 1000))
 
 
-def test_a_question_reads_as_an_event_of_the_topic():
+def test_prediction_request_is_read_like_a_topic_event():
     decoder = make_question_decoder(settings(events={"decimal": ","}))
     assert decoder.decode(b'{"id": "e", "features": {"a": "9,91"}}').features == {"a": 9.91}
 
@@ -106,7 +106,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("cells", "warning", "hint"), TEXTS)
-def test_cells_that_could_be_numbers_or_times_are_warned_of(tmp_path, cells, warning, hint):
+def test_ambiguous_cells_give_a_warning(tmp_path, cells, warning, hint):
     text = "\n".join(["a,b", *(f'"{cell}",x' for cell in cells), f'"{cells[-1]}",x\n'])
     _, ((found, how),) = rows(tmp_path, text)
     assert f"the column 'a' has {warning}: " in found
@@ -114,7 +114,7 @@ def test_cells_that_could_be_numbers_or_times_are_warned_of(tmp_path, cells, war
 
 
 @pytest.mark.parametrize(("values", "warning", "hint"), TEXTS)
-def test_mapped_texts_like_numbers_or_times_are_warned_of(caplog, values, warning, hint):
+def test_number_like_mapped_texts_give_a_warning(caplog, values, warning, hint):
     mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
     for value in (*values, values[-1]):
         mapper.read({"id": "x", "a": int(value) if value.isdecimal() else value}, None, 10)
@@ -124,7 +124,7 @@ def test_mapped_texts_like_numbers_or_times_are_warned_of(caplog, values, warnin
     assert values[-1] not in record.getMessage()  # logs have no features
 
 
-def test_a_feature_is_warned_of_once_for_all_partitions(caplog):
+def test_ambiguous_notation_gives_one_warning_for_all_partitions(caplog):
     for text in ("9,91", "8,50"):
         mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
         mapper.read({"id": "x", "a": text}, None, 10)

@@ -52,7 +52,7 @@ def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
     assert mapper.watched is None
 
 
-def test_a_name_found_in_one_record_is_not_reported(mapper, caplog):
+def test_name_found_in_one_record_is_not_reported(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
     mappers.warn_of_unfound([mapper.unfound()])
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
@@ -65,7 +65,7 @@ def test_path_across_a_list_is_not_called_misspelt(caplog):
     assert caplog.messages == ["items.id: crosses a list: write [] after the list, as in items[].price"]
 
 
-def test_a_name_found_in_any_partition_is_not_reported(mapper, caplog):
+def test_name_found_in_any_partition_is_not_reported(mapper, caplog):
     other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
@@ -74,7 +74,7 @@ def test_a_name_found_in_any_partition_is_not_reported(mapper, caplog):
     assert "events.text: subjet: not found in the first 2 records: check the spelling" in caplog.messages
 
 
-def test_nothing_is_watched_after_all_names_or_for_questions():
+def test_names_are_not_watched_once_found_or_for_requests():
     settings = EventSettings(features=["x"])
     mapper = EventMapper(settings, Vocabulary(), read_json, 1000)
     for _ in range(100):

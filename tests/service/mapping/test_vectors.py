@@ -68,13 +68,13 @@ def test_arrays_equal_numbers_one_by_one(mapping, documents, most):
         (b"[true, 2]", {"e[0]": True, "e[1]": 2.0}, dict),
     ],
 )
-def test_numbers_are_features_in_an_array_where_all_are_there(value, expected, kind):
+def test_complete_number_lists_become_arrays(value, expected, kind):
     features = make_decoder(settings(events=EVENTS)).decode(b'{"id": "a", "e": %s}' % value).features
     assert features == expected
     assert type(features) is kind
 
 
-def test_an_integer_beyond_every_double_is_rejected():
+def test_integer_beyond_double_range_is_rejected():
     decoder = make_decoder(settings(events=EVENTS))
     with pytest.raises(Rejection, match="e"):
         decoder.decode(json.dumps({"id": "a", "e": [0.5, 10**400]}).encode())
@@ -89,7 +89,7 @@ def test_list_of_another_length_or_of_non_numbers_is_rejected(value):
     assert rejected.value.reason is Reason.INVALID_TYPE
 
 
-def test_an_event_that_is_rejected_decides_nothing():
+def test_rejected_event_does_not_fix_the_vector_length():
     decoder = make_decoder(settings(events=EVENTS))
     with pytest.raises(Rejection):
         decoder.decode(b'{"e": [1, 2, 3]}')
@@ -98,7 +98,7 @@ def test_an_event_that_is_rejected_decides_nothing():
     assert asked.decode(b'{"id": "a", "e": [0.5]}').features != asked.decode(b'{"id": "a", "e": [1, 2]}')
 
 
-def test_the_length_is_in_the_state_of_the_partition():
+def test_length_is_in_the_state_of_the_partition():
     feed = Feed(events=EVENTS)
     feed({"id": "a", "e": [0.5, 1]})
     restored = Feed(events=EVENTS)
@@ -109,13 +109,13 @@ def test_the_length_is_in_the_state_of_the_partition():
     assert restored.answer({"id": "b", "e": [1]})["id"] == "b"
 
 
-def test_a_path_is_a_vector_or_a_feature():
+def test_path_is_a_vector_or_a_feature():
     with pytest.raises(ValueError, match="'e' is in both"):
         settings(events={"vectors": "e", "features": "e"})
 
 
 @pytest.mark.parametrize(("name", "numbers"), [("fractions", b"[0.5, 1.5]"), ("integers", b"[1, 2]")])
-def test_a_list_of_numbers_without_the_setting_is_warned_of(caplog, name, numbers):
+def test_unmapped_list_of_numbers_gives_a_warning(caplog, name, numbers):
     decoder = make_decoder(settings(events={"features": name}))
     for _ in range(2):
         decoder.decode(b'{"id": "a", "%s": %s}' % (name.encode(), numbers))
@@ -131,7 +131,7 @@ def test_warnings_of_names_from_producers_are_bounded(caplog):
     assert len(caplog.messages) == 64
 
 
-def test_a_list_of_texts_and_booleans_is_not_warned_of(caplog):
+def test_list_of_texts_and_booleans_gives_no_warning(caplog):
     make_decoder(settings(events={"features": "tags"})).decode(b'{"id": "a", "tags": ["x", true]}')
     assert not caplog.records
 

@@ -18,14 +18,14 @@ def decoded(value, *, record=None, **events):
     return make_decoder(given).decode(json.dumps(value).encode(), record)
 
 
-def test_fields_that_windows_count_are_known():
+def test_window_fields_are_known():
     value = {"id": "a", "card": {"number": 7}, "amount": 2, "other": 1}
     assert decoded(value, unknown_fields="reject").windowed == ((hash_of("7"), [2.0], []),)
     with pytest.raises(Rejection, match="unheard"):
         decoded({**value, "unheard": 1}, unknown_fields="reject")
 
 
-def test_a_key_that_is_not_finite_is_rejected():
+def test_non_finite_key_is_rejected():
     with pytest.raises(Rejection) as rejected:
         key_text(float("inf"), "card")
     assert rejected.value.reason is Reason.NOT_FINITE
@@ -34,14 +34,14 @@ def test_a_key_that_is_not_finite_is_rejected():
 HASHES = [-5426141060434712860, -9038873097560174361, 2396613863943354522, 7497787021708494914]
 
 
-def test_hashes_are_those_of_any_release():
+def test_window_hashes_are_fixed():
     assert [hash_of(text) for text in ("", "7", "x" * 100, "\ud800")] == HASHES
 
 
 @pytest.mark.parametrize(
     ("partition", "key", "warnings"), [(0, b"other", 0), (1, b"c-1", 0), (1, b"other", 1), (3, None, 1)]
 )
-def test_a_different_key_in_several_partitions_is_warned_of_once(caplog, partition, key, warnings):
+def test_different_key_in_several_partitions_gives_one_warning(caplog, partition, key, warnings):
     by = f"card_{partition}_{len(key or b'')}"
     window = {**WINDOW, "by": by}
     decoder = make_decoder(settings(events={"features": "other", "windows": [window]}))

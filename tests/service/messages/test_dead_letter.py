@@ -26,17 +26,17 @@ def size(part):
     return None if part is None else len(part)
 
 
-def test_a_letter_that_fits_stays_as_it_is():
+def test_fitting_dead_letter_is_unchanged():
     whole = letter(NOISE)
     assert fit(whole, limit(record_bytes(whole))) == (whole, False)
 
 
-def test_a_letter_that_fits_compressed_stays_whole_and_is_compressed():
+def test_dead_letter_that_fits_compressed_stays_whole():
     whole = letter(b"x" * 5_000_000)
     assert fit(whole, limit(100_000, 10_000_000)) == (whole, True)
 
 
-def test_dead_letter_that_is_too_large_is_cut_and_marked():
+def test_too_large_dead_letter_is_cut_and_marked():
     cut, compress = fit(letter(NOISE), limit(100_000, 10_000_000))
     origin = dict(cut.headers)
     assert not compress
@@ -48,13 +48,13 @@ def test_dead_letter_that_is_too_large_is_cut_and_marked():
     assert origin["source.offset"] == b"17"
 
 
-def test_a_stream_without_compression_gets_a_cut_dead_letter():
+def test_stream_without_compression_gets_a_cut_dead_letter():
     cut, compress = fit(letter(b"x" * 5_000_000), limit(100_000))
     assert (record_bytes(cut), compress) == (100_000, False)
 
 
 @pytest.mark.parametrize("max_bytes", [1_100, 2_000, 20_000, 1_048_524])
-def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, subtests):
+def test_dead_letter_of_any_record_fits(max_bytes, subtests):
     huge = (NOISE * 6)[: 2 * max_bytes]
     contents = [None, b"", b"v", huge]
     many = (("h", b"1" * 600),) * 2_000
@@ -92,6 +92,6 @@ def test_small_headers_of_the_producer_stay():
     ]
 
 
-def test_an_error_message_is_cut_between_two_characters():
+def test_error_message_is_cut_between_two_characters():
     cut, _ = fit(letter(NOISE, message="ж" * 500), limit(2_001))
     assert set(dict(cut.headers)["error.message"].decode()) == {"ж"}

@@ -15,12 +15,12 @@ from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 DECODER = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)
 
 
-def test_of_a_name_that_comes_twice_the_last_value_counts():
+def test_last_value_of_a_repeated_name_counts():
     event = DECODER.decode(b'{"id":"a","id":"b","features":{"x":1,"y":2,"x":3},"label":true,"label":false}')
     assert (event.id, dict(event.features), event.truth) == ("b", {"x": 3, "y": 2}, False)
 
 
-def test_a_boolean_is_a_label_only_of_two_classes():
+def test_boolean_is_a_label_only_of_two_classes():
     value = b'{"id":"a","label":true}'
     assert Decoder(Vocabulary(["ham", "spam"]), MAX_MESSAGE_BYTES).decode(value).truth is True
     assert Decoder(UnreadLabels(), MAX_MESSAGE_BYTES).decode(value).truth is False
@@ -28,13 +28,13 @@ def test_a_boolean_is_a_label_only_of_two_classes():
         Decoder(Vocabulary(["a", "b", "c"]), MAX_MESSAGE_BYTES).decode(value)
 
 
-def test_every_reason_that_a_value_can_give_is_tried():
+def test_every_rejection_reason_has_a_test_case():
     not_of_values = {Reason.MODEL_ERROR, Reason.HOOK_ERROR, Reason.EVENT_TIME_OUT_OF_RANGE}
     of_values_with_schemas = {Reason.NO_SCHEMA, Reason.UNKNOWN_SCHEMA, Reason.INVALID_DATA}
     assert {reason for _, reason in POISON.values()} == set(Reason) - not_of_values - of_values_with_schemas
 
 
-def test_an_event_arrives_with_what_it_carries():
+def test_event_is_decoded_with_all_its_fields():
     value = b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}'
     event = DECODER.decode(value)
     features = {"length": 12.5, "lang": "en", "urgent": True}
@@ -44,7 +44,7 @@ def test_an_event_arrives_with_what_it_carries():
 @pytest.mark.parametrize(
     "value", [b'{"id":"a","label":-1}', b'{"id":"a","label":-1,"text":null,"features":null}']
 )
-def test_a_message_without_features_and_text_is_a_label(value):
+def test_message_without_features_and_text_is_a_label(value):
     label = DECODER.decode(value)
     assert label.is_label
     assert label.truth is False
@@ -59,13 +59,13 @@ def test_features_and_text_may_be_empty(value):
     assert event.truth is None
 
 
-def test_the_message_names_the_place():
+def test_error_names_the_place():
     with pytest.raises(Rejection, match=r"features\.length: .*finite"):
         DECODER.decode(b'{"id":"a","features":{"length":NaN}}')
 
 
 @pytest.mark.parametrize("value", ["1e300", "-1e300", "1" + "0" * 200])
-def test_a_limit_is_written_in_few_digits(value):
+def test_limit_is_written_in_few_digits(value):
     with pytest.raises(Rejection, match=r"features\.x: expected a number (up to |from -)1e\+100$"):
         DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
 
@@ -75,7 +75,7 @@ def test_negative_weight_is_rejected_with_its_bound():
         DECODER.decode(b'{"id":"a","label":true,"weight":-0.5}')
 
 
-def test_the_message_lists_the_labels_there_are():
+def test_error_of_an_unknown_label_lists_the_known_labels():
     with pytest.raises(Rejection, match=r"unknown label 'maybe', expected .*'ham', 'spam'"):
         Decoder(Vocabulary(("ham", "spam")), 1000).decode(b'{"id":"a","text":"x","label":"maybe"}')
 

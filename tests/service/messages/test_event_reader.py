@@ -96,25 +96,25 @@ def agrees(reader, value):
 
 
 @pytest.mark.parametrize("value", COMMON)
-def test_a_message_of_the_common_shape_reads_as_in_pydantic(value):
+def test_message_of_the_common_shape_reads_as_in_pydantic(value):
     reader = EventReader()
     assert all(agrees(reader, value) for _ in range(3))  # names are known from the second time on
 
 
 @pytest.mark.parametrize("value", UNCOMMON)
-def test_a_message_of_another_shape_is_left_to_pydantic(value):
+def test_message_of_another_shape_is_left_to_pydantic(value):
     reader = EventReader()
     for known in (b'{"id":"a","features":{"x":1,"y":1}}', b'{"id":"a","features":{"x":2,"y":1}}'):
         reader.read(known)
     assert reader.read(value) is None
 
 
-def test_a_bytearray_is_left_to_pydantic():
+def test_bytearray_is_left_to_pydantic():
     assert EventReader().read(bytearray(COMMON[0])) is None
 
 
 @pytest.mark.parametrize("value", COMMON)
-def test_no_beginning_of_a_message_is_read_as_another(value):
+def test_truncated_message_is_never_read_as_another(value):
     reader = EventReader()
     reader.read(value)
     assert not any(agrees(reader, value.strip()[:length]) for length in range(len(value.strip())))
@@ -124,14 +124,14 @@ def test_no_beginning_of_a_message_is_read_as_another(value):
 @example(9007199254740993, 0)
 @example(9007199254740993, -3)
 @example(5, -1)
-def test_a_number_is_the_nearest_double(digits, exponent):
+def test_number_is_the_nearest_double(digits, exponent):
     text = f"{digits}e{exponent}"
     _, features, *_ = EventReader().read(b'{"id":"a","features":{"x":%s}}' % text.encode())
     assert struct.pack("d", features["x"]) == struct.pack("d", float(text))
 
 
 @given(st.floats(-1e100, 1e100))
-def test_a_number_comes_back_as_it_was_written(number):
+def test_number_round_trips(number):
     decoder = Decoder(Vocabulary(), 1000)
     read = decoder.decode(json.dumps({"id": "a", "features": {"x": number}}).encode()).features["x"]
     assert struct.pack("d", read) == struct.pack("d", number)

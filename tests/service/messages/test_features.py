@@ -42,12 +42,12 @@ def extract(features=None, text=None, **options):
         ({"a": 1e8, "b": 1, "c": 1}, None, {"normalize": "l2"}, {"a": 1.0, "b": 1e-8, "c": 1e-8}),
     ],
 )
-def test_an_event_is_made_into_numbers_by_name(features, text, options, expected):
+def test_event_is_made_into_numbers_by_name(features, text, options, expected):
     assert list(map(repr, extract(features, text, **options).items())) == list(map(repr, expected.items()))
 
 
 @pytest.mark.parametrize("features", [{"length": 3.0, "depth": 4.0}, {"length": 3.0, "lang": "en"}])
-def test_the_features_of_the_event_are_left_alone(features):
+def test_features_of_the_event_stay_unchanged(features):
     before = dict(features)
     extract(features, "win", normalize="l2")
     assert features == before
@@ -104,7 +104,7 @@ class InOneGo(VectorFeatures):
         raise AssertionError(f"{name} is looked up")
 
 
-def test_a_model_of_raw_features_reads_vectors_in_one_go():
+def test_raw_feature_model_reads_vectors_as_arrays():
     names = VectorNames(["e[0]", "e[1]"])
     features = InOneGo({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
     expected = {"lang": "en", "e[0]": 3.0, "e[1]": 4.0}
@@ -120,7 +120,7 @@ def test_one_decoders_vectors_are_hashed_for_models_of_different_sizes():
 
 
 @given(text=st.text(), counts=st.booleans())
-def test_a_text_hashed_without_a_dictionary_equals_its_dictionary(text, counts):
+def test_text_hashed_without_a_dictionary_equals_its_dictionary(text, counts):
     options = FeatureOptions(hash_bits=4, text_values="counts" if counts else "binary")
     extractor = FeatureExtractor(options)
     try:
@@ -220,7 +220,7 @@ def test_text_in_any_script_has_equal_tokens_named_and_hashed(text):
     assert len(named) == len(hashed)
 
 
-def test_a_text_alone_is_rejected_by_a_model_without_texts():
+def test_text_only_event_is_rejected_by_a_model_without_texts():
     raw = RawFeatures(takes_text=False)
     assert raw.extract({"size": 1.0}, "a text") == {"size": 1.0, "text": "a text"}
     with pytest.raises(Rejection, match="got only text"):
@@ -230,7 +230,7 @@ def test_a_text_alone_is_rejected_by_a_model_without_texts():
 LISTED = st.floats(-1e100, 1e100) | st.integers(-(10**100), 10**100)
 
 
-def test_it_is_the_mapping_of_features_and_numbers_in_order():
+def test_values_are_an_ordered_mapping_of_features_to_numbers():
     names = VectorNames(["e[0]", "f[0]", "f[1]"])
     vectors = listed_values(("e[0]",), [0.5]), listed_values(("f[0]", "f[1]"), [-0.0, 7])
     features = VectorFeatures({"lang": "en", "n": 3}, names, vectors)
@@ -245,7 +245,7 @@ def test_numbers_of_a_list_are_pythons_numbers(values):
 
 
 @pytest.mark.parametrize("value", [True, None, "1", [1.0], float("nan"), float("inf"), 1.1e100, 10**400])
-def test_a_list_with_other_values_gives_no_array(value):
+def test_list_with_other_values_gives_no_array(value):
     assert listed_values(("a", "b"), [1.0, value]) is None
     assert listed_values(("a", "b"), [1.0]) is None
 
@@ -259,7 +259,7 @@ def test_events_of_the_same_features_share_their_names():
     assert names.followed_by({"e[0]": 1.0}) is None
 
 
-def test_names_of_many_kinds_of_events_are_not_all_kept():
+def test_cached_feature_names_are_bounded():
     names = VectorNames(["e[0]"])
     first = names.followed_by({"f": 1.0})
     for n in range(100):

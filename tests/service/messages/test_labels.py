@@ -17,11 +17,11 @@ from service.messages.labels import BOOLEANS, UnknownLabelError, Vocabulary
     ],
 )
 @pytest.mark.parametrize("classes", [(), ("ham", "spam")])
-def test_a_binary_stream_may_use_booleans_signs_and_bits(label, truth, classes):
+def test_binary_stream_may_use_booleans_signs_and_bits(label, truth, classes):
     assert Vocabulary(classes).truth(label) is truth
 
 
-def test_the_first_of_two_class_names_is_the_negative_one():
+def test_first_of_two_class_names_is_the_negative_one():
     vocabulary = Vocabulary(("ham", "spam"))
     assert vocabulary.truth("ham") is False
     assert vocabulary.truth("spam") is True
@@ -59,13 +59,13 @@ def test_class_names_spelled_like_label_values_change_nothing(classes):
 
 
 @pytest.mark.parametrize("label", ["spam", "true", "", 2, 0.5, -2, 1e99])
-def test_anything_else_is_unknown(label):
+def test_other_label_values_are_unknown(label):
     with pytest.raises(UnknownLabelError, match="expected true/false"):
         Vocabulary().truth(label)
 
 
 @pytest.mark.parametrize("label", [True, 1, 0, "d"])
-def test_more_than_two_classes_are_named_and_nothing_else(label):
+def test_multiclass_labels_are_class_names_only(label):
     with pytest.raises(UnknownLabelError, match="'a', 'b', 'c'"):
         Vocabulary(("a", "b", "c")).truth(label)
     assert Vocabulary(("a", "b", "c")).truth("b") == "b"

@@ -46,7 +46,7 @@ def test_path_of_quoted_names_equals_jmespath(keys, document):
         pytest.param(".".join("a" * 300), "nested too deeply", id="names"),
     ],
 )
-def test_an_invalid_path_is_rejected_with_its_position(expression, complaint):
+def test_invalid_path_is_rejected_with_its_position(expression, complaint):
     with pytest.raises(PathError) as rejected:
         parse_path(expression)
     assert complaint in str(rejected.value)
@@ -72,11 +72,11 @@ def test_an_invalid_path_is_rejected_with_its_position(expression, complaint):
         ("[0:2]", {()}),
     ],
 )
-def test_a_path_knows_the_fields_that_it_uses(expression, uses):
+def test_path_lists_the_fields_it_uses(expression, uses):
     assert parse_path(expression).uses == uses
 
 
-def test_an_expression_that_fails_on_a_document_names_itself():
+def test_expression_that_fails_on_a_document_names_itself():
     with pytest.raises(PathError, match=r"length\(a\): .* length"):
         parse_path("length(a)").find({"a": 5})
 
@@ -138,6 +138,6 @@ def test_z_is_the_zone_of_greenwich():
         (float("inf"), "inf is not a time"),
     ],
 )
-def test_an_invalid_time_is_rejected(value, complaint):
+def test_invalid_time_is_rejected(value, complaint):
     with pytest.raises(ValueError, match=complaint):
         event_time_ms(value)

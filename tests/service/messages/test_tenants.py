@@ -35,19 +35,19 @@ def test_each_feature_counts_for_all_and_for_the_tenant():
 
 
 @given(features, texts, st.sampled_from([0, 12]), st.sampled_from(["none", "l2"]))
-def test_without_a_tenant_nothing_differs(features, text, hash_bits, normalize):
+def test_events_without_tenant_are_unchanged(features, text, hash_bits, normalize):
     extractor = FeatureExtractor(FeatureOptions(hash_bits=hash_bits, normalize=normalize))
     assert extractor.extract(features, text, None) == extractor.extract(features, text)
 
 
 @given(features, texts, tenants)
-def test_the_features_for_all_stay_first_and_as_they_are(features, text, tenant):
+def test_shared_features_stay_first_and_unchanged(features, text, tenant):
     shared = extract(features, text, None)
     assert list(extract(features, text, tenant).items())[: len(shared)] == list(shared.items())
 
 
 @given(features, texts, tenants)
-def test_the_hash_is_murmur3_of_tenant_and_common_index(features, text, tenant):
+def test_hash_is_murmur3_of_tenant_and_common_index(features, text, tenant):
     shared = extract(features, text, None, hash_bits=22)
     expected = dict(shared)
     own = {mmh3.hash(f"tenant={tenant}".encode(), signed=False) % 2**22: 1.0}
@@ -63,7 +63,7 @@ def test_the_hash_is_murmur3_of_tenant_and_common_index(features, text, tenant):
 @pytest.mark.parametrize(
     ("key", "own"), [(b"", {2014817: 1.0, 1089812: 2.0}), (b"0123456789abcdef", {1400865: 1.0, 1819586: 2.0})]
 )
-def test_a_hash_once_written_stays(key, own):
+def test_tenant_hash_is_fixed(key, own):
     assert extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=key) == {1169580: 2.0} | own
 
 
@@ -89,12 +89,12 @@ def test_no_other_tenant_reaches_a_tenants_features_by_any_name(own, others, ten
         assert not of_tenant & extractor.extract(others, None, other).keys()
 
 
-def test_names_like_those_of_tenants_stay_where_there_are_none():
+def test_tenant_like_names_are_unchanged_without_tenants():
     named = {"tenant=acme×n": 1.0, "tenant": "acme"}
     assert extract(named, None, None) == {"tenant=acme×n": 1.0, "tenant=acme": 1.0}
 
 
-def test_a_key_moves_only_the_tenants_own_features():
+def test_key_moves_only_the_tenants_own_features():
     keyless, one, other = (
         list(extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=key)) for key in (b"", b"one", b"other")
     )
@@ -122,7 +122,7 @@ def test_tenant_is_read_by_its_setting_without_a_feature():
 
 
 @pytest.mark.parametrize(("company", "name"), [(17, "17"), (17.0, "17"), (1.5, "1.5"), (" ", " ")])
-def test_a_tenant_may_be_a_text_or_a_number(company, name):
+def test_tenant_may_be_a_text_or_a_number(company, name):
     feed = Feed(**MAPPED)
     feed(mail("a", "win", company, label=True))
     assert f"tenant={name}×text=win" in feed.model.weights
@@ -132,19 +132,19 @@ def test_a_tenant_may_be_a_text_or_a_number(company, name):
     ("company", "reason"),
     [(["a"], Reason.INVALID_TYPE), ({"a": 1}, Reason.INVALID_TYPE), ("a" * 257, Reason.TOO_LARGE)],
 )
-def test_an_invalid_tenant_is_rejected_by_its_path(company, reason):
+def test_invalid_tenant_is_rejected_by_its_path(company, reason):
     (letter,) = Feed(**MAPPED)(mail("a", "win", company))
     told = dict(letter.headers)
     assert told["error.reason"] == reason.encode()
     assert told["error.message"].startswith(b"who.company (events.tenant): ")
 
 
-def test_a_lone_surrogate_is_rejected():
+def test_lone_surrogate_is_rejected():
     (letter,) = Feed(**MAPPED, hash_bits=12)(b'{"id":"a","text":"win","who":{"company":"\\ud800"}}')
     assert letter.topic == "dead-letters"
 
 
-def test_an_event_that_waits_keeps_its_tenant_through_a_snapshot():
+def test_pending_event_keeps_its_tenant_through_a_snapshot():
     feed, restored = Feed(**MAPPED), Feed(**MAPPED)
     feed(mail("a", "win", "acme"))
     restored.processor.restore(unpack(pack(feed.processor.state())))
@@ -152,6 +152,6 @@ def test_an_event_that_waits_keeps_its_tenant_through_a_snapshot():
     assert "tenant=acme×text=win" in restored.model.weights
 
 
-def test_auto_makes_its_features_itself_and_rejects_tenants():
+def test_auto_rejects_tenants():
     with pytest.raises(ConfigurationError, match=r"events\.tenant: auto"):
         make_extractor(settings(model="auto", **MAPPED))

@@ -46,7 +46,7 @@ def test_hashed_learner_has_the_rule_of_its_learner():
 EVENTS = [({"n": float(k % 7), "note": "win a prize" if k % 3 else "see you"}, k % 3 > 0) for k in range(60)]
 
 
-def test_its_score_is_the_signed_log_odds_of_two_classes():
+def test_two_class_score_is_the_signed_log_odds():
     learner = make_learner("auto", {})
     for x, y in EVENTS:
         learner.learn(x, y)
@@ -94,7 +94,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
 @pytest.mark.parametrize("model", ["perceptron", "multiclass-perceptron", "auto"])
-def test_a_model_of_another_kind_is_damaged(model, other):
+def test_model_of_another_kind_is_damaged(model, other):
     with pytest.raises(DamagedError, match="expected a "):
         make_learner(model, {}).load(to_bytes(other))
 
@@ -149,11 +149,11 @@ def test_every_built_in_model_takes_weights():
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_the_last_step_decides_whether_weights_are_supported(model, takes):
+def test_last_step_decides_whether_weights_are_supported(model, takes):
     assert takes_weights(model) is takes
 
 
-def test_a_learner_that_declares_nothing_takes_none():
+def test_learner_without_declaration_takes_no_weights():
     class Silent(BinaryClassifier):
         def score_one(self, x):
             return 0.0

@@ -27,7 +27,7 @@ def learned(model, classes, examples):
     [*((m, ()) for m in BINARY), *((m, ("u", "v", "w")) for m in SEVERAL if "(" not in m)],
 )
 @given(examples=st.lists(X, max_size=8), x=X)
-def test_a_linear_score_is_the_sum_of_what_is_told(model, classes, examples, x):
+def test_linear_score_is_the_sum_of_its_contributions(model, classes, examples, x):
     learner = learned(model, classes, examples)
     predicted, score = learner.assess(x)
     told = decide(learner, x, predicted, score)
@@ -40,7 +40,7 @@ def test_a_linear_score_is_the_sum_of_what_is_told(model, classes, examples, x):
 @pytest.mark.parametrize(
     ("model", "classes"), [("perceptron", ()), ("multiclass-perceptron", ("u", "v", "w"))]
 )
-def test_a_feature_without_a_weight_is_not_known(model, classes):
+def test_feature_without_a_weight_is_not_known(model, classes):
     learner = learned(model, classes, [{"a": 1.0}, {"b": 1.0}, {"a": 1.0}])
     x = {"a": 1.0, "new": 1.0}
     told = decide(learner, x, *learner.assess(x))
@@ -85,7 +85,7 @@ def test_only_the_largest_features_are_left_out_one_by_one():
     assert "f129" in {each.feature for each in told.contributions}
 
 
-def test_the_wider_an_event_the_fewer_features_are_left_out():
+def test_wide_events_leave_out_fewer_features():
     learner = make_learner("kernel-perceptron", {}, ())
     learner.learn({"f1": 1.0}, True)
     for n_features, n_examined in ((20_000, 10), (200_001, 0)):
@@ -120,7 +120,7 @@ def test_contributions_to_a_mixture_sum_to_its_log_odds(classes):
     assert ("the other classes" in named) is bool(classes)
 
 
-def test_a_mixture_names_its_learners_and_leader():
+def test_mixture_names_its_learners_and_leader():
     decision = decide(learner := learned_mixture(), x := {"length": 4.0}, *learner.assess(x))
     assert decision.leader in learner.model.candidates
     assert {"numbers: BayesianLogistic", "words: CoinBetting"} <= {each.name for each in decision.experts}

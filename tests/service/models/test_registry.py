@@ -63,13 +63,13 @@ def factory_file(tmp_path):
     return path
 
 
-def test_a_built_in_name_takes_parameters():
+def test_built_in_name_takes_parameters():
     learner = make_learner("perceptron", {"threshold": 0.5, "tie": True})
     assert isinstance(learner, BinaryLearner)
     assert repr(learner.model) == repr(Perceptron(threshold=0.5, tie=True))
 
 
-def test_a_factory_in_a_file_makes_a_river_pipeline(factory_file):
+def test_factory_in_a_file_makes_a_river_pipeline(factory_file):
     learner = make_learner(f"{factory_file}:build", {"l2": 0.1})
     assert isinstance(learner, RiverLearner)
     learner.learn({"a": 1.0}, truth=True)
@@ -81,7 +81,7 @@ def test_factory_in_a_package_makes_a_core_model():
     assert isinstance(make_learner("perceptron_core:Perceptron", {}), BinaryLearner)
 
 
-def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
+def test_river_classifier_without_probabilities_still_has_a_signed_score():
     learner = make_learner("river.linear_model:ALMAClassifier", {})
     assert learner.assess({"a": 1.0})[0] in {True, False}
 
@@ -105,7 +105,7 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
         ("json:dumps", {"object": 1}, "^model_params: json:dumps cannot be made with"),
     ],
 )
-def test_a_model_that_cannot_be_made_is_a_clear_error(factory_file, model, params, complaint):
+def test_model_that_cannot_be_made_is_a_clear_error(factory_file, model, params, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         make_learner(model.format(file=factory_file), params)
 
@@ -138,7 +138,7 @@ def test_model_that_cannot_be_saved_is_an_error(factory_file):
     assert "lambda" in caught.value.hint
 
 
-def test_a_pickle_of_a_class_that_is_gone_is_damaged(factory_file):
+def test_pickle_of_a_missing_class_is_damaged(factory_file):
     learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
     dumped = learner.dump()
     del sys.modules["perceptron_model_spam_pipeline"].Sulky
@@ -192,7 +192,7 @@ def test_weights_are_given_where_there_is_one_vector_of_them(name):
 
 
 @pytest.mark.parametrize("factory", ["overlap", "Mine"])
-def test_core_model_with_foreign_parts_is_driven_as_river_model(factory_file, factory):
+def test_core_model_with_river_parts_is_treated_as_river_model(factory_file, factory):
     learner = make_learner(f"{factory_file}:{factory}", {})
     assert isinstance(learner, RiverLearner)
     assert isinstance(learner.model, (KernelPerceptron, Perceptron))
@@ -200,7 +200,7 @@ def test_core_model_with_foreign_parts_is_driven_as_river_model(factory_file, fa
     assert learner.assess({"a": 1.0})[0] is True
 
 
-def test_a_binary_model_rejects_three_classes():
+def test_binary_model_rejects_three_classes():
     with pytest.raises(ConfigurationError, match="has two classes"):
         make_learner("perceptron_core:Perceptron", {}, ("a", "b", "c"))
 
@@ -254,13 +254,13 @@ def test_mixtures_of_equal_experts_are_of_one_kind():
     assert one.difference(other) == "experts=('AROW', 'SCW'), not experts=('AROW(r=2.0)', 'SCW')"
 
 
-def test_a_new_file_is_for_its_owner_alone(path):
+def test_new_file_is_private_to_its_owner(path):
     write_atomically(path, b"a")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_a_file_that_exists_keeps_its_rights(path, mode):
+def test_existing_file_keeps_its_permissions(path, mode):
     path.write_bytes(b"old")
     path.chmod(mode)
     write_atomically(path, b"new")
@@ -270,7 +270,7 @@ def test_a_file_that_exists_keeps_its_rights(path, mode):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may give files away")
-def test_a_file_that_exists_keeps_its_owner(path):
+def test_existing_file_keeps_its_owner(path):
     path.write_bytes(b"old")
     os.chown(path, 1234, 1234)
     write_atomically(path, b"new")

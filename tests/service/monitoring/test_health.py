@@ -29,7 +29,7 @@ def test_stated_reason_outlasts_a_long_action():
         assert health.condition[1] == "the stream is away"
 
 
-def test_pending_request_to_the_stream_is_visible_in_health():
+def test_pending_stream_request_is_shown_in_health():
     health, clock = ready(3)
     assert health.asking_since is None
     clock.seconds = 5.0
@@ -38,7 +38,7 @@ def test_pending_request_to_the_stream_is_visible_in_health():
     assert health.asking_since is None
 
 
-def test_inner_of_nested_steps_counts():
+def test_innermost_of_nested_steps_counts():
     health, clock = ready(3)
     with health.doing("a step"), health.asking():
         clock.seconds = 2.0

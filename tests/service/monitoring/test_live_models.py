@@ -25,7 +25,7 @@ def question(live, message):
     return live.questions.read(json.dumps(message).encode())
 
 
-def test_an_answer_never_falls_into_an_update():
+def test_prediction_never_runs_during_an_update():
     """Both weights of an event move in one update: they are never seen to differ."""
     stage, asked_enough = Stage(), threading.Event()
     asked = question(stage.live, event("q", "left right"))
@@ -59,7 +59,7 @@ def test_summary_of_weights_is_renewed_more_rarely_for_large_models(monkeypatch,
     assert model.summary().weights.nonzero == seen
 
 
-def test_a_model_that_is_being_opened_is_not_shown_yet():
+def test_opening_model_is_not_shown():
     stage = Stage()
     live = LiveModels(stage.settings)
     model = live.open(0, stage.feeds[0].processor)
@@ -114,7 +114,7 @@ def test_loop_shows_its_models_and_their_histories(stream):
         assert metrics.last_published[partition].counters.labelled == 20
 
 
-def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
+def test_curve_continues_after_a_failed_commit(stream, monkeypatch):
     live, failures = LiveModels(settings()), [TransactionFailed("not this time")]
 
     def change(writer):
@@ -157,7 +157,7 @@ def test_waiting_thread_gets_the_lock_within_a_batch():
     assert got == ["asked", "learned"]
 
 
-def test_a_waiting_thread_runs_in_the_middle_of_a_batch():
+def test_waiting_thread_runs_in_the_middle_of_a_batch():
     feed, turns, is_over = Feed(), [], threading.Event()
 
     def take_turns():

@@ -68,7 +68,7 @@ def test_metrics_show_committed_counts_only(metrics, feed):
     assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) == 3
 
 
-def test_shows_a_withdrawn_partition_no_longer_but_remembers_it(metrics):
+def test_revoked_partition_is_hidden_but_its_counts_are_kept(metrics):
     metrics.withdraw(0)
     assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) is None
     assert metrics.last_published[0].counters.predictions == 3
@@ -99,7 +99,7 @@ def test_calibration_is_shown_only_for_log_odds(metrics):
         assert metrics.registry.get_sample_value(name, {"partition": "0"}) is None
 
 
-def test_tells_the_version_and_whether_the_core_is_compiled(metrics):
+def test_metrics_have_version_and_compilation(metrics):
     told = {"version": __version__, "compiled": "true" if COMPILED else "false"}
     assert metrics.registry.get_sample_value("perceptron_build_info", told) == 1
 
@@ -118,7 +118,7 @@ def test_is_valid_openmetrics(metrics):
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
-def test_promtool_finds_nothing_to_complain_about(metrics):
+def test_promtool_accepts_the_metrics(metrics):
     checked = subprocess.run(
         ["promtool", "check", "metrics"],
         input=generate_latest(metrics.registry),

@@ -34,7 +34,7 @@ def feed():
     return Watched()
 
 
-def test_each_answer_comes_with_what_it_answers_newest_first(feed):
+def test_answers_are_listed_with_their_events_newest_first(feed):
     feed.batch(event("a", "win", label=True, n=1.5), b"junk", event("b", "", flag=True))
     (one, other), _ = feed.latest()
     assert (one.answer["id"], one.content, one.answer["score"]) == ("b", {"features": {"flag": True}}, 1.0)
@@ -68,7 +68,7 @@ def test_text_of_a_text_model_is_shown_whole(monkeypatch):
     assert feed.latest()[0][0].content == {"text": "win money", "features": {"n": 1.5}}
 
 
-def test_few_are_kept_and_fewer_bytes_of_large_ones(feed, monkeypatch):
+def test_recent_records_are_bounded_by_number_and_bytes(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_BYTES", 1000)
     feed.batch(*(event(f"e-{n}", "x" * 400) for n in range(100)))
     latest, _ = feed.latest()
@@ -92,7 +92,7 @@ def ids(feed):
     return [each.answer["id"] for each in mistakes(feed)]
 
 
-def test_mistakes_come_with_what_can_be_read_of_their_events(feed, monkeypatch):
+def test_mistakes_are_listed_with_readable_event_contents(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 0)
     feed.batch(event("right", "win money", label=True), event("wrong", "win money now", label=False))
     feed.batch(event("late", "see", label=True, n=0.5), event("last", "see", label=True))
@@ -103,14 +103,14 @@ def test_mistakes_come_with_what_can_be_read_of_their_events(feed, monkeypatch):
     ]
 
 
-def test_a_correction_takes_a_mistake_away(feed):
+def test_correction_takes_a_mistake_away(feed):
     feed.batch(event("a", "win", label=True), event("b", "win", label=False))
     assert ids(feed) == ["b", "a"]
     feed.batch(label("a", False))
     assert ids(feed) == ["b"]
 
 
-def test_no_text_can_be_taken_for_a_mistake(feed):
+def test_text_with_mistake_fields_is_not_a_mistake(feed):
     feed.batch(event('"mistake":true', "win"), event("b", '"mistake":true'))
     assert ids(feed) == []
 
@@ -174,7 +174,7 @@ def test_point_has_the_lifetime_and_the_recent_error():
     assert Point.of(counters, 3) == Point(RECENT + 10, 14, 3, 14 / (RECENT + 10), 4 / RECENT)
 
 
-def test_a_correction_changes_the_newest_point():
+def test_correction_changes_the_newest_point():
     counters, history = Counters(), History()
     counters.score([True])
     history.add(Point.of(counters, 1))

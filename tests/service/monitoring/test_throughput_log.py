@@ -63,7 +63,7 @@ def test_counts_of_former_owners_are_not_counted(metrics, observed):
     assert line["events"] == 1
 
 
-def test_a_line_shows_no_feature_and_no_text(metrics, observed):
+def test_line_shows_no_feature_and_no_text(metrics, observed):
     feed = Feed()
     metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(1)
@@ -94,7 +94,7 @@ def test_many_unmatched_labels_give_a_warning_by_kind(metrics, observed):
 
 
 @pytest.mark.parametrize(("n_matched", "n_warnings"), [(0, 1), (1, 0)])
-def test_labels_that_only_wait_give_a_warning(metrics, observed, n_matched, n_warnings):
+def test_only_waiting_labels_give_a_warning(metrics, observed, n_matched, n_warnings):
     feed = Feed()
     feed(event("a"))
     for n in range(20):

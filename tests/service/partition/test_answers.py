@@ -42,7 +42,7 @@ further = st.fixed_dictionaries(
     st.booleans(),
     further,
 )
-def test_a_prediction_has_the_bytes_of_its_declaration(
+def test_prediction_has_the_bytes_of_its_declaration(
     event_id, predicted, score, updates, truth, time_ms, has_log_odds, further
 ):
     ordered = {field.name: further[field.name] for field in PREDICTION if field.name in further}
@@ -69,7 +69,7 @@ def test_a_prediction_has_the_bytes_of_its_declaration(
 @example("e", "ham", "ham", -1.0)
 @example("e", "ham", "ham", 999_999_999.999)
 @example("e", "ham", "ham", 1e9)
-def test_an_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted, delay):
+def test_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted, delay):
     output = WRITER.outcome(event_id, truth, predicted, delay, 7)
     outcome = Outcome(
         id=event_id,
@@ -84,6 +84,6 @@ def test_an_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted,
     assert output.key == event_id.encode()
 
 
-def test_a_field_has_one_type_in_all_answers():
+def test_field_has_one_type_in_all_answers():
     types = {field.name: field.types for field in PREDICTION + OUTCOME}
     assert all(field.types == types[field.name] for field in PREDICTION + OUTCOME)

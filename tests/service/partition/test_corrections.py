@@ -1,4 +1,4 @@
-"""Labels in two times: what a time-out said holds until a label comes, within `label_correction_seconds`."""
+"""Labels in two times: the provisional label holds until a label comes, within `label_correction_seconds`."""
 
 import pytest
 from hypothesis import given
@@ -50,7 +50,7 @@ features = st.dictionaries(st.sampled_from("fgh"), st.integers(-3, 3), min_size=
     st.integers(TIMEOUT + 1, 2 * TIMEOUT + 1),
     st.sampled_from(["perceptron", "multiclass-perceptron"]),
 )
-def test_a_late_label_leaves_the_state_of_an_equal_timeout(before, x, asked, at, model):
+def test_late_label_leaves_the_state_of_an_equal_timeout(before, x, asked, at, model):
     late, at_once = feed_with(model=model), feed_with("true", model=model)
     for feed in (late, at_once):
         for number, (each, truth) in enumerate(before):
@@ -79,7 +79,7 @@ def test_label_corrects_up_to_the_bound_and_then_is_late(at, outcome):
     assert list(feed.counters.unmatched_ids)[-1:] == (["a"] if outcome == "late" else ["tick"])
 
 
-def test_time_is_event_time_and_a_quiet_partition_has_none():
+def test_corrections_follow_event_time_only():
     feed = feed_with()
     feed(event("a"), processing_time_ms=0)
     feed(label("b", True), at_seconds=1, processing_time_ms=1_000_000_000)
@@ -88,7 +88,7 @@ def test_time_is_event_time_and_a_quiet_partition_has_none():
     assert feed.counters.labels == {"matched": 1}
 
 
-def test_a_correction_can_be_corrected_where_the_model_can_undo():
+def test_correction_can_be_corrected_where_the_model_can_undo():
     feed = feed_with()
     feed(event("a"))
     tick(feed, TIMEOUT + 1)
@@ -99,7 +99,7 @@ def test_a_correction_can_be_corrected_where_the_model_can_undo():
     assert (feed.counters.mistakes, feed.counters.error_ratio()) == (0, 1.0)
 
 
-def test_a_model_that_cannot_undo_takes_no_real_label_back():
+def test_model_without_undo_cannot_revoke_a_real_label():
     feed = feed_with(model="arow")
     feed(event("a"))
     tick(feed, TIMEOUT + 1)
@@ -123,7 +123,7 @@ def test_models_with_probabilities_weigh_by_the_fake_negative_weighted_loss():
     assert feed.model.weights == model.weights
 
 
-def test_a_learner_that_rejects_a_correction_has_undone_once():
+def test_rejected_correction_undoes_only_once():
     feed = feed_with("true")
     feed(event("a", "win"))
     tick(feed, TIMEOUT + 1)
@@ -135,7 +135,7 @@ def test_a_learner_that_rejects_a_correction_has_undone_once():
     assert feed.model.weights == {}
 
 
-def test_an_event_evicted_before_its_correction_makes_the_label_late():
+def test_event_evicted_before_its_correction_makes_the_label_late():
     feed = feed_with(max_pending=1)
     feed(event("a"))
     feed(event("b"), at_seconds=TIMEOUT + 1)
@@ -163,7 +163,7 @@ models = st.sampled_from(["perceptron", "arow", "normalized-adagrad"])
 
 
 @given(steps, models)
-def test_where_batches_end_changes_nothing(log, model):
+def test_batch_boundaries_change_nothing(log, model):
     feed, now, records = feed_with(model=model), 100, []
     evaluation, given = Evaluation(), {"events": {"label_on_timeout": "false"}, "model": model}
     at_once = make_processor(settings(**GIVEN, **given), evaluation.observe)

@@ -63,7 +63,7 @@ def test_steps_since_the_last_update_omit_late_labels(notes):
         assert before[-1].updates != found[0].updates
 
 
-def test_a_part_is_what_a_list_would_have_there():
+def test_slice_equals_that_of_a_list():
     learned = noted([(True, n % 2 == 0, float(n), n, math.nan) for n in range(100)], has_log_odds=True)
     steps = [*learned]
     assert [*learned[-7:]] == steps[-7:]
@@ -82,7 +82,7 @@ def test_learned_truth_is_unchanged_by_later_correction():
 
 @pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize("message_bytes", [40, 5000])
-def test_features_are_kept_alike_in_each_form(indexed, message_bytes):
+def test_features_are_stored_alike_in_each_form(indexed, message_bytes):
     x = {n if indexed else f"é{n}": (-1) ** n / (n + 3) for n in (2, 0, 255, 65536)}
     made = IndexedValues if indexed else NamedValues
     both = [Example("e", kept, True, 1.5, 7, message_bytes) for kept in (x, made([*x], x.values()))]
@@ -94,7 +94,7 @@ def test_features_are_kept_alike_in_each_form(indexed, message_bytes):
 
 
 @pytest.mark.parametrize("n", [0, 12, 2500, 65_536])
-def test_any_number_of_examples_comes_back_as_it_was(n):
+def test_any_number_of_examples_round_trips(n):
     join, other = LabelJoin(10, 70_000), LabelJoin(10, 70_000)
     for k in range(n):
         made = Example(f"e{k}", NamedValues(["a"], [k / 3]), k % 2 == 0, -1.0, k)
@@ -105,7 +105,7 @@ def test_any_number_of_examples_comes_back_as_it_was(n):
     assert [*other.examples] == [f"e{k}" for k in range(n)]
 
 
-def test_a_copied_join_is_packed_as_copied_despite_later_events():
+def test_copied_join_is_packed_as_copied_despite_later_events():
     join = LabelJoin(10, 5000)
     for k in range(3000):
         join.keep(Example(f"e{k}", {"a": k / 3}, False, -1.0, k))

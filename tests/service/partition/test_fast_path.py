@@ -242,7 +242,7 @@ def test_without_machine_code_the_reference_is_used(monkeypatch):
     assert make_processor(building.settings()).engine == "reference"
 
 
-def test_a_model_that_is_replaced_is_the_one_that_answers():
+def test_replaced_model_answers():
     feed = building.Feed()
     empty = feed.processor.learner.dump()
     feed(building.event("a", label=True))

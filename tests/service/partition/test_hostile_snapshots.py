@@ -44,7 +44,7 @@ EARLY = [("spam", None), (1, None), (True, -1.0), (True, 1e300), (True, float("n
 
 
 @pytest.mark.parametrize(("truth", "weight"), EARLY, ids=str)
-def test_an_early_label_that_the_model_cannot_learn_is_rejected(truth, weight):
+def test_early_label_that_the_model_cannot_learn_is_rejected(truth, weight):
     feed = Feed()
     feed(label("e", True))
     state = unpack(pack(feed.processor.state()))
@@ -55,7 +55,7 @@ def test_an_early_label_that_the_model_cannot_learn_is_rejected(truth, weight):
 
 @pytest.mark.timeout(200 + INPUTS // 5)
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_snapshot_with_anything_changed_is_rejected_or_works(name):
+def test_snapshot_with_anything_changed_is_rejected_or_works(name):
     given, feed = settings(**STREAMS[name]), Feed(**STREAMS[name])
     processed(feed, 0, 12)
     state = unpack(pack(feed.processor.state()))

@@ -18,7 +18,7 @@ def join():
     return LabelJoin(timeout_seconds=10, capacity=3)
 
 
-def test_an_example_is_kept_until_event_time_passes_its_timeout(join):
+def test_example_is_kept_until_event_time_passes_its_timeout(join):
     join.keep(example("a"))
     join.advance(10_000)
     assert join.examples.get("a")
@@ -27,7 +27,7 @@ def test_an_example_is_kept_until_event_time_passes_its_timeout(join):
     assert join.expired("a")
 
 
-def test_the_timeout_may_be_a_fraction_of_a_second():
+def test_timeout_may_be_a_fraction_of_a_second():
     assert LabelJoin(0.5, 3).timeout_seconds == 0.5
     assert LabelJoin(1.25, 3).timeout_seconds == 1.25
 
@@ -45,7 +45,7 @@ def test_pending_counts_the_unlabelled_ones_only(join):
     assert join.n_pending == 3
 
 
-def test_a_labelled_example_that_leaves_is_not_remembered_as_unlabelled(join):
+def test_expired_labelled_example_is_not_remembered_as_unlabelled(join):
     join.keep(example("a", truth=True))
     join.advance(99_999)
     assert not join.expired("a")
@@ -58,7 +58,7 @@ def test_early_labels_without_event_are_counted_when_they_expire(join):
     assert join.advance(10_001) == ["b", "c", "d"]
 
 
-def test_a_label_held_again_evicts_no_other(join):
+def test_repeated_early_label_evicts_no_other(join):
     for name in "abc":
         join.hold(name, EarlyLabel(True, 0))
     assert join.hold("a", EarlyLabel(False, 0)) == ("corrected", "a")
@@ -77,7 +77,7 @@ def large(event_id, n_features=1000, name=int):
 
 
 @pytest.mark.parametrize("name", [int, str, "é{}".format])
-def test_a_large_example_takes_half_the_memory_with_equal_features(join, name):
+def test_large_example_takes_half_the_memory_with_equal_features(join, name):
     loose = large("a", name=name)
     features = dict(loose.x)
     join.keep(loose)
@@ -85,7 +85,7 @@ def test_a_large_example_takes_half_the_memory_with_equal_features(join, name):
     assert join.size_bytes < (sys.getsizeof(features) + sum(map(sys.getsizeof, features))) / 2
 
 
-def test_the_oldest_examples_are_evicted_when_bytes_are_short():
+def test_oldest_examples_are_evicted_when_bytes_are_short():
     one = LabelJoin(timeout_seconds=10, capacity=1)
     one.keep(large("x"))
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=3 * one.size_bytes)
@@ -99,7 +99,7 @@ def test_the_oldest_examples_are_evicted_when_bytes_are_short():
     assert [name for name in "bcde" if join.examples.get(name)] == ["e"]
 
 
-def test_the_newest_example_is_kept_whatever_its_size():
+def test_newest_example_is_kept_whatever_its_size():
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=1)
     for name in "ab":
         join.keep(large(name))
@@ -108,7 +108,7 @@ def test_the_newest_example_is_kept_whatever_its_size():
 
 
 @pytest.mark.parametrize("n_features", [2, 1000])
-def test_a_restored_join_has_the_same_size_and_pending_events(n_features):
+def test_restored_join_has_the_same_size_and_pending_events(n_features):
     join, restored = (LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=5) for _ in range(2))
     for name in "abcd":
         join.keep(large(name, n_features))

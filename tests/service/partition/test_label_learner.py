@@ -28,7 +28,7 @@ def weights_in(feed):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("w", [0.0, 0.5, 3.0])
-def test_a_label_counts_its_weight_however_it_comes(model, w):
+def test_label_weight_counts_for_immediate_and_late_labels(model, w):
     weighted = {"weight": w}
     expected = Feed(model=model)
     expected.processor.learner.predict_learn(
@@ -50,27 +50,27 @@ def test_a_label_counts_its_weight_however_it_comes(model, w):
         assert weights_in(learned(model, *messages)) == weights_in(expected), messages
 
 
-def test_a_correction_reverts_the_first_weight_and_applies_its_own():
+def test_correction_reverts_the_first_weight_and_applies_its_own():
     again = learned(
         "perceptron", event("a") | {"weight": 2}, label("a", True), label("a", False) | {"weight": 3}
     )
     assert again.model.bias == -3.0
 
 
-def test_a_timed_out_event_counts_its_weight():
+def test_timed_out_event_counts_its_weight():
     feed = Feed(events=EventSettings(label_on_timeout="false"), label_timeout_seconds=10)
     feed(event("a") | {"weight": 2})
     feed(event("b"), at_seconds=11)
     assert feed.model.bias == -2.0
 
 
-def test_mistakes_and_labels_are_counted_whatever_they_weigh():
+def test_mistakes_and_labels_are_counted_without_weights():
     plain, weighted = (learned("perceptron", event("a", label=True) | w) for w in ({}, {"weight": 0}))
     assert [step.mistake for step in weighted.steps] == [step.mistake for step in plain.steps] == [True]
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_pending_event_keeps_its_weight_in_a_snapshot(early):
+def test_pending_event_keeps_its_weight_in_a_snapshot(early):
     first, then = [label("a", True) | {"weight": 3}, event("a")][:: 1 if early else -1]
     if not early:
         first, then = event("a") | {"weight": 3}, label("a", True)
@@ -81,7 +81,7 @@ def test_a_pending_event_keeps_its_weight_in_a_snapshot(early):
     assert restored.model.bias == 3.0
 
 
-def test_a_weight_other_than_1_is_rejected_by_unweighted_models():
+def test_weight_other_than_1_is_rejected_by_unweighted_models():
     feed = Feed(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     (letter,) = feed(event("a") | {"weight": 2})
     assert dict(letter.headers)["error.reason"] == Reason.MODEL_ERROR.encode()
@@ -90,7 +90,7 @@ def test_a_weight_other_than_1_is_rejected_by_unweighted_models():
 
 
 @given(st.sampled_from(["river.linear_model:LogisticRegression", "river.tree:HoeffdingTreeClassifier"]))
-def test_a_model_of_river_is_given_the_weight(model):
+def test_model_of_river_is_given_the_weight(model):
     plain, weighted = (
         learned(model, event("a", label=True) | w, checkpoint_key="k") for w in ({}, {"weight": 3})
     )

@@ -74,7 +74,7 @@ def test_model_that_can_undo_ends_as_if_never_learned_early():
     assert early.counters.labels == late.counters.labels == {"matched": 2}
 
 
-def test_a_label_after_early_learning_uses_its_context_and_is_emphasised(monkeypatch):
+def test_label_after_early_learning_uses_its_context_and_is_emphasised(monkeypatch):
     calls, learn = [], AutoClassifier.learn
 
     def noting(self, x, truth, w, context, emphasis=1.0):
@@ -120,7 +120,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(0, 40), st.sampled_from(MODELS), st.sampled_from([2, 100]), st.booleans())
-def test_a_partition_restored_at_any_point_continues_to_the_bit(log, cut, model, capacity, has_increments):
+def test_partition_restored_at_any_point_continues_to_the_bit(log, cut, model, capacity, has_increments):
     whole, restored, now = *(feed_with(model=model, max_pending=capacity) for _ in range(2)), 0
     states = [unpack(pack(whole.processor.state()))]
     whole.processor.changes()

@@ -44,23 +44,23 @@ def statuses(stream):
     return partition_statuses(stream, "checkpoints", settings().group, ["events"])
 
 
-def test_its_state_comes_back_from_batches_learned_again(learned):
+def test_part_state_is_restored_by_replay(learned):
     assert counts(restore(learned, settings(), 0))["blank_texts"] == 2
 
 
-def test_its_state_comes_back_from_a_snapshot(learned):
+def test_part_state_is_restored_from_a_snapshot(learned):
     serve(learned)
     found = restore(learned, settings(), 0)
     assert (found.snapshot_sequence, counts(found)["blank_texts"]) == (found.sequence, 2)
 
 
-def test_a_part_that_replays_to_other_counts_is_rejected(learned, monkeypatch):
+def test_part_with_diverging_replayed_counts_is_rejected(learned, monkeypatch):
     monkeypatch.setattr(BlankTexts, "predicted", lambda *_: b"")
     with pytest.raises(CheckpointError, match=r"'blank_texts': 2.*'blank_texts': 0"):
         restore(learned, settings(), 0)
 
 
-def test_a_snapshot_of_a_release_without_it_is_restored(stream, monkeypatch):
+def test_snapshot_without_the_part_is_restored(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     produce(stream, *MESSAGES)
     crash(stream, monkeypatch)
@@ -68,13 +68,13 @@ def test_a_snapshot_of_a_release_without_it_is_restored(stream, monkeypatch):
     assert counts(restore(stream, settings(), 0))["blank_texts"] == 2
 
 
-def test_a_release_without_it_rejects_a_snapshot_that_has_it(learned, monkeypatch):
+def test_release_without_the_part_rejects_its_snapshots(learned, monkeypatch):
     monkeypatch.setattr(kinds, "FURTHER", kinds.FURTHER[:-1])
     with pytest.raises(NewerRelease, match="unknown parts: 'blanks'"):
         restore(learned, settings(), 0)
 
 
-def test_a_release_without_it_rejects_counts_of_it(stream, monkeypatch):
+def test_release_without_the_part_rejects_its_counts(stream, monkeypatch):
     stream.ensure_topics({"events": 1})
     crash(stream, monkeypatch)
     produce(stream, *MESSAGES)
@@ -94,14 +94,14 @@ def test_metric_counts_committed_records():
     assert metrics.registry.get_sample_value("perceptron_blank_texts_total", {"partition": "0"}) == 1
 
 
-def test_status_shows_it(learned):
+def test_status_shows_the_part(learned):
     (found,) = statuses(learned)
     row = status._as_row(found)
     assert row["blank_texts"] == 2
     assert "blank texts" in status._as_text([row])
 
 
-def test_verify_holds_the_snapshot_to_the_counts_of_its_batch(learned, monkeypatch):
+def test_verify_compares_snapshot_counts_with_the_batch(learned, monkeypatch):
     assert not committed_findings(learned)
     monkeypatch.setattr(BlankTexts, "state", lambda part: {"blank_texts": part.count["blank_texts"] + 1})
     serve(learned)
@@ -115,14 +115,14 @@ def committed_findings(stream):
 
 
 @pytest.mark.usefixtures("part")
-def test_the_description_of_a_model_has_its_count():
+def test_description_of_a_model_has_its_count():
     stage = Stage()
     stage(event("a", ""))
     with stage.served() as client:
         assert client.get("/model").json()["counts"]["blank_texts"] == 1
 
 
-def test_a_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
+def test_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
     class Labels(Part):
         name = "labels_seen"
         counted: ClassVar = {"labels_seen": "Labels seen."}

@@ -12,7 +12,7 @@ from tests.service.building import Feed, event, label, values_of
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 
-def test_an_event_is_predicted_before_it_is_learned_from():
+def test_event_is_predicted_before_learning():
     feed = Feed()
     prediction = feed.answer(event("a", "win", label=True))
     first = {"id": "a", "label": False, "score": 0.0, "updates": 0, "truth": True, "mistake": True}
@@ -23,7 +23,7 @@ def test_an_event_is_predicted_before_it_is_learned_from():
 
 @pytest.mark.parametrize("hash_bits", [0, 12])
 @pytest.mark.parametrize("model", ["auto", "normalized-adagrad", "coin-betting", "bayesian-logistic"])
-def test_a_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
+def test_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
     feed = Feed(model=model, hash_bits=hash_bits)
     feed(event("a", "win", label=True), topic="events")
     feed(event("b", "lose", label=False))
@@ -34,7 +34,7 @@ def test_a_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits
         assert answer["probability"] == pytest.approx(expected[answer["label"]], abs=1e-15)
 
 
-def test_of_several_classes_the_probability_is_the_predicted_ones():
+def test_multiclass_probability_is_that_of_the_predicted_class():
     feed = Feed(model="auto", classes=("sky", "sea", "sand"))
     for number, name in enumerate(("sky", "sea", "sand") * 4):
         feed(event(str(number), f"of the {name}", label=name))
@@ -54,7 +54,7 @@ def test_calibration_counts_immediate_predictions_and_late_labels_apart():
     assert feed.counters.calibration.log_loss() == pytest.approx(sum(losses) / 2)
 
 
-def test_an_answer_has_its_events_time_and_is_written_now():
+def test_answer_has_its_events_time_and_the_time_of_writing():
     feed = Feed()
     (prediction,) = feed(event("a"), at_seconds=12.5, key=b"chosen")
     (outcome,) = feed(label("a", True), at_seconds=20)
@@ -64,7 +64,7 @@ def test_an_answer_has_its_events_time_and_is_written_now():
 
 
 @pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_poison_becomes_a_dead_letter_with_reason_origin_and_bytes(value, reason):
+def test_invalid_record_becomes_a_dead_letter_with_reason_and_origin(value, reason):
     feed = Feed(max_message_bytes=MAX_MESSAGE_BYTES)
     feed(event("good", label=True))
     weights = dict(feed.model.weights)
@@ -85,7 +85,7 @@ def test_poison_becomes_a_dead_letter_with_reason_origin_and_bytes(value, reason
     assert feed.counters.predictions == 1
 
 
-def test_sum_beyond_the_models_range_is_only_a_dead_letter():
+def test_overflowing_score_makes_only_a_dead_letter():
     feed = Feed(hash_bits=1)
     features = {str(n): 1e100 for n in range(10)}
     (letter,) = feed({"id": "a", "features": features, "label": True})
@@ -123,7 +123,7 @@ def reasons(outputs):
 
 
 @pytest.mark.parametrize("word", ["bad", "worse"])
-def test_an_event_the_model_raises_at_is_only_dead_letter(sulky, word):
+def test_failing_event_becomes_only_a_dead_letter(sulky, word):
     sulky(event("a", "good", label=True))
     (letter,) = sulky(event("b", word, label=True))
     headers = dict(letter.headers)
@@ -136,20 +136,20 @@ def test_an_event_the_model_raises_at_is_only_dead_letter(sulky, word):
     assert sulky.processor.join.examples.get("b") is None
 
 
-def test_label_that_the_model_raises_at_leaves_its_event_pending(sulky):
+def test_failing_label_leaves_its_event_pending(sulky):
     sulky(event("a", "worse"))
     assert reasons(sulky(label("a", True))) == [b"model_error"]
     assert sulky.processor.join.n_pending == 1
     assert sulky.counters.labels == {}
 
 
-def test_an_early_label_whose_event_the_model_raises_at_stays(sulky):
+def test_early_label_of_a_failing_event_stays(sulky):
     sulky(label("a", True))
     assert reasons(sulky(event("a", "worse"))) == [b"model_error"]
     assert sulky.answer(event("a", "good"))["truth"] is True
 
 
-def test_a_late_label_is_learned_on_its_events_features():
+def test_late_label_is_learned_on_its_events_features():
     feed = Feed()
     feed(event("a", "win"), at_seconds=1)
     feed(event("b", "lose", label=True), at_seconds=2)
@@ -181,7 +181,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("case", AGAIN)
-def test_a_repeated_event_or_label_is_learned_once(case):
+def test_repeated_event_or_label_is_learned_once(case):
     messages, counted = AGAIN[case]
     feed = Feed()
     for message in messages:
@@ -200,7 +200,7 @@ def test_labels_of_expired_events_are_late_of_unknown_ones_orphaned():
     assert feed.model.n_updates == 0
 
 
-def test_an_update_of_a_replaced_model_is_never_undone():
+def test_update_of_a_replaced_model_is_never_undone():
     feed, other = Feed(), Feed()
     feed(event("a", "win", label=True))
     other(event("b", "other", label=False))
@@ -219,7 +219,7 @@ def test_answers_are_in_the_streams_own_label_vocabulary():
 
 
 @pytest.mark.parametrize("at_seconds", [3600.001, 3 * 3600, 80_000 * 366 * 86_400, -0.001, -(2**53) / 1000])
-def test_an_event_time_out_of_range_advances_no_clock(at_seconds):
+def test_event_time_out_of_range_advances_no_clock(at_seconds):
     feed = Feed(label_timeout_seconds=10)
     feed(event("a", "win"), processing_time_ms=0)
     before = pack(feed.processor.state()["join"])
@@ -241,7 +241,7 @@ def test_event_time_within_the_bound_or_without_clock_is_accepted(at_seconds, pr
     )
 
 
-def test_the_observer_sees_every_labelled_prediction_in_order():
+def test_observer_sees_every_labelled_prediction_in_order():
     feed = Feed()
     feed(event("a", "win"), at_seconds=0)
     feed(event("b", "win", label=True), at_seconds=1)
@@ -286,7 +286,7 @@ HUGE = " ".join(f"w{n}" for n in range(5000))
 
 
 @pytest.mark.parametrize("given", [{}, {"hash_bits": 18}, {"text_values": "counts", "normalize": "l2"}])
-def test_a_packed_example_is_learned_as_if_labelled_at_once(given):
+def test_packed_example_is_learned_as_if_labelled_at_once(given):
     late, along = Feed(**given), Feed(**given)
     along(event("a", HUGE, label=True))
     late(event("a", HUGE))
@@ -318,7 +318,7 @@ def test_late_labels_are_learned_with_the_context_of_the_prediction():
     assert to_bytes(feed.model) == to_bytes(model)
 
 
-def test_the_prediction_context_of_pending_events_is_in_the_snapshot():
+def test_prediction_context_of_pending_events_is_in_the_snapshot():
     whole, first, second = (Feed(model="auto") for _ in range(3))
     late_stream(whole, range(60))
     late_stream(first, range(35))
@@ -338,7 +338,7 @@ def test_long_context_of_many_classes_is_computed_at_the_label():
     assert feed.model.n_updates == 2
 
 
-def test_a_skipped_record_is_counted_and_writes_nothing():
+def test_skipped_record_is_counted_and_writes_nothing():
     feed = Feed(events={"where": "n"}, labels={"where": "label"})
     outputs = feed({"id": "a"}, topic="events") + feed({"id": "b", "label": None}, topic="labels")
     assert (outputs, feed.counters.predictions) == ((), 0)
@@ -349,7 +349,7 @@ def test_a_skipped_record_is_counted_and_writes_nothing():
     assert "skipped" in feed.counters.counts()
 
 
-def test_a_state_has_no_fields_of_settings_not_in_use():
+def test_state_has_no_fields_of_settings_not_in_use():
     feed = Feed()
     feed(event("a", label=True))
     answer = feed.answer(event("b"))

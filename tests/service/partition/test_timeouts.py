@@ -26,7 +26,7 @@ def tick(feed, at_seconds):
     return values(feed(label("tick", True), at_seconds=at_seconds))
 
 
-def test_an_event_without_label_is_learned_at_its_timeout():
+def test_event_without_label_is_learned_at_its_timeout():
     feed = feed_with("true")
     feed(event("a", "win"))
     assert tick(feed, TIMEOUT_SECONDS) == []
@@ -46,7 +46,7 @@ def test_an_event_without_label_is_learned_at_its_timeout():
     assert feed.processor.join.n_pending == 0
 
 
-def test_an_event_whose_label_came_in_time_is_left_alone():
+def test_labelled_event_does_not_time_out():
     feed = feed_with("true")
     feed(event("a"))
     feed(label("a", False), at_seconds=10)
@@ -54,7 +54,7 @@ def test_an_event_whose_label_came_in_time_is_left_alone():
     assert feed.counters.labels == {"matched": 1}
 
 
-def test_the_outcomes_precede_the_answer_to_the_record_advancing_time():
+def test_outcomes_precede_the_answer_to_the_record_advancing_time():
     feed = feed_with()
     feed(event("a"))
     feed(event("b"), at_seconds=1)
@@ -62,34 +62,34 @@ def test_the_outcomes_precede_the_answer_to_the_record_advancing_time():
     assert [(each["id"], "predicted" in each) for each in answers] == [("a", True), ("b", True), ("c", False)]
 
 
-def test_the_event_that_advances_time_is_predicted_after_the_timeouts():
+def test_event_that_advances_time_is_predicted_after_the_timeouts():
     feed = feed_with("true")
     feed(event("a", "win"))
     *_, prediction = values(feed(event("b", "win"), at_seconds=11))
     assert (prediction["label"], prediction["updates"]) == (True, 1)
 
 
-def test_a_record_that_is_rejected_advances_the_time_as_well():
+def test_rejected_record_advances_event_time():
     feed = feed_with()
     feed(event("a"))
     outcome, letter = feed(b"junk", at_seconds=11)
     assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
 
 
-def test_an_event_evicted_for_want_of_room_is_not_learned():
+def test_evicted_event_is_not_learned_at_its_timeout():
     feed = feed_with(max_pending=1)
     feed(event("a"))
     feed(event("b"))
     assert [each["id"] for each in tick(feed, 30)] == ["b"]
 
 
-def test_the_class_may_be_one_of_several():
+def test_class_may_be_one_of_several():
     feed = feed_with("sea", **MULTICLASS)
     feed(event("a", "blue"))
     assert [each["label"] for each in values(feed(event("b"), at_seconds=11))[:1]] == ["sea"]
 
 
-def test_the_class_is_spelled_as_the_stream_spells_its_labels():
+def test_class_is_spelled_as_the_stream_spells_its_labels():
     feed = feed_with("0")
     feed(event("z", label=-1))
     feed(event("a"))
@@ -97,7 +97,7 @@ def test_the_class_is_spelled_as_the_stream_spells_its_labels():
 
 
 @pytest.mark.parametrize("at_seconds", [11, 25])
-def test_a_model_that_rejects_blames_no_record(at_seconds):
+def test_rejected_timeout_label_makes_no_dead_letter(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
     feed.processor.learner = RejectingLearner(feed.processor.learner, "learn", "learn_provisionally")

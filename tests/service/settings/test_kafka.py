@@ -18,7 +18,7 @@ def tls(**files):
     return KafkaSettings(security_protocol="SSL", **files)
 
 
-def test_files_that_belong_together_are_taken(certificates):
+def test_matching_certificate_files_are_accepted(certificates):
     tls(
         ssl_cafile=certificates.authority,
         ssl_certfile=certificates.client,
@@ -33,7 +33,7 @@ def test_certificate_and_key_may_be_one_file(certificates):
     assert settings.client_options("confluent")["ssl.key.location"] == certificates.broker
 
 
-def test_without_certificates_there_is_nothing_to_look_at():
+def test_settings_without_certificates_are_not_checked():
     KafkaSettings().check_files()
 
 

@@ -84,14 +84,14 @@ def test_sources_set_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["hash_bits", "max_batch_records", "ngrams", "kafka.commit_timeout_seconds"])
-def test_no_boolean_is_taken_for_a_number(name, tmp_path):
+def test_boolean_is_rejected_as_a_number(name, tmp_path):
     for value in ("true", "[true, true]"):
         path = write(tmp_path / "settings.toml", f"{name} = {value}")
         with pytest.raises(ConfigurationError, match=rf"{name} = .*: (expected|must be)"):
             load_settings({}, path)
 
 
-def test_all_wrong_values_are_named_at_once(monkeypatch):
+def test_all_invalid_values_are_reported_together(monkeypatch):
     monkeypatch.setenv("PERCEPTRON_HASH_BITS", "99")
     with pytest.raises(ConfigurationError) as caught:
         load_settings({"partitions": 0})
@@ -128,7 +128,7 @@ def test_unknown_setting_in_dotenv_is_rejected_with_a_suggestion(tmp_path):
     assert caught.value.hint == "did you mean PERCEPTRON_BROKER?"
 
 
-def test_an_unknown_environment_variable_is_reported_not_rejected(monkeypatch):
+def test_unknown_environment_variable_gives_a_warning(monkeypatch):
     for name in (
         "PERCEPTRON_BROKR",
         "PERCEPTRON_KAFKA__X",
@@ -235,7 +235,7 @@ def test_unreadable_line_of_dotenv_is_not_shown(tmp_path, caplog):
 
 @pytest.mark.parametrize("secret", sorted(SECRETS - {"webhooks"}))
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
-def test_a_secret_may_be_in_a_file(tmp_path, monkeypatch, secret, ending):
+def test_secret_may_be_in_a_file(tmp_path, monkeypatch, secret, ending):
     path = tmp_path / "mounted"
     path.write_bytes(f" hunter 2 hunter 2{ending}".encode())
     monkeypatch.setenv(f"PERCEPTRON_{secret.upper().replace('.', '__')}_FILE", str(path))
@@ -273,7 +273,7 @@ def test_unusable_secret_file_is_named_without_its_content(tmp_path, monkeypatch
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_secret_and_its_file_together_are_rejected(tmp_path, monkeypatch):
+def test_secret_and_its_file_together_are_rejected(tmp_path, monkeypatch):
     write(tmp_path / "key", "from the file")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "hunter2")
     monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(tmp_path / "key"))

@@ -7,7 +7,7 @@ from tests.service.building import settings
 OTHERS = ("labels", "predictions", "dead-letters", "checkpoints")
 
 
-def test_labels_among_the_events_leave_one_topic_to_read():
+def test_without_a_labels_topic_only_events_are_read():
     assert input_topics(settings()) == ("events", "labels")
     assert input_topics(settings(labels_topic="")) == ("events",)
 
@@ -36,7 +36,7 @@ def test_ignored_number_of_partitions_gives_a_warning(stream, caplog, given, is_
 
 
 @pytest.mark.parametrize("missing", ["events", "labels", "predictions", "dead-letters", "checkpoints"])
-def test_a_topic_that_must_not_be_created_is_named(stream, missing):
+def test_missing_topic_is_named_without_creation(stream, missing):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
     with pytest.raises(TopicMissing, match=missing):
         ensure_topics(stream, settings(create_topics="none"))

@@ -44,7 +44,7 @@ def test_windows_in_toml_json_and_a_snapshot_are_the_same(tmp_path):
     assert load_settings({}, toml).settings.events.windows == wanted
 
 
-def test_a_mapping_comes_from_file_environment_and_command_line(tmp_path, monkeypatch):
+def test_mapping_comes_from_file_environment_and_command_line(tmp_path, monkeypatch):
     file = tmp_path / "service.toml"
     file.write_text('[events]\nid = "a"\nfeatures = ["x", "y.z"]\n')
     monkeypatch.setenv("PERCEPTRON_EVENTS__TEXT", "subject, join(', ', tags)")
@@ -66,7 +66,7 @@ def test_only_differences_from_the_native_schema_are_a_mapping(table):
 
 
 @pytest.mark.parametrize("given", [{}, {"format": "text", "id": "@key"}])
-def test_the_class_on_timeout_is_not_a_mapping(given):
+def test_class_on_timeout_is_not_a_mapping(given):
     plain, changed = EventSettings(**given), EventSettings(label_on_timeout="false", **given)
     assert changed.is_mapped is plain.is_mapped
 
@@ -84,25 +84,25 @@ def test_the_class_on_timeout_is_not_a_mapping(given):
         ("true", ("true", "false"), False),
     ],
 )
-def test_the_class_on_timeout_is_written_as_labels_are(given, classes, truth):
+def test_class_on_timeout_is_written_as_labels_are(given, classes, truth):
     made = Settings(events={"label_on_timeout": given}, classes=classes)
     assert made.events.truth_on_timeout(classes) is truth
 
 
-def test_a_file_of_code_is_imported_once(tmp_path):
+def test_file_of_code_is_imported_once(tmp_path):
     (tmp_path / "once.py").write_text("class Thing: pass\n")
     place = f"{tmp_path / 'once.py'}:Thing"
     assert import_code("model", place, "") is import_code("model", place, "")
 
 
-def test_a_file_of_code_that_fails_leaves_no_module(tmp_path):
+def test_failing_code_file_leaves_no_module(tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigurationError, match=r"model: cannot import .*ZeroDivisionError"):
         import_code("model", f"{tmp_path / 'broken.py'}:thing", "a hint")
     assert "perceptron_model_broken" not in sys.modules
 
 
-def test_the_version_is_the_function_s_or_its_module_s(tmp_path):
+def test_hook_version_is_that_of_function_or_module(tmp_path):
     path = tmp_path / "versions.py"
     path.write_text("__version__ = 1\ndef a(_): pass\ndef b(_): pass\nb.__version__ = 2\n")
     assert [with_version(f"{path}:{name}") for name in "ab"] == [f"{path}:a 1", f"{path}:b 2"]
@@ -114,7 +114,7 @@ def test_topic_prefix_applies_to_all_unset_topics():
     assert named == ("payments", "", "eu-predictions", "eu-checkpoints")
 
 
-def test_names_are_compared_about_once_each():
+def test_repeated_name_is_found_in_linear_time():
     class Counted(str):
         __slots__ = ()
         __hash__ = str.__hash__

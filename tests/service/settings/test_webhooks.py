@@ -34,7 +34,7 @@ def load(tmp_path, text):
         (f'url = "{URL}"\non = "mistake"\n[[webhooks]]\nurl = "{URL}"\non = "mistake"', "its own name"),
     ],
 )
-def test_an_invalid_webhook_is_rejected_without_its_url(tmp_path, table, wanted):
+def test_invalid_webhook_is_rejected_without_its_url(tmp_path, table, wanted):
     with pytest.raises(ConfigurationError) as rejected:
         load(tmp_path, f"[[webhooks]]\n{table}\n")
     assert wanted in str(rejected.value)
@@ -42,7 +42,7 @@ def test_an_invalid_webhook_is_rejected_without_its_url(tmp_path, table, wanted)
     assert "a-token" not in f"{rejected.value} {rejected.value.hint}"
 
 
-def test_one_that_was_removed_is_rejected_by_name(tmp_path):
+def test_removed_webhook_setting_is_rejected_by_name(tmp_path):
     with pytest.raises(ConfigurationError, match="template: unknown setting") as rejected:
         load(tmp_path, f'[[webhooks]]\nurl = "{URL}"\non = "mistake"\ntemplate = "{{}}"\n')
     assert "one form" in rejected.value.hint
@@ -66,7 +66,7 @@ def test_webhooks_may_come_from_the_environment_or_a_file(tmp_path, monkeypatch)
         ("[costs]\nfalse_positive = 1\nfalse_negative = 2", "positive"),
     ],
 )
-def test_a_decision_that_is_not_among_those_given_is_rejected(tmp_path, more, known):
+def test_unknown_decision_of_a_webhook_is_rejected(tmp_path, more, known):
     webhook = f'[[webhooks]]\nurl = "{URL}"\non = "decision:blok"\n'
     assert load(tmp_path, webhook).webhooks
     with pytest.raises(ConfigurationError, match=f"unknown decision 'decision:blok', expected {known}"):

@@ -55,7 +55,7 @@ _two_batches = st.one_of([st.tuples(st.just(kind), messages, messages) for kind,
 
 
 @given(_batches)
-def test_a_batch_equals_the_sequence_of_its_records(made):
+def test_batch_equals_the_sequence_of_its_records(made):
     kind, messages = made
     batch = kind(messages)
     assert list(batch) == messages
@@ -78,14 +78,14 @@ def test_added_records_come_last(made):
 
 
 @given(_batches, st.slices(30))
-def test_a_slice_is_a_batch_of_what_is_there(made, part):
+def test_slice_is_a_batch_of_its_records(made, part):
     kind, messages = made
     found = kind(messages)[part]
     assert type(found) is kind
     assert list(found) == messages[part]
 
 
-def test_a_part_outlives_the_batch():
+def test_part_outlives_the_batch():
     batch = RecordBatch([Record("t", 0, n, n, b"k%d" % n, b"v" * n) for n in range(5000)])
     part = batch[4000:][990:]
     del batch
@@ -97,13 +97,13 @@ def test_a_part_outlives_the_batch():
 @pytest.mark.parametrize(
     "batch", [RecordBatch([Record("t", 0, 0, 0, None, None)] * 3), OutputBatch([Output("t", None, None)] * 3)]
 )
-def test_a_place_without_a_message_is_an_index_error(batch, place):
+def test_place_without_a_message_is_an_index_error(batch, place):
     with pytest.raises(IndexError):
         batch[place]
 
 
 @given(RECORDS)
-def test_it_counts_bytes_records_and_offsets_by_topic(records):
+def test_batch_counts_bytes_records_and_offsets_by_topic(records):
     batch = RecordBatch(records)
     sizes = [RECORD_BYTES + len(each.key or b"") + len(each.value or b"") for each in records]
     assert batch.size_bytes() == sum(sizes)

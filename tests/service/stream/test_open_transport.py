@@ -13,7 +13,7 @@ from tests.support.kafka_site import KAFKA_CLIENTS
 
 
 @pytest.mark.parametrize("place", ["new/here.db", "~/new/here.db"])
-def test_a_file_is_relative_to_the_working_directory_or_home(tmp_path, monkeypatch, place):
+def test_file_is_relative_to_the_working_directory_or_home(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     open_transport(f"sqlite:///{place}").close()
@@ -32,7 +32,7 @@ def test_each_client_gets_its_servers_and_options(monkeypatch, client):
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
-def test_an_unavailable_broker_is_named_and_no_thread_remains(client):
+def test_unavailable_broker_is_named_and_no_thread_remains(client):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"kafka://127.0.0.1:{server.getsockname()[1]}"
     before = set(threading.enumerate())
@@ -78,7 +78,7 @@ def test_without_the_confluent_package_the_extra_is_named(monkeypatch):
         "redis://host:1",
     ],
 )
-def test_any_other_address_is_rejected_with_the_forms_there_are(url):
+def test_unknown_address_is_rejected_with_the_valid_forms(url):
     with pytest.raises(ConfigurationError, match="broker") as rejected:
         open_transport(url)
     assert all(form in rejected.value.hint for form in ("kafka://", "sqlite:///", "memory://"))

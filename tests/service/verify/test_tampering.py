@@ -117,7 +117,7 @@ TAMPERINGS = {
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_a_tampered_record_is_named(streams, name):
+def test_tampered_record_is_named(streams, name):
     topic, change, (fault, where, offset, event_id) = TAMPERINGS[name]
     place = f"{where}[0]" + (f"@{offset}" if offset is not None else "")
     assert (fault, place, event_id) in streams["plain"].changed(topic, change).findings()
@@ -130,14 +130,14 @@ COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("table", "name"), [*COUNTS, ("consumed", "events"), ("offsets", "events")])
 @pytest.mark.parametrize("which", ["plain", "apart"])
-def test_a_changed_count_is_named(streams, which, table, name, by, number):
+def test_changed_count_is_named(streams, which, table, name, by, number):
     change = with_progress(number, **{table: {name: by}})
     found = streams[which].changed(C, change).findings()
     assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
 
 
 @pytest.mark.parametrize("name", ["late", "orphaned", "evicted", "skipped", "provisional"])
-def test_a_count_of_nothing_is_named(streams, name):
+def test_unknown_count_is_named(streams, name):
     found = streams["plain"].changed(C, with_progress(1, counts={name: 1})).findings()
     assert ("wrong", "checkpoints[0]@2", None) in found
 
@@ -154,7 +154,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_tampered_record_in_other_streams_is_named(streams, name):
+def test_tampered_record_in_other_streams_is_named(streams, name):
     which, change, (fault, event_id) = OTHERS[name]
     found = streams[which].changed(P, change).findings()
     assert (fault, event_id) in {(each, its) for each, _, its in found}
@@ -162,7 +162,7 @@ def test_a_tampered_record_in_other_streams_is_named(streams, name):
 
 @pytest.mark.parametrize("what", [b'"score"', b'"predicted"'])
 @pytest.mark.parametrize("source", [0, 1])
-def test_an_answer_in_another_partition_is_named(streams, what, source):
+def test_answer_in_another_partition_is_named(streams, what, source):
     answers = [each for each in streams["two"].records(P, source) if what in each.value]
     at = answers[1]
     changes = {
@@ -174,14 +174,14 @@ def test_an_answer_in_another_partition_is_named(streams, what, source):
 
 
 @pytest.mark.parametrize(("topic", "offset"), [("events", 0), ("events", 6), (P, 3), (D, 0), (C, 2)], ids=str)
-def test_a_row_deleted_by_hand_is_named(streams, topic, offset):
+def test_row_deleted_by_hand_is_named(streams, topic, offset):
     stream = streams["plain"].changed_all({}).delete_rows(topic, offset)
     gaps = [str(each.place) for each in stream.verify().findings.kept if "are dense" in each.message]
     assert gaps == [f"{topic}[0]@{offset}"]
 
 
 @pytest.mark.parametrize("what", ["answer", "letter"])
-def test_an_output_that_no_commit_covers_is_named(streams, what):
+def test_uncommitted_output_is_named(streams, what):
     stream = streams["plain"].changed_all({}).produce(event("f"), b"junk")
     if what == "answer":
         output = Output(P, b"f", FOREIGN.replace(b'"x"', b'"f"'))
@@ -194,7 +194,7 @@ def test_an_output_that_no_commit_covers_is_named(streams, what):
     assert (fault, place) == ("unexpected", f"{output.topic}[0]@{7 if what == 'answer' else 2}")
 
 
-def test_a_partition_without_checkpoints_whose_predictions_are_there_is_named(streams):
+def test_predictions_of_a_partition_without_checkpoints_are_named(streams):
     stream = streams["two"].changed(C, lambda _: [], partition=1)
     found = stream.verify().findings
     assert found.counts["unexpected"] >= len(
@@ -207,7 +207,7 @@ def test_groups_that_share_their_output_topics_are_named(streams):
     assert stream.verify().findings.counts["duplicate"] >= 5 + 2
 
 
-def test_a_missing_committed_offset_is_named(streams, monkeypatch):
+def test_missing_committed_offset_is_named(streams, monkeypatch):
     stream = streams["apart"]
     committed = stream.transport.committed
     without_labels = lambda *where: {t: at for t, at in committed(*where).items() if t != "labels"}  # noqa: E731
@@ -223,6 +223,6 @@ def test_another_group_is_rejected_by_name(streams):
 @pytest.mark.parametrize(
     "given", [{"classes": ("a", "b")}, {"label_timeout_seconds": 5.0}, {"max_pending": 3}]
 )
-def test_settings_under_which_the_service_did_not_run_are_rejected(streams, given):
+def test_settings_the_service_never_had_are_rejected(streams, given):
     with pytest.raises(SettingsDiffer, match=f"{next(iter(given))}: expected .* as in the checkpoint"):
         streams["plain"].verify(**given)

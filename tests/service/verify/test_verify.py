@@ -31,7 +31,7 @@ FILTERED = {
 TEST_EVENT = b'{"id": "b", "n": 1, "kind": "test"}'
 
 
-def test_a_plain_stream_is_proved_with_counts(streams):
+def test_plain_stream_is_proved_with_counts(streams):
     report = streams["plain"].verify()
     assert (report.is_proved, report.notes, report.unread) == (True, [], {})
     assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
@@ -57,7 +57,7 @@ def test_each_outcome_of_labels_is_proved(open_stream, name):
 
 
 @pytest.mark.parametrize("ratio", [0.0, float("inf")], ids=["whole", "increments"])
-def test_snapshots_between_the_batches_that_follow_are_proved(open_stream, monkeypatch, ratio):
+def test_snapshots_between_later_batches_are_proved(open_stream, monkeypatch, ratio):
     spread_snapshots(monkeypatch)
     for name in ("INCREMENT_RATIO", "CHAIN_RATIO"):
         monkeypatch.setattr(f"service.loop.snapshots.{name}", ratio)
@@ -80,7 +80,7 @@ def test_snapshots_between_the_batches_that_follow_are_proved(open_stream, monke
     ids=str,
 )
 @pytest.mark.parametrize("limit", [1000, 10_000], ids=["cut", "whole"])
-def test_letters_are_proved_whatever_headers_their_records_have(open_stream, monkeypatch, headers, limit):
+def test_dead_letters_are_proved_for_any_record_headers(open_stream, monkeypatch, headers, limit):
     stream = open_stream(labels_topic="")
     monkeypatch.setattr(stream.transport, "record_limit", lambda _: RecordLimit(limit, limit))
     stream.transport.ensure_topics({"events": 1})
@@ -112,7 +112,7 @@ def test_settings_changed_without_a_batch_are_not_a_contradiction(open_stream, s
 
 @pytest.mark.parametrize("snapshots_kept", [1, 9])
 @pytest.mark.parametrize("labels_topic", ["", "labels"])
-def test_a_decision_taken_out_of_any_prediction_is_named(open_stream, snapshots_kept, labels_topic):
+def test_removed_decision_is_named(open_stream, snapshots_kept, labels_topic):
     stream = open_stream(labels_topic=labels_topic, snapshots_kept=snapshots_kept)
     stream.settings = Settings(**stream.settings.model_dump() | DECIDED)
     for n in range(3):
@@ -126,7 +126,7 @@ def test_a_decision_taken_out_of_any_prediction_is_named(open_stream, snapshots_
 
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
 @pytest.mark.parametrize("change", [{"threshold": 0.9999}, {"decision": None}, {"threshold": 1e9}], ids=str)
-def test_a_threshold_that_its_prediction_does_not_reach_is_named(open_stream, model, change):
+def test_threshold_above_its_predictions_score_is_named(open_stream, model, change):
     stream = open_stream(labels_topic="", model=model)
     stream.settings = Settings(**stream.settings.model_dump() | DECIDED)
     stream.produce(*TEN, *LABELS).run()
@@ -144,7 +144,7 @@ def test_replayed_dead_letters_are_not_a_contradiction(open_stream):
     assert any("settings changed" in note for note in report.notes)
 
 
-def test_a_full_disk_of_the_temporary_database_is_named(streams, monkeypatch):
+def test_full_disk_of_the_temporary_database_is_named(streams, monkeypatch):
     database = sqlite3.connect("")
     database.execute("PRAGMA max_page_count = 4")
     monkeypatch.setattr(module.sqlite3, "connect", lambda _: database)
@@ -216,7 +216,7 @@ def change(stream, **given):
 
 
 @pytest.mark.parametrize("name", NOT_VERIFIABLE)
-def test_an_unverifiable_part_is_named_and_not_a_contradiction(open_stream, name):
+def test_unverifiable_part_is_named_and_not_a_contradiction(open_stream, name):
     make, note = NOT_VERIFIABLE[name]
     stream = make(open_stream(labels_topic="").produce(*LOG).run())
     report = stream.verify()
@@ -232,7 +232,7 @@ def test_an_unverifiable_part_is_named_and_not_a_contradiction(open_stream, name
 
 @pytest.mark.parametrize("n_new", [0, 2, 20])
 @pytest.mark.parametrize("topic", ["events", "labels"])
-def test_a_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, n_new):
+def test_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, n_new):
     stream = open_stream(labels_topic="labels")
     stream.produce(*TEN).produce(*LABELS, topic="labels").run()
     recreate(stream.transport, topic)
@@ -248,7 +248,7 @@ def test_a_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, 
 
 @pytest.mark.parametrize("snapshots_kept", [1, 2])
 def test_timeouts_in_unknown_order_are_not_a_contradiction(open_stream, snapshots_kept):
-    """Labels were read late, so that time-outs came first; `verify` cannot know where no progress is left."""
+    """Labels were read late, so that timeouts came first; `verify` cannot know where no progress is left."""
     given = {"label_timeout_seconds": 2, "events": AT_TIMEOUT, "snapshots_kept": snapshots_kept}
     stream = open_stream(labels_topic="labels", **given)
     stream.produce(event("a"), event("b"), event("c"), at_ms=1_000_000).run()
@@ -294,7 +294,7 @@ def test_earlier_records_that_came_later_are_not_a_contradiction(open_stream):
     assert ("out of order", "dead-letters[0]@2", None) in swapped.findings()
 
 
-def test_an_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
+def test_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
     stream = open_stream(labels_topic="labels", snapshots_kept=1, label_timeout_seconds=50)
     stream.produce(event("e", "win", True)).produce(event("k"), at_ms=10**13)
     stream.produce(event("e"), at_ms=1_010_000).run()
@@ -303,7 +303,7 @@ def test_an_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
     assert (report.findings.kept, report.predictions) == ([], 3)
 
 
-def test_a_provisional_truth_in_unknown_order_is_not_a_contradiction(open_stream):
+def test_provisional_truth_in_unknown_order_is_not_a_contradiction(open_stream):
     given = {"label_timeout_seconds": 2, "events": AT_TIMEOUT, "snapshots_kept": 1}
     stream = open_stream(labels_topic="labels", **given)
     stream.produce(event("e")).produce(event("k"), at_ms=1_003_000).produce(event("e"), at_ms=1_001_000).run()
@@ -377,7 +377,7 @@ def test_any_run_of_the_service_is_proved(impatient, log, given):
 
 
 @pytest.mark.parametrize("n_deleted", [1, 2])
-def test_an_outcome_of_a_reused_id_is_not_a_contradiction(open_stream, n_deleted):
+def test_outcome_of_a_reused_id_is_not_a_contradiction(open_stream, n_deleted):
     same = event("a"), label("a", True)
     stream = open_stream(labels_topic="")
     for message in (*same, *same):

@@ -122,7 +122,7 @@ def test_vectors_are_as_long_as_those_of_the_stream():
         assert "expected 2 numbers as in the first list, got 3" in rejected.text
 
 
-def test_of_several_classes_each_has_a_bias():
+def test_each_of_several_classes_has_a_bias():
     with Stage(classes="sky,sea,sand").served() as client:
         shown = client.get("/model").json()
     assert shown["classes"] == ["sky", "sea", "sand"] == [*shown["bias"]]
@@ -173,7 +173,7 @@ def test_model_endpoint_shows_kind_and_weights(stage, client):
     assert "of 100" in told["bound"]["reason"]
 
 
-def test_the_bound_appears_once_the_model_has_separated_enough(stage, client):
+def test_bound_appears_once_the_model_has_separated_enough(stage, client):
     stage(*(event(f"e-{n}", "win money", label=True) for n in range(120)))
     bound = client.get("/model").json()["bound"]
     assert bound["examples"] >= 100
@@ -189,12 +189,12 @@ def test_top_limits_the_number_of_weights(client):
     ("method", "path"),
     [("POST", "/predict"), ("POST", "/explain"), ("GET", "/model"), ("POST", "/events"), ("POST", "/labels")],
 )
-def test_a_parameter_that_there_is_not_is_rejected_by_name(client, method, path):
+def test_unknown_parameter_is_rejected_by_name(client, method, path):
     answer = client.request(method, path, params={"partiton": 0}, json=event("e", label=True))
     assert (answer.status_code, answer.json()["where"]) == (422, "query partiton")
 
 
-def test_id_is_answered_by_the_model_of_its_partition():
+def test_request_is_answered_by_the_model_of_its_partition():
     stage = Stage(partitions=(0, 1, 2))
     for partition in stage.feeds:
         stage(event(f"only-{partition}", f"word{partition}", label=True), partition=partition)
@@ -221,7 +221,7 @@ def test_answer_before_the_first_partition_opens_is_retryable():
             assert "no partition served" in answer.json()["what"]
 
 
-def test_question_waits_for_a_batch_up_to_a_limit(stage, client, monkeypatch):
+def test_request_waits_for_a_batch_up_to_a_limit(stage, client, monkeypatch):
     monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.1)
     with stage.models[0].learning:
         answer = client.post("/predict", json=event("q"))
@@ -230,7 +230,7 @@ def test_question_waits_for_a_batch_up_to_a_limit(stage, client, monkeypatch):
     assert client.post("/predict", json=event("q")).status_code == 200
 
 
-def test_the_page_gets_curves_events_and_weights(stage, client):
+def test_page_gets_curves_events_and_weights(stage, client):
     stage(event("late", "see money"))
     stage(label("late", True), at_seconds=3, topic="labels")
     told = client.get("/state").json()
@@ -272,7 +272,7 @@ def mapped(number, body):
     return {"meta": {"number": number, "at": 1}, "mail": {"body": body}, "verdict": "spam"}
 
 
-def test_mapped_question_has_the_shape_of_its_topic():
+def test_mapped_request_has_the_form_of_its_topic():
     stage = Stage(events=MAPPED)
     stage(mapped(1, "win"), mapped(2, "win"))
     with stage.served() as client:
@@ -285,18 +285,18 @@ def test_mapped_question_has_the_shape_of_its_topic():
     assert "meta.number (events.id)" in rejected.text
 
 
-def test_a_question_without_a_record_gets_an_id():
+def test_request_without_an_id_gets_one():
     with Stage(events={"id": "@key", "text": "body"}).served() as client:
         assert len(client.post("/predict", json={"body": "win"}).json()["id"]) == 32
 
 
-def test_a_service_of_texts_is_asked_in_the_own_schema():
+def test_text_service_takes_requests_in_the_native_schema():
     with Stage(events={"format": "text", "id": "@key"}).served() as client:
         assert client.post("/predict", json=event("q", "win")).json()["id"] == "q"
 
 
 @pytest.mark.parametrize(("given", "is_native"), [({}, True), ({"events": MAPPED}, False)])
-def test_openapi_describes_the_body_of_a_question(given, is_native):
+def test_openapi_describes_the_request_body(given, is_native):
     with Stage(**given).served() as client:
         document = client.get("/openapi.json").json()
     schema = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
@@ -304,7 +304,7 @@ def test_openapi_describes_the_body_of_a_question(given, is_native):
 
 
 @pytest.mark.parametrize("path", ["/explain", "/predict"])
-def test_mapped_service_takes_native_questions_on_request(path):
+def test_mapped_service_accepts_native_requests_on_demand(path):
     with Stage(events=MAPPED).served() as client:
         answer = client.post(f"{path}?fields=native", json=event("q", "win", n=2.0))
         assert (answer.status_code, answer.json()["id"]) == (200, "q")
@@ -326,7 +326,7 @@ def test_decisions_are_described_with_a_row_for_each_threshold():
     assert act["undecided"] is None
 
 
-def test_question_is_decided_as_in_the_stream_without_budget():
+def test_request_is_decided_as_in_the_stream_without_budget():
     costs = {"false_positive": 11, "false_negative": 10}
     stage = Stage(model="normalized-adagrad", decisions=[{"name": "look", "max_rate": "1/day"}], costs=costs)
     for n in range(20):

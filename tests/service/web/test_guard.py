@@ -47,7 +47,7 @@ def client():
         {"Authorization": "Bearer \xe9".encode("latin-1")},
     ],
 )
-def test_without_the_token_nothing_is_shown(locked, path, wrong):
+def test_missing_token_hides_everything(locked, path, wrong):
     answer = locked.get(path, headers=wrong)
     assert answer.status_code == 401
     assert {"Bearer", "Basic"} <= set(answer.headers["WWW-Authenticate"].replace(",", " ").split())
@@ -56,7 +56,7 @@ def test_without_the_token_nothing_is_shown(locked, path, wrong):
 
 
 @pytest.mark.parametrize("right", [BEARER, BASIC])
-def test_the_token_opens_everything(locked, right):
+def test_token_grants_access(locked, right):
     assert locked.get("/model", headers=right).status_code == 200
     assert locked.post("/predict", json=event("q"), headers=right).status_code == 200
 
@@ -109,7 +109,7 @@ def test_host_name_is_answered_only_if_it_cannot_be_rebound(given, host, status,
     assert len(stage.appended) == (status == 200 and "POST /events" in requests)
 
 
-def test_a_body_over_the_limit_is_rejected_however_it_comes():
+def test_body_over_the_limit_is_rejected_with_or_without_length():
     limit = 1000
     with Stage(max_message_bytes=limit).served() as client:
         kind = {"Content-Type": "application/json"}
@@ -140,7 +140,7 @@ def test_client_that_sends_a_too_large_body_reads_the_problem():
     ],
     ids=["far too large", "waits to be asked for", "without end", "does not arrive"],
 )
-def test_a_body_is_rejected_unseen_or_after_a_while(monkeypatch, head, status):
+def test_body_is_rejected_before_reading_or_after_a_timeout(monkeypatch, head, status):
     monkeypatch.setattr(guard, "_DISCARDED_BYTES", 10_000)
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
     with Stage(max_message_bytes=1000).served() as client:
@@ -157,7 +157,7 @@ def test_a_body_is_rejected_unseen_or_after_a_while(monkeypatch, head, status):
     ],
     ids=["address", "header", "extension of a chunk"],
 )
-def test_a_head_without_end_is_rejected(client, start):
+def test_endless_header_is_rejected(client, start):
     with socket.create_connection(
         (client.base_url.host, client.base_url.port), timeout=patience(5)
     ) as connection:
@@ -167,14 +167,14 @@ def test_a_head_without_end_is_rejected(client, start):
 
 
 @pytest.mark.parametrize("address", [b"/\xff", b"/livez?\xff", b"/livez?a\x00", b"/predict?a b"])
-def test_an_address_of_other_bytes_is_rejected(client, address):
+def test_invalid_bytes_in_a_path_are_rejected(client, address):
     answer = said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert json.loads(answer.partition(b"\r\n\r\n")[2]).keys() == {"what", "where", "hint"}
 
 
 @pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
-def test_a_silent_connection_is_closed(monkeypatch, head):
+def test_silent_connection_is_closed(monkeypatch, head):
     monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.2)
     with Stage().served() as client:
         began = time.monotonic()
@@ -182,7 +182,7 @@ def test_a_silent_connection_is_closed(monkeypatch, head):
         assert time.monotonic() - began < 5
 
 
-def test_one_connection_may_ask_again_and_again(monkeypatch):
+def test_connection_may_send_several_requests(monkeypatch):
     monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.3)
     with Stage().served() as client:
         for _ in range(4):

@@ -28,7 +28,7 @@ def client(stage):
         yield opened
 
 
-def test_an_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
+def test_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
     answer = client.post("/events", json=event("a", "win"))
     assert answer.status_code == 200
     committed = stage.models[0].latest()[0][0].answer
@@ -37,14 +37,14 @@ def test_an_event_is_appended_and_answered_with_its_committed_prediction(stage, 
     assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
 
 
-def test_a_label_is_appended_and_learned(stage, client):
+def test_label_is_appended_and_learned(stage, client):
     client.post("/events", json=event("a", "win"))
     answer = client.post("/labels", json=label("a", value=True))
     assert answer.json() == {"id": "a", "topic": "labels", "partition": 0, "repeated": False}
     assert stage.feeds[0].counters.labels["matched"] == 1
 
 
-def test_a_repeated_request_is_appended_once_and_answered_alike(stage, client):
+def test_repeated_request_is_appended_once_and_answered_alike(stage, client):
     first = [
         client.post("/events", json=event("a", "win")),
         client.post("/labels", json=label("a", value=True)),
@@ -60,7 +60,7 @@ def test_a_repeated_request_is_appended_once_and_answered_alike(stage, client):
         assert other.json()["repeated"]
 
 
-def test_many_at_once_of_one_id_are_one(stage, client):
+def test_concurrent_requests_of_one_id_are_appended_once(stage, client):
     with ThreadPoolExecutor(8) as threads:
         answers = [threads.submit(client.post, "/events", json=event("a")) for _ in range(40)]
     assert {answer.result().status_code for answer in answers} == {200}
@@ -75,7 +75,7 @@ def test_late_prediction_gets_202(stage, client):
     assert answer.json() == {"id": "a", "topic": "events", "partition": 0, "repeated": False}
 
 
-def test_a_large_event_is_read_as_a_small_one(client):
+def test_large_event_is_read_as_a_small_one(client):
     assert client.post("/events", json=event("a", "win " * 10_000)).status_code == 200
 
 
@@ -97,7 +97,7 @@ def test_future_dead_letter_is_rejected_with_its_reason(stage, client, path, bod
 
 
 @pytest.mark.parametrize(("path", "message"), [("/labels", label("a", value=True)), ("/events", event("a"))])
-def test_a_weight_is_rejected_where_the_model_takes_none(path, message):
+def test_weight_is_rejected_where_the_model_takes_none(path, message):
     stage = Stage(model="river.naive_bayes:BernoulliNB", checkpoint_key="k")
     with stage.served() as client:
         alone = client.post(path, json=message | {"weight": 2})
@@ -143,14 +143,14 @@ def test_request_beyond_the_largest_lag_gets_429(behind):
         assert "http_max_lag" in answer.json()["hint"]
 
 
-def test_the_lag_of_another_partition_is_ignored():
+def test_lag_of_another_partition_is_ignored():
     stage = Stage(http_max_lag=3)
     stage.metrics.lag = {("events", 1): 100}
     with stage.served() as client:
         assert client.post("/labels", json=label("a", value=True)).status_code == 200
 
 
-def test_a_partition_owned_elsewhere_is_named():
+def test_partition_owned_elsewhere_is_named():
     stage = Stage(partitions=(1,))
     name = next(name for name in IDS if partition_for_key(name.encode(), 2) == 0)
     with stage.served() as client:
@@ -162,7 +162,7 @@ def test_a_partition_owned_elsewhere_is_named():
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
-def test_a_standby_process_answers_503(stage, client):
+def test_standby_process_answers_503(stage, client):
     stage.live.n_partitions = 0
     answer = client.post("/labels", json=label("a", value=True))
     assert (answer.status_code, answer.json()["what"]) == (
@@ -189,7 +189,7 @@ def test_failed_append_is_retryable(stage, client):
     assert answers[0].json()["repeated"] is False
 
 
-def test_an_append_that_hangs_is_answered_in_time(stage, client, monkeypatch):
+def test_hanging_append_is_answered_in_time(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
     stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
     answer = client.post("/labels", json=label("a", value=True))
@@ -202,7 +202,7 @@ def test_record_too_large_for_its_topic_gets_413(client):
     assert client.post("/labels", params={"key": "k" * 257}, json=label("a", value=True)).status_code == 422
 
 
-def test_a_key_chooses_the_partition():
+def test_key_chooses_the_partition():
     stage = Stage(partitions=(0, 1))
     with stage.served() as client:
         for key in IDS:
@@ -211,14 +211,14 @@ def test_a_key_chooses_the_partition():
     assert [output.key.decode() for output in stage.appended] == IDS
 
 
-def test_the_document_names_the_labels_that_are_taken():
+def test_openapi_names_the_accepted_labels():
     with Stage(classes=("ham", "spam")).served() as client:
         paths = client.get("/openapi.json").json()["paths"]
     content = paths["/labels"]["post"]["requestBody"]["content"]["application/json"]
     assert content["schema"]["properties"]["label"]["enum"] == [True, False, -1, "ham", "spam", 1, 0]
 
 
-def test_records_of_another_shape_are_taken_as_they_are():
+def test_records_of_another_schema_are_appended_unchanged():
     stage = Stage(events={"id": "uuid", "text": ["body"]})
     with stage.served() as client:
         answer = client.post("/events", json={"uuid": 17, "body": "win"})

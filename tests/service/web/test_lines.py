@@ -75,7 +75,7 @@ def records(stage):
 
 @settings(max_examples=n_examples(30))
 @given(st.lists(st.tuples(st.sampled_from(["/events", "/labels"]), LINES), max_size=3), st.booleans())
-def test_lines_are_appended_and_answered_as_requests_of_their_own(bodies, holds_back):
+def test_lines_are_appended_and_answered_like_single_requests(bodies, holds_back):
     stages = [Stage(partitions=(0, 1), http_max_lag=2 if holds_back else 100) for _ in range(2)]
     for stage in stages:
         stage.holds_back = holds_back
@@ -158,7 +158,7 @@ def test_hanging_append_gives_retryable_lines(stage, client, monkeypatch):
     assert problems[1]["status"] == 422
 
 
-def test_lines_of_a_partition_that_is_elsewhere_name_it():
+def test_lines_of_a_partition_owned_elsewhere_name_it():
     with Stage(partitions=(1,)).served() as client:
         _, problems = outcome(client, "/events", EVENTS)
     elsewhere = [n for n, each in enumerate(EVENTS, 1) if partition_for_key(each["id"].encode(), 2) == 0]
@@ -167,7 +167,7 @@ def test_lines_of_a_partition_that_is_elsewhere_name_it():
     ]
 
 
-def test_one_key_is_that_of_all_lines(client, stage):
+def test_given_key_applies_to_all_lines(client, stage):
     assert outcome(client, "/events", EVENTS, key="k") == (0, [])
     assert {output.key for output in stage.appended} == {b"k"}
 
@@ -210,7 +210,7 @@ def test_each_line_counts_the_empty_ones_too(client, body, count):
 
 
 @pytest.mark.parametrize("path", ALL)
-def test_too_many_lines_are_too_large(client, path):
+def test_too_many_lines_get_413(client, path):
     assert post(client, path, b"1\n" * MOST_LINES).status_code == 422
     answer = post(client, path, b"\n" * MOST_LINES + b"1")
     assert (answer.status_code, answer.json()["what"]) == (
@@ -227,7 +227,7 @@ def test_compressed_body_is_rejected_with_a_hint(client):
         assert (answer.status_code, "without `Content-Encoding`" in answer.json()["hint"]) == (415, True)
 
 
-def test_the_document_has_lines_where_they_are_taken(client):
+def test_openapi_has_lines_where_accepted(client):
     paths = client.get("/openapi.json").json()["paths"]
     taking = {path for path, each in paths.items() if NDJSON in str(each.get("post", {}).get("requestBody"))}
     assert taking == {*ALL}

@@ -30,7 +30,7 @@ def test_every_file_that_pages_refer_to_exists(client):
             assert client.get(address).status_code == 200, address
 
 
-def test_the_chart_library_comes_with_its_licence():
+def test_chart_library_comes_with_its_licence():
     assert "MIT License" in (FOLDER / "uPlot.LICENSE").read_text(encoding="utf-8")
     assert "v1.6.32" in (FOLDER / "uPlot.min.js").read_text(encoding="utf-8")[:100]
 
@@ -74,7 +74,7 @@ def test_metrics_have_one_of_two_formats_for_any_accept(client, accept, is_openm
         (State.STOPPED, 503, 503),
     ],
 )
-def test_the_probes_follow_the_state_of_health(stage, client, state, live, ready):
+def test_probes_follow_the_state_of_health(stage, client, state, live, ready):
     stage.health.become(state, "why")
     assert client.get("/livez").status_code == live
     answer = client.get("/readyz")
@@ -99,7 +99,7 @@ def test_the_probes_follow_the_state_of_health(stage, client, state, live, ready
         ("GET", "/model?partition=7", 404, "partition"),
     ],
 )
-def test_wrong_request_gets_what_where_and_hint(client, method, path, status, where):
+def test_invalid_request_gets_reason_place_and_hint(client, method, path, status, where):
     answer = client.request(method, path)
     assert answer.status_code == status
     problem = answer.json()
@@ -108,7 +108,7 @@ def test_wrong_request_gets_what_where_and_hint(client, method, path, status, wh
     assert problem["hint"]
 
 
-def test_an_unexpected_error_is_answered_with_500(monkeypatch, caplog):
+def test_unexpected_error_is_answered_with_500(monkeypatch, caplog):
     stage = Stage()
     monkeypatch.setattr(stage.live, "get", lambda *_: 1 / 0)
     with stage.served() as client:

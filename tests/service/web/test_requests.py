@@ -118,11 +118,11 @@ def test_any_post_has_a_declared_answer_or_a_problem(app, path, query, headers, 
         ([], 415),
     ],
 )
-def test_a_body_is_json_and_not_compressed(app, headers, status):
+def test_body_is_json_and_not_compressed(app, headers, status):
     assert answer_of(app, "/predict", b"fields=native", headers, b'{"id":"a","text":"win"}')[0] == status
 
 
-def test_an_event_is_answered_as_its_prediction_is_declared(stage, client):
+def test_event_is_answered_as_its_prediction_is_declared(stage, client):
     answer = client.post("/events", json=event("n", "win", label=True))
     assert answer.status_code == 200
     assert CommittedPrediction.model_validate_json(answer.content).model_dump_json() == answer.text
@@ -140,7 +140,7 @@ def taught():
         yield client
 
 
-def test_a_mail_is_answered_as_its_subject_and_text(taught):
+def test_mail_is_answered_as_its_subject_and_text(taught):
     answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
     assert answer.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
 

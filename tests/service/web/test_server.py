@@ -13,7 +13,7 @@ from tests.support.speed import patience
 DELAYED_ACK_SECONDS = 0.04
 
 
-def test_a_port_that_is_taken_is_a_clear_error(stage):
+def test_taken_port_is_a_clear_error(stage):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         with (
@@ -24,7 +24,7 @@ def test_a_port_that_is_taken_is_a_clear_error(stage):
     assert "--http" in error.value.hint
 
 
-def test_the_port_is_free_again_afterwards():
+def test_port_is_free_again_afterwards():
     with Stage().served() as client:
         address = f"{client.base_url.host}:{client.base_url.port}"
     with Stage().served(address):
@@ -112,7 +112,7 @@ def test_requests_get_503_when_all_connections_are_held(client, dial):
     assert answer.headers["Retry-After"]
 
 
-def test_a_client_that_does_not_read_is_disconnected(monkeypatch, dial):
+def test_non_reading_client_is_disconnected(monkeypatch, dial):
     monkeypatch.setattr(server, "_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
     closed = []

@@ -23,7 +23,7 @@ def test_one_partition_is_shown_and_a_row_for_each(stage):
     assert [[row["partition"] for row in each["partitions"]] for each in shown] == [[0, 1], [0, 1]]
 
 
-def test_a_row_tells_how_a_partition_does(stage):
+def test_row_shows_the_state_of_a_partition(stage):
     stage.metrics.lag = {("events", 0): 3, ("labels", 0): 1}
     with stage.served() as client:
         first, second = client.get("/state").json()["partitions"]
@@ -36,7 +36,7 @@ def test_a_row_tells_how_a_partition_does(stage):
     assert (first["lag"], second["lag"]) == (4, None)
 
 
-def test_the_page_gets_all_labelled_scores_in_bins():
+def test_page_gets_all_labelled_scores_in_bins():
     stage = Stage(model="coin-betting")
     for n in range(40):
         stage(event(f"e-{n}", f"win w{n % 3}" if n % 3 else "see", label=n % 2 == 0))
@@ -48,7 +48,7 @@ def test_the_page_gets_all_labelled_scores_in_bins():
     assert [least for least, *_ in bins] == sorted(least for least, *_ in bins)
 
 
-def test_classes_beyond_the_commonest_thirty_are_one():
+def test_classes_beyond_the_largest_thirty_are_merged():
     names = [f"c{n}" for n in range(40)]
     stage = Stage(classes=",".join(names))
     for name in names:
@@ -73,7 +73,7 @@ def test_classes_beyond_the_commonest_thirty_are_one():
         ({"events": {"id": "@key", "format": "text"}}, False),
     ],
 )
-def test_page_offers_to_teach_if_native_posts_are_accepted(given, offered):
+def test_page_offers_labelling_if_native_posts_are_accepted(given, offered):
     stage = Stage(**given)
     with stage.served() as client:
         told = client.get("/state").json()

@@ -26,13 +26,13 @@ def alert(fields, value=None, **hook):
     "value",
     [b"no JSON", b"\xff", b"[" * 100_000, b'{"mistake": true, "a": ' + b"[" * 900 + b"]" * 900 + b"}"],
 )
-def test_an_unreadable_record_is_counted_and_makes_no_alert(value):
+def test_unreadable_record_is_counted_and_makes_no_alert(value):
     maker = AlertMaker(WebhookSettings(url="https://example.org/x", on="mistake"))
     record = Record("predictions", 3, 17, 0, None, value)
     assert (maker.alert(record) is None) is (maker.n_unreadable == 1)
 
 
-def test_the_body_is_the_record_and_its_place():
+def test_webhook_body_has_record_and_position():
     found = alert(FIELDS)
     assert found.id == "predictions-3-17"
     place = {"on": "mistake", "topic": "predictions", "partition": 3, "offset": 17}
@@ -46,13 +46,13 @@ def test_the_body_is_the_record_and_its_place():
         ("mistake", [{**FIELDS, "mistake": False}, {"id": "m-1"}, [], 7, None, b"", b"no JSON", b"\xff"]),
     ],
 )
-def test_a_webhook_ignores_other_records(on, others):
+def test_webhook_ignores_other_records(on, others):
     values = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in others]
     assert [alert(None, value, on=on) for value in values] == [None] * len(values)
 
 
 @given(st.dictionaries(st.sampled_from(["mistake", "decision", "id"]), st.booleans() | st.text() | st.none()))
-def test_the_first_reason_that_holds_is_named(fields):
+def test_first_matching_reason_is_named(fields):
     found = alert(fields, on="decision:block,mistake")
     holds = [fields.get("decision") == "block", fields.get("mistake") is True]
     assert (found is not None) == any(holds)
@@ -64,7 +64,7 @@ def test_the_first_reason_that_holds_is_named(fields):
     ("secret", "key"),
     [("a secret", b"a secret"), ("whsec_" + b64encode(b"\x00\x01key").decode(), b"\x00\x01key")],
 )
-def test_the_signature_is_that_of_standard_webhooks(secret, key):
+def test_signature_is_that_of_standard_webhooks(secret, key):
     headers = headers_of(Alert("a-0-1", 1, b'{"a":1}'), secret, 1700000000)
     version, signature = headers["webhook-signature"].split(",")
     assert version == "v1"

@@ -89,7 +89,7 @@ def to_the_end(relay):
 
 
 @pytest.mark.timeout(300)
-def test_all_arrive_once_at_a_receiver_that_fails_and_disconnects(place):
+def test_failing_receiver_gets_each_alert_once(place):
     place.produce()
     with WebhookServer(lambda n: [500, 200, "drop", 200, 429][n % 5]) as server:
         relay = place.relay(server.url)
@@ -105,7 +105,7 @@ def test_all_arrive_once_at_a_receiver_that_fails_and_disconnects(place):
         assert len(server.accepted) == 2 * N_RECORDS // 3
 
 
-def test_an_unreadable_record_is_skipped_and_counted(sqlite_place, caplog):
+def test_unreadable_record_is_skipped_and_counted(sqlite_place, caplog):
     caplog.set_level("INFO")
     sqlite_place.produce()
     deep = [Output(sqlite_place.topic, None, b"[" * 100_000, (), number) for number in range(PARTITIONS)]
@@ -117,7 +117,7 @@ def test_an_unreadable_record_is_skipped_and_counted(sqlite_place, caplog):
     assert f"{PARTITIONS} unreadable records" in caplog.text
 
 
-def test_a_stopped_relay_leaves_undelivered_records_to_the_next(sqlite_place):
+def test_next_relay_delivers_the_records_of_a_stopped_one(sqlite_place):
     sqlite_place.produce()
     stop = threading.Event()
 
@@ -136,7 +136,7 @@ def test_a_stopped_relay_leaves_undelivered_records_to_the_next(sqlite_place):
         assert len(server.accepted) < N_RECORDS // 3 + 10  # what was committed is not repeated
 
 
-def test_a_slow_receiver_gets_few_requests_and_ends_no_membership(sqlite_place):
+def test_slow_receiver_gets_few_requests_without_losing_membership(sqlite_place):
     sqlite_place.produce(24)
     with WebhookServer(lambda n: "slow" if n < 6 else 200, slow_seconds=0.4) as server:
         to_the_end(sqlite_place.relay(server.url, concurrency=3))
@@ -144,7 +144,7 @@ def test_a_slow_receiver_gets_few_requests_and_ends_no_membership(sqlite_place):
         assert len(server.asked) == 8
 
 
-def test_a_late_answer_is_a_failed_delivery(sqlite_place):
+def test_late_answer_is_a_failed_delivery(sqlite_place):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: "slow" if n == 1 else 200, slow_seconds=1.0) as server:
         relay = sqlite_place.relay(server.url, timeout_seconds=0.2)
@@ -153,7 +153,7 @@ def test_a_late_answer_is_a_failed_delivery(sqlite_place):
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
 
 
-def test_a_redirect_is_not_a_delivery(sqlite_place):
+def test_redirect_is_not_a_delivery(sqlite_place):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: [200, 302, 301, 307][n % 4]) as server:
         to_the_end(sqlite_place.relay(server.url))
@@ -174,7 +174,7 @@ def test_a_redirect_is_not_a_delivery(sqlite_place):
     ],
     ids=lambda answer: answer[9:40].decode(errors="replace"),
 )
-def test_a_hostile_answer_is_a_failed_delivery(sqlite_place, answer):
+def test_hostile_answer_is_a_failed_delivery(sqlite_place, answer):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: answer if n == 1 else 200) as server:
         relay = sqlite_place.relay(server.url)
@@ -182,7 +182,7 @@ def test_a_hostile_answer_is_a_failed_delivery(sqlite_place, answer):
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
 
 
-def test_a_failing_receiver_delays_no_other(sqlite_place):
+def test_failing_receiver_delays_no_other(sqlite_place):
     for name in ("broken", "sound"):
         to_the_end(sqlite_place.relay(name=name))
     sqlite_place.produce()
@@ -198,7 +198,7 @@ def test_a_failing_receiver_delays_no_other(sqlite_place):
         assert ids_of(sound) == mistakes(N_RECORDS)
 
 
-def test_a_new_webhook_begins_with_the_records_to_come(sqlite_place):
+def test_new_webhook_begins_with_the_records_to_come(sqlite_place):
     sqlite_place.produce(30)
     with WebhookServer() as server:
         to_the_end(sqlite_place.relay(server.url, name="new"))
@@ -228,7 +228,7 @@ def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_place):
         threads[1].join()
 
 
-def test_records_that_were_deleted_before_they_were_read_are_reported(sqlite_place, caplog):
+def test_records_deleted_before_reading_are_reported(sqlite_place, caplog):
     sqlite_place.produce(10)
     with WebhookServer() as server:
         to_the_end(sqlite_place.relay(server.url))

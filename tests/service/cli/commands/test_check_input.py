@@ -49,7 +49,7 @@ def test_shows_the_reason_of_a_dead_letter(perceptron):
     assert "1 of 2 records can be read; 1 become dead letters (unknown_label 1)" in result.stderr
 
 
-def test_the_text_form_names_places_and_classes(perceptron):
+def test_text_form_names_places_and_classes(perceptron):
     row = b'{"id":"a","features":{"size":2,"lang":"en"},"label":1}\n'
     result = perceptron("check-input", "-", "--classes", "ham,spam", stdin=row)
     assert result.stdout.splitlines() == [
@@ -60,7 +60,7 @@ def test_the_text_form_names_places_and_classes(perceptron):
     ]
 
 
-def test_the_text_form_cuts_long_texts_and_many_features(perceptron):
+def test_text_form_cuts_long_texts_and_many_features(perceptron):
     event = {"id": "a", "features": {str(n): n for n in range(50)}, "text": "x" * 5000}
     result = perceptron("check-input", "-", stdin=json.dumps(event).encode())
     assert result.stdout.count("…") == 2
@@ -79,7 +79,7 @@ def test_checks_as_many_records_as_asked_for(perceptron):
     assert len(lines(perceptron("check-input", "-", "--format", "json", "-n", 3, stdin=rows))) == 3
 
 
-def test_of_a_topic_the_newest_records_are_shown(perceptron, broker, stream):
+def test_newest_records_of_a_topic_are_shown(perceptron, broker, stream):
     values = [json.dumps({"id": str(n), "text": "x"}).encode() for n in range(9)]
     stream.produce(
         [
@@ -104,7 +104,7 @@ def test_records_of_the_labels_topic_are_read_as_labels(perceptron, broker, stre
 
 
 @pytest.mark.parametrize("arguments", [(), ("-", "--topic", "events")])
-def test_a_file_and_a_topic_exclude_each_other(perceptron, arguments):
+def test_file_and_topic_are_mutually_exclusive(perceptron, arguments):
     assert perceptron("check-input", *arguments, stdin=FOREIGN).exit_code == 2
 
 
@@ -131,11 +131,11 @@ class WithMarkers:
         ([], []),
     ],
 )
-def test_the_newest_records_are_found_despite_gaps_in_offsets(offsets, found):
+def test_newest_records_are_found_despite_gaps_in_offsets(offsets, found):
     newest = _last(WithMarkers(offsets, 7, 100), "events", 0, 5)
     assert [record.offset for record in newest] == list(found)
 
 
-def test_an_id_from_the_record_is_the_line_number(perceptron):
+def test_id_from_the_record_is_the_line_number(perceptron):
     result = perceptron("check-input", "-", "--format", "json", "--events-id", "@key", stdin=b'{"text":"x"}')
     assert lines(result)[0]["id"] == "events-0-1"

@@ -70,7 +70,7 @@ def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
     assert found["made_with"]["model"] == "perceptron"
 
 
-def test_show_tells_why_a_snapshot_is_rejected(checkpoint, stream, monkeypatch):
+def test_show_gives_the_reason_of_a_rejected_snapshot(checkpoint, stream, monkeypatch):
     produce(stream, *EVENTS)
     serve(stream)
     damage(stream, monkeypatch, newest_offset(stream))
@@ -80,7 +80,7 @@ def test_show_tells_why_a_snapshot_is_rejected(checkpoint, stream, monkeypatch):
     assert damaged["invalid"].startswith("not a perceptron-snapshot")
 
 
-def test_show_tells_increments_from_whole_snapshots(checkpoint, stream, monkeypatch):
+def test_show_distinguishes_increments_from_full_snapshots(checkpoint, stream, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 0)
     monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
     monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", float("inf"))
@@ -170,7 +170,7 @@ def test_export_explains_how_to_run_code_named_by_a_checkpoint(checkpoint, strea
 
 
 @pytest.mark.parametrize("command", ["export", "import"])
-def test_of_several_partitions_one_must_be_named(checkpoint, stream, tmp_path, command):
+def test_partition_is_required_if_there_are_several(checkpoint, stream, tmp_path, command):
     stream.add_partitions({"events": 2})
     serve(stream)
     result = checkpoint(command, trained_file(tmp_path / "x.bin"))
@@ -178,7 +178,7 @@ def test_of_several_partitions_one_must_be_named(checkpoint, stream, tmp_path, c
 
 
 @pytest.mark.parametrize("command", ["export", "import"])
-def test_river_models_have_no_files(checkpoint, stream, tmp_path, command):
+def test_river_models_cannot_be_exported(checkpoint, stream, tmp_path, command):
     path = trained_file(tmp_path / "m.bin")
     result = checkpoint(command, "--partition", "0", path, "--model", "river.linear_model:LogisticRegression")
     assert result.exit_code == 2
@@ -199,7 +199,7 @@ def test_import_replaces_the_model_and_nothing_else(
     assert (shown["updates"], shown["lag"]["events"]) == (1, 0)
 
 
-def test_the_service_goes_on_with_an_imported_model(checkpoint, import_, stream, tmp_path, monkeypatch):
+def test_service_continues_with_an_imported_model(checkpoint, import_, stream, tmp_path, monkeypatch):
     produce(stream, *EVENTS, event("open", "", word1=1.0))
     serve(stream)
     path = trained_file(tmp_path / "m.bin")
@@ -223,7 +223,7 @@ def test_import_rejects_a_model_with_other_parameters(import_, stream, tmp_path)
 
 
 @pytest.mark.parametrize("command", ["import m.bin", "reset --from committed --yes"])
-def test_a_running_service_is_not_disturbed(checkpoint, stream, tmp_path, monkeypatch, command):
+def test_export_does_not_disturb_a_running_service(checkpoint, stream, tmp_path, monkeypatch, command):
     monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
     trained_file(tmp_path / "m.bin")
     serve(stream)
@@ -257,7 +257,7 @@ def test_import_is_not_undone_by_an_older_snapshot(checkpoint, import_, stream, 
     assert "is missing from the log" in result.stderr
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "model.bin"
     write_atomically(path, b"old")
     (tmp_path / "link").symlink_to(path)
@@ -309,7 +309,7 @@ def test_reset_from_committed_predicts_each_event_once(checkpoint, reset, stream
 
 
 @pytest.mark.parametrize(("start", "times"), [("committed", 1), ("beginning", 2)])
-def test_reset_leaves_a_log_behind_that_nobody_can_read(reset, stream, start, times):
+def test_reset_replaces_an_unreadable_log(reset, stream, start, times):
     produce(stream, *EVENTS)
     serve(stream)
     stream.produce([Output("checkpoints", None, b"not ours", (), 0)])

@@ -57,7 +57,7 @@ def test_each_model_has_the_results_of_its_replay(perceptron, compared, lines):
         assert {name: found[model][name] for name in FIGURES} == {name: alone[name] for name in FIGURES}
 
 
-def test_the_table_names_each_model_with_its_mistakes(perceptron, compared):
+def test_table_names_each_model_with_its_mistakes(perceptron, compared):
     rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()
     assert rows[0].split("  ")[-1] == "seconds"
     assert [row.split()[:2] for row in rows[1:-2]] == [
@@ -65,11 +65,11 @@ def test_the_table_names_each_model_with_its_mistakes(perceptron, compared):
     ]
 
 
-def test_a_model_named_twice_runs_once(compared):
+def test_model_named_twice_runs_once(compared):
     assert list(compared(PAGES, "--model", "arow", "--model", "arow")) == ["arow"]
 
 
-def test_a_model_is_named_with_its_parameters(compared):
+def test_model_is_named_with_its_parameters(compared):
     found = compared(PAGES, "--model", "arow,r=0.1", "--model", "arow", "--model", "arow,r=10,full=true")
     assert found.keys() == {"arow,r=0.1", "arow", "arow,r=10,full=true"}
     assert len({each["auc"] for each in found.values()}) == 3
@@ -89,12 +89,12 @@ def test_wrong_parameter_is_rejected_with_the_known_names(perceptron):
     assert "the keys r, forgetting" in result.stderr
 
 
-def test_the_fewest_mistakes_come_first(compared):
+def test_fewest_mistakes_come_first(compared):
     mistakes = [each["mistakes"] for each in compared(PAGES).values()]
     assert mistakes == sorted(mistakes)
 
 
-def test_predictors_without_features_stand_below_the_models(perceptron, compared):
+def test_baselines_are_listed_below_the_models(perceptron, compared):
     rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()[-2:]
     baselines = next(iter(compared(PAGES).values()))["baselines"]
     for row, name in zip(rows, ("majority_class", "last_label"), strict=True):
@@ -105,7 +105,7 @@ def test_predictors_without_features_stand_below_the_models(perceptron, compared
         ]
 
 
-def test_several_classes_are_compared_by_the_models_of_several(compared):
+def test_several_classes_are_compared_with_multiclass_models(compared):
     events = [json.loads(event) for event in phishing_events()[:60]]
     for number, event in enumerate(events):
         event["label"] = "abc"[number % 3]
@@ -121,7 +121,7 @@ def test_rejected_record_is_named_once_and_counted_per_model(perceptron):
     assert [row.split()[-2] for row in result.stdout.splitlines()[1:3]] == ["1", "1"]
 
 
-def test_a_model_that_rejects_events_comes_last(compared):
+def test_model_that_rejects_events_comes_last(compared):
     Path("raising.py").write_text(
         "class Model:\n"
         "    def predict_proba_one(self, x):\n        raise ValueError('not today')\n"

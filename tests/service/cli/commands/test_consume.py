@@ -52,7 +52,9 @@ def test_consume_prints_a_record_as_one_object(key, value, headers, shown):
         (["-n", "3"], [1, 2, 3]),
     ],
 )
-def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker, transport, options, values):
+def test_records_are_printed_by_partition_from_the_given_offset(
+    perceptron, broker, transport, options, values
+):
     transport.produce([Output("t", None, b"%d" % n, partition=(n - 1) // 2) for n in (1, 2, 3, 4)])
     result = perceptron("consume", "t", "--exit-at-end", "--broker", broker, *options)
     assert result.exit_code == 0, result.stderr
@@ -66,12 +68,12 @@ def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker,
         (("t", "--from", "middle"), 2, "expected start, end or an offset, got 'middle'"),
     ],
 )
-def test_a_missing_topic_or_position_is_an_error(perceptron, broker, transport, arguments, code, said):
+def test_missing_topic_or_position_is_an_error(perceptron, broker, transport, arguments, code, said):
     result = perceptron("consume", *arguments, "--broker", broker)
     assert (result.exit_code, result.stdout, said in result.stderr) == (code, "", True)
 
 
-def test_it_follows_the_topic_until_interrupted(broker, transport):
+def test_consume_follows_the_topic_until_interrupted(broker, transport):
     command = [sys.executable, "-m", "service", "consume", "t", "--broker", broker]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for number in (1, 2):

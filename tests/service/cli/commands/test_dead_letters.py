@@ -72,7 +72,7 @@ def test_list_shows_source_reason_and_value(dead_letters, stream):
     assert "value" not in second
 
 
-def test_list_for_people_shows_no_values_and_counts_by_reason(dead_letters, stream):
+def test_text_list_counts_reasons_without_values(dead_letters, stream):
     reject(stream, b"junk\x1b[2J", b"more", UNKNOWN)
     result = dead_letters("list")
     assert "junk" not in result.stdout
@@ -98,14 +98,14 @@ def test_impossible_numbers_in_headers_stop_no_command(dead_letters, stream, nam
 
 
 @pytest.mark.parametrize("command", ["list", "replay"])
-def test_a_missing_dead_letters_topic_is_named(dead_letters, stream, command):
+def test_missing_dead_letters_topic_is_named(dead_letters, stream, command):
     result = dead_letters(command)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "'dead-letters' does not exist" in result.stderr
     assert "--dead-letters-topic" in result.stderr
 
 
-def test_an_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, stream):
+def test_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, stream):
     own = (("trace", b"7"), ("error.reason", b"the producer's"), ("source.system", b"crm"))
     own += (("error.truncated", b"true"), ("source.size", b"9"))
     reject(stream, UNKNOWN, headers=own)
@@ -117,7 +117,7 @@ def test_an_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, str
     assert listed(dead_letters) == []
 
 
-def test_a_message_goes_back_to_its_own_partition(perceptron, tmp_path):
+def test_message_goes_back_to_its_own_partition(perceptron, tmp_path):
     other = f"sqlite:///{tmp_path}/other.db"
     stream = open_transport(other)
     stream.ensure_topics({"events": 3})
@@ -131,7 +131,7 @@ def test_a_message_goes_back_to_its_own_partition(perceptron, tmp_path):
     stream.close()
 
 
-def test_the_service_takes_a_replayed_message_like_any_other(replay, stream):
+def test_service_processes_a_replayed_message_normally(replay, stream):
     produce(stream, event("big", "x" * 200, label=True))
     serve(stream, max_message_bytes=100)
     assert replay() == ["replayed"]
@@ -158,7 +158,7 @@ def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monk
     assert (left["truncated"], left["size"]) == (True, 2056)
 
 
-def test_a_dead_letter_still_rejected_stays_outstanding(dead_letters, replay, stream):
+def test_dead_letter_still_rejected_stays_outstanding(dead_letters, replay, stream):
     reject(stream, b"junk", UNKNOWN, b"more")
     before = listed(dead_letters)
     assert replay(*FIXED) == ["rejected", "replayed", "rejected"]
@@ -200,7 +200,7 @@ def test_message_rejected_twice_can_be_replayed_again(dead_letters, replay, stre
     assert back.headers == (("replayed.from", b"dead-letters[0]@1"),)
 
 
-def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, monkeypatch):
+def test_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, monkeypatch):
     reject(stream, *(event(str(n), label="spam") for n in range(10)))
     commit, commits = SqliteWriter.commit, []
 

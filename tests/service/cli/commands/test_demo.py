@@ -72,14 +72,14 @@ def test_demo_shows_the_log_of_a_service_that_fails(monkeypatch):
     assert "error: the demo has ended: error: classes = 'ham'" in ended.stderr
 
 
-def test_an_address_that_is_not_here_is_rejected():
+def test_non_local_address_is_rejected():
     ended = CliRunner().invoke(cli, ["demo", "--http", "203.0.113.1:80"])
     assert ended.exit_code == 1
     assert "error: every port of 203.0.113.1 is in use" in ended.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path, monkeypatch, number):
+def test_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path, monkeypatch, number):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = demo("--rate", "50")

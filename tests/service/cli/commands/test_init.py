@@ -18,7 +18,7 @@ NAMES = [*streams.NDJSON, *streams.CSV]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_proposed_configuration_learns_from_its_records(perceptron, tmp_path, name):
+def test_proposed_configuration_learns_from_its_records(perceptron, tmp_path, name):
     path = streams.write(tmp_path, name)
     result = perceptron("init", path)
     assert result.exit_code == 0
@@ -46,7 +46,7 @@ def put(broker, topic, rows, key=lambda n: None):
     transport.close()
 
 
-def test_a_topic_is_described_and_then_served(perceptron, broker):
+def test_topic_is_described_and_then_served(perceptron, broker):
     put(broker, "payments", streams.documents("payment"))
     result = perceptron("init", "--topic", "payments", "--broker", broker, "--output", "p.toml")
     assert f"{streams.COUNT} of {streams.COUNT} records can be read" in result.stderr
@@ -80,7 +80,7 @@ def test_table_shows_each_fields_role_and_reason(perceptron, tmp_path):
 
 
 @pytest.mark.parametrize("given", [(), ("--output", "perceptron.toml")])
-def test_an_existing_file_is_not_overwritten(perceptron, tmp_path, given):
+def test_existing_file_is_not_overwritten(perceptron, tmp_path, given):
     path = streams.write(tmp_path, "iris")
     Path("perceptron.toml").write_text("mine")
     result = perceptron("init", path, *given)
@@ -88,7 +88,7 @@ def test_an_existing_file_is_not_overwritten(perceptron, tmp_path, given):
     assert Path("perceptron.toml").read_text() == "mine"
 
 
-def test_a_file_created_meanwhile_is_not_overwritten(perceptron, tmp_path, monkeypatch):
+def test_file_created_meanwhile_is_not_overwritten(perceptron, tmp_path, monkeypatch):
     def propose_late(*given, **further):
         Path("perceptron.toml").write_text("mine")
         return propose(*given, **further)
@@ -98,7 +98,7 @@ def test_a_file_created_meanwhile_is_not_overwritten(perceptron, tmp_path, monke
     assert Path("perceptron.toml").read_text() == "mine"
 
 
-def test_a_person_may_name_the_label_and_the_id(perceptron, tmp_path):
+def test_user_may_choose_label_and_id(perceptron, tmp_path):
     path = streams.write(tmp_path, "payment")
     perceptron("init", path, "--events-label", "livemode", "--events-id", "card.fingerprint")
     events = settings_in("perceptron.toml")["events"]
@@ -128,7 +128,7 @@ def test_unreadable_file_is_an_error_with_a_hint(perceptron, name, content, what
     assert not Path("perceptron.toml").exists()
 
 
-def test_file_or_topic_but_not_both(perceptron):
+def test_file_and_topic_are_mutually_exclusive(perceptron):
     assert perceptron("init").exit_code == 2
     assert perceptron("init", "x.ndjson", "--topic", "t").exit_code == 2
     assert perceptron("init", "-").exit_code == 2
@@ -148,7 +148,7 @@ OBJECTS = [{"id": n, "x": n % 7, "label": n % 2} for n in range(9)]
     ],
     ids=["array", "pretty array", "pretty", "long array"],
 )
-def test_json_that_is_not_in_lines_is_rejected_with_hint(perceptron, broker, command, content, way):
+def test_multi_line_json_is_rejected_with_hint(perceptron, broker, command, content, way):
     Path("x.json").write_text(content)
     result = perceptron(command, "x.json", *["--broker", broker] * (command == "produce"))
     assert result.exit_code == 1
@@ -156,7 +156,7 @@ def test_json_that_is_not_in_lines_is_rejected_with_hint(perceptron, broker, com
     assert f"expected one object per line: convert it with `{way} FILE > FILE.ndjson`" in result.output
 
 
-def test_labels_of_a_file_of_their_own_are_learned_from(perceptron, tmp_path):
+def test_labels_of_a_separate_file_are_learned(perceptron, tmp_path):
     orders = "".join(f"o-{n},{n % 7},{1_763_000_000 + n}\n" for n in range(200))
     (tmp_path / "orders.csv").write_text(f"order_id,items,created\n{orders}")
     told = "".join(f"o-{n},{'bad' if n % 7 > 4 else 'good'},{1_763_000_500 + n}\n" for n in range(200))

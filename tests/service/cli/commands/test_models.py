@@ -43,7 +43,7 @@ def test_text_shows_the_largest_weights_first(perceptron, path):
     assert "learning_rate=0.1" in result.stdout
 
 
-def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
+def test_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
     model = MulticlassPerceptron()
     for word, label in (("free", "spam"), ("lunch", "ham"), ("free", "spam")):
         model.learn_one({word: 1.0}, label)
@@ -67,7 +67,7 @@ def test_decisions_of_a_saved_model_are_shown_as_in_settings(perceptron, tmp_pat
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "No such file"), (b"junk", "not a perceptron-model")])
-def test_a_file_that_is_not_a_model_is_an_error(perceptron, tmp_path, content, why):
+def test_file_that_is_not_a_model_is_an_error(perceptron, tmp_path, content, why):
     if content is not None:
         (tmp_path / "m").write_bytes(content)
     result = perceptron("inspect", "m")
@@ -113,7 +113,7 @@ def train(perceptron, tmp_path):
     return run
 
 
-def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_path):
+def test_export_uses_the_settings_of_the_model(perceptron, train, tmp_path):
     result = perceptron(
         "export", train("--ngrams", "1-2", "--hash-bits", "10"), "--format", "json", "--output", "x.json"
     )
@@ -138,7 +138,7 @@ def test_writes_the_file_with_the_settings_of_the_model(perceptron, train, tmp_p
         ([], ["--format", "json", "--output", "model.bin"], "would be overwritten"),
     ],
 )
-def test_an_impossible_export_is_named_without_output(perceptron, train, tmp_path, options, arguments, said):
+def test_impossible_export_is_named_without_output(perceptron, train, tmp_path, options, arguments, said):
     result = perceptron("export", train(*options), "--output", "x", *arguments)
     assert result.exit_code in {1, 2}
     assert said in result.stderr
@@ -146,7 +146,7 @@ def test_an_impossible_export_is_named_without_output(perceptron, train, tmp_pat
     assert not tmp_path.joinpath("x").exists()
 
 
-def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, monkeypatch):
+def test_format_whose_package_is_missing_names_the_extra(perceptron, train, monkeypatch):
     monkeypatch.setattr("service.settings.code.find_spec", lambda _: None)
     result = perceptron("export", train(), "--format", "onnx", "--output", "x")
     assert result.exit_code == 2
@@ -154,7 +154,7 @@ def test_a_format_whose_package_is_missing_names_the_extra(perceptron, train, mo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_schema_is_that_of_the_message(perceptron, kind):
+def test_schema_is_that_of_the_message(perceptron, kind):
     result = perceptron("schema", kind)
     assert result.exit_code == 0
     assert json.loads(result.stdout) == json_schema(kind)

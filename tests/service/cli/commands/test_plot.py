@@ -38,7 +38,7 @@ def test_every_plot_is_written_as_png_or_svg(perceptron, plane):
         assert result.stdout == ""
 
 
-def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
+def test_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
     result = perceptron("plot", "boundary", pages)
     assert result.exit_code == 1
     assert "--events-features" in result.stderr
@@ -55,7 +55,7 @@ def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
         (("roc", "-", "--classes", "a,b,c", "--model", "arow"), 1, "expected labels of two classes"),
     ],
 )
-def test_an_unknown_plot_or_format_is_rejected(perceptron, arguments, code, said):
+def test_unknown_plot_or_format_is_rejected(perceptron, arguments, code, said):
     lines = b'{"id":"a","text":"x","label":"a"}\n{"id":"b","text":"x","label":"c"}\n'
     result = perceptron("plot", *arguments, stdin=lines)
     assert (result.exit_code, said in result.stderr) == (code, True)

@@ -48,7 +48,7 @@ def test_produce_stops_at_the_first_bad_line(perceptron, broker, records, tmp_pa
     assert "--no-validate" in hint
 
 
-def test_produce_that_stopped_reports_how_to_resume(perceptron, broker, tmp_path):
+def test_stopped_produce_reports_how_to_resume(perceptron, broker, tmp_path):
     (tmp_path / "x.ndjson").write_bytes(b"\n".join([GOOD % b"a", b"", GOOD % b"b", b"bad"]))
     result = perceptron("produce", "x.ndjson", "--broker", broker)
     assert result.stderr.endswith("; to continue from there: --skip 2\n")
@@ -63,7 +63,7 @@ def test_skipped_records_leave_the_ids_unchanged(perceptron, broker, records):
     assert [record.key for record in records()] == [b"row-3", b"row-4"]
 
 
-def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, records):
+def test_unvalidated_messages_are_sent_unchanged(perceptron, broker, records):
     lines = [b"not json", b"\xff", b'{"id": "a", "odd": 1}', b'{"id": 7}', b"[1]", b"[" * 100_000]
     result = perceptron("produce", "-", "--no-validate", "--broker", broker, stdin=b"\n".join(lines))
     assert result.exit_code == 0, result.stderr
@@ -79,7 +79,7 @@ def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, reco
         (b'{"id":["\\ud800"],"text":"x"}', b'["\\ud800"]'),
     ],
 )
-def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records, message, key):
+def test_lone_surrogate_is_sent_unchanged(perceptron, broker, records, message, key):
     labelled = message[:-1] + b',"label":true}'
     result = perceptron("produce", "-", "--no-validate", "--broker", broker, stdin=labelled)
     assert result.exit_code == 0, result.stderr
@@ -89,7 +89,7 @@ def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records
 
 
 @pytest.mark.parametrize("command", [("produce", "-", "--topic"), ("consume",)])
-def test_topic_that_is_not_text_is_rejected(perceptron, broker, command):
+def test_non_text_topic_name_is_rejected(perceptron, broker, command):
     result = perceptron(*command, "t\udcff", "--broker", broker, stdin=b"")
     assert result.exit_code == 2
     assert "expected text, got 't\\udcff'" in result.stderr
@@ -107,14 +107,14 @@ def test_unvalidated_record_without_time_is_sent_and_rejected_later(perceptron, 
     assert [record.key for record in records("dead-letters")] == [b"a"]
 
 
-def test_times_are_read_as_people_write_them(perceptron, broker, records):
+def test_times_are_read_in_their_declared_format(perceptron, broker, records):
     line = b'{"id":"a","features":{"at":"01.02.2026 00:01:43"}}\n'
     form = ("--timestamp", "at", "--events-time-format", "at=%d.%m.%Y %H:%M:%S")
     result = perceptron("produce", "-", *form, "--no-validate", "--broker", broker, stdin=line)
     assert (result.exit_code, records()[0].timestamp_ms) == (0, 1_769_904_103_000), result.stderr
 
 
-def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records):
+def test_topic_is_created_with_its_partitions_if_allowed(perceptron, broker, records):
     rejected = perceptron("produce", "-", "--create-topics", "none", "--broker", broker, stdin=GOOD % b"a")
     assert rejected.exit_code == 1
     assert "events" in rejected.stderr
@@ -137,7 +137,7 @@ def test_topic_is_created_with_its_partitions_or_not(perceptron, broker, records
         ),
     ],
 )
-def test_an_unusable_input_is_rejected_with_reason(perceptron, broker, tmp_path, arguments, code, complaint):
+def test_unusable_input_is_rejected_with_reason(perceptron, broker, tmp_path, arguments, code, complaint):
     (tmp_path / "x.ndjson").touch()
     result = perceptron("produce", *arguments, "--broker", broker, stdin=b"")
     assert (result.exit_code, complaint in result.stderr) == (code, True)
@@ -171,7 +171,7 @@ def test_loop_renames_events_and_ends_cleanly_on_sigterm(broker, records, tmp_pa
 
 
 @pytest.mark.parametrize("flag", ["--validate", "--no-validate"])
-def test_a_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records, tmp_path, flag):
+def test_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records, tmp_path, flag):
     with gzip.open(tmp_path / "x.ndjson.gz", "wb", compresslevel=1) as file:
         file.write(GOOD % b"a" + b"x" * (20 << 20) + b"\n" + GOOD % b"c")
     result = perceptron("produce", "x.ndjson.gz", flag, "--broker", broker)
@@ -180,7 +180,7 @@ def test_a_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records
     assert "error: x.ndjson.gz:2: the line is longer than 16777216 bytes" in result.stderr
 
 
-def test_a_missing_file_makes_no_topic(perceptron, broker, tmp_path):
+def test_missing_file_makes_no_topic(perceptron, broker, tmp_path):
     result = perceptron("produce", "nothing.csv", "--broker", broker)
     assert result.exit_code == 1
     assert not (tmp_path / "stream.db").exists()

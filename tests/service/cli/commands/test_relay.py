@@ -44,7 +44,7 @@ def test_missing_webhooks_are_an_error_that_names_their_table(relay):
     assert "[[webhooks]]" in found.stderr
 
 
-def test_an_option_that_was_removed_is_rejected_by_name(relay):
+def test_removed_option_is_rejected_by_name(relay):
     found = relay("--from", "start")
     assert found.exit_code == 2
     assert "consume predictions" in found.stderr

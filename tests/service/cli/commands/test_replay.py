@@ -39,7 +39,7 @@ def rows(stderr):
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
 
 
-def test_sms_as_text_gives_the_same_figures(replay, tmp_path):
+def test_sms_as_text_gives_the_same_results(replay, tmp_path):
     path = tmp_path / "sms.tsv"
     text = Path(reference_file("sms/SMSSpamCollection.tsv")).read_text(encoding="utf-8").lower()
     path.write_text(re.sub(r"[^a-z0-9\t\n]", " ", text), encoding="utf-8")
@@ -47,7 +47,7 @@ def test_sms_as_text_gives_the_same_figures(replay, tmp_path):
     assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
 
 
-def test_a9a_as_libsvm_gives_the_reference_figures(replay):
+def test_a9a_as_libsvm_gives_the_reference_results(replay):
     summary = replay(reference_file("a9a/a9a"), "--input-format", "libsvm")
     assert (summary["events"], summary["mistakes"], summary["updates"]) == (32561, 6577, 6948)
 
@@ -90,14 +90,14 @@ def test_rows_appear_on_stderr_as_the_labelled_events_double(perceptron):
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", result.stderr)
 
 
-def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
+def test_text_summary_calls_the_classes_by_their_names(perceptron):
     lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
     result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
     assert re.search(r"predicted +ham +spam\nham +\d+ +\d+\nspam +\d+ +\d+\n", result.stdout)
     assert "positive ones favour spam" in result.stdout
 
 
-def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_path):
+def test_rejected_lines_are_counted_and_not_learned(perceptron, tmp_path):
     good = phishing_events()
     lines = [*good[:3], b"junk", *good[3:], b'{"id":"a","features":{"f":1e999},"label":true}']
     (tmp_path / "pages.ndjson").write_bytes(ndjson(lines))

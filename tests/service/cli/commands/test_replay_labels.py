@@ -70,7 +70,7 @@ def test_replay_gives_the_services_model_to_the_byte(perceptron, payments, broke
     assert summary["labels"].keys() == {"matched", "late", "orphan"}
 
 
-def test_labels_of_other_ids_are_an_error_that_names_some(perceptron, payments):
+def test_only_unmatched_labels_are_an_error_naming_some_ids(perceptron, payments):
     text = (payments / "labels.csv").read_text()
     (payments / "labels.csv").write_text(re.sub("^e", "x", text, flags=re.MULTILINE))
     result = perceptron("replay", "events.csv", "--labels", "labels.csv", "--timestamp", "at")
@@ -79,7 +79,7 @@ def test_labels_of_other_ids_are_an_error_that_names_some(perceptron, payments):
     assert "such as x" in result.stderr
 
 
-def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
+def test_some_unmatched_labels_are_counted_and_named(perceptron, payments):
     lines = (payments / "labels.csv").read_text().splitlines(keepends=True)
     text = "".join(re.sub("^e", "x", line) if n % 9 == 1 else line for n, line in enumerate(lines))
     (payments / "labels.csv").write_text(text)
@@ -89,7 +89,7 @@ def test_some_labels_of_other_ids_are_counted_and_named(perceptron, payments):
     assert re.search(r"\d+ of \d+ labels match no event.*'[ex]\d+'", result.stderr)
 
 
-def test_files_whose_rows_cannot_be_put_in_order_are_rejected(perceptron, payments):
+def test_files_without_common_times_are_rejected(perceptron, payments):
     result = perceptron("replay", "events.csv", "--labels", "labels.csv")
     assert (result.exit_code, "name its column with --timestamp" in result.stderr) == (2, True)
 

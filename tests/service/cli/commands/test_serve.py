@@ -87,7 +87,7 @@ def test_metrics_and_predictions_show_the_mistakes_of_the_bare_model(stream, ser
 
 @pytest.mark.parametrize("place", ["service.partition.factory.open_stream", "service.loop.runner.Runner.run"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch, place, number, code):
+def test_signal_before_the_loop_starts_ends_it_cleanly(broker, monkeypatch, place, number, code):
     owner, _, name = place.rpartition(".")
     target = pkgutil.resolve_name(owner)
     called = getattr(target, name)
@@ -145,7 +145,7 @@ def test_default_stream_is_the_users_file_and_is_reported(serve, tmp_path, monke
     ("given", "is_warned"),
     [({"http": "0.0.0.0:80"}, True), ({"http": "0.0.0.0:80", "http_token": "x"}, False), ({}, False)],
 )
-def test_an_unprotected_http_address_is_warned_of(monkeypatch, caplog, given, is_warned):
+def test_unprotected_http_address_is_warned_of(monkeypatch, caplog, given, is_warned):
     monkeypatch.setattr("service.web.server.http_server", lambda *_: contextlib.nullcontext("here"))
     settings = Settings(**({"http": "127.0.0.1:0"} | given))
     with _http_server(settings, Health(), Metrics(CollectorRegistry()), LiveModels(settings)) as address:

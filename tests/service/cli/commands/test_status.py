@@ -48,7 +48,7 @@ def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkey
     assert (other["predictions"], other["error_rate"], other["lag"]) == (0, None, {"events": 0, "labels": 0})
 
 
-def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, stream, monkeypatch):
+def test_snapshot_newer_than_all_progress_gives_the_same_counts(perceptron, broker, stream, monkeypatch):
     learn(stream)
     crash(stream, monkeypatch)
     before = status(perceptron, broker)[0]
@@ -97,7 +97,7 @@ def test_given_topic_that_was_never_read_is_named(perceptron, broker, stream, se
     assert f"{setting}_topic: the group has no offset of evnets; it has offsets of events" in result.stderr
 
 
-def test_a_former_topic_has_no_lag(perceptron, broker, stream):
+def test_former_topic_has_no_lag(perceptron, broker, stream):
     stream.ensure_topics({"former": 2, "labels": 2})
     produce(stream, event("a"), topic="former")
     serve(stream, events_topic="former")
@@ -109,7 +109,7 @@ def test_a_former_topic_has_no_lag(perceptron, broker, stream):
     assert "events_topic: the group has no offset of former; it has offsets of events, labels" in told
 
 
-def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, stream):
+def test_all_records_of_a_recreated_topic_count_as_lag(perceptron, broker, stream):
     learn(stream)
     serve(stream)
     recreate(stream)
@@ -117,7 +117,7 @@ def test_of_a_topic_that_was_created_again_all_records_wait(perceptron, broker, 
     assert status(perceptron, broker)[0]["lag"] == {"events": 1, "labels": 0}
 
 
-def test_the_text_form_is_an_aligned_table(perceptron, broker, stream):
+def test_text_form_is_an_aligned_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
     head, first, second = perceptron("status", "--broker", broker).stdout.splitlines()[:3]

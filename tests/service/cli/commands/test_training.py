@@ -92,13 +92,13 @@ def test_train_reports_why_it_ended(summary, options, stopped):
         (["--model", "river.linear_model:LogisticRegression"], "is not a built-in model"),
     ],
 )
-def test_options_that_make_no_sense_are_a_usage_error(perceptron, pages, arguments, message):
+def test_invalid_options_are_a_usage_error(perceptron, pages, arguments, message):
     result = perceptron("train", pages, *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
 
 
-def test_a_file_with_too_little_in_it_fails(perceptron):
+def test_file_without_enough_examples_fails(perceptron):
     line = b'{"id": "1", "text": "win", "label": true}\n'
     assert perceptron("train", "-", stdin=line).exit_code == 0
     result = perceptron("train", "-", "--holdout", 0.5, stdin=line)
@@ -107,7 +107,7 @@ def test_a_file_with_too_little_in_it_fails(perceptron):
     assert perceptron("train", "-", stdin=b"").exit_code == 1
 
 
-def test_a_saved_model_is_tested_without_learning(summary, pages, tmp_path):
+def test_saved_model_is_tested_without_learning(summary, pages, tmp_path):
     model = tmp_path / "model"
     made = summary("train", pages, "--epochs", 3, "--save", model)
     before = model.read_bytes()
@@ -119,7 +119,7 @@ def test_a_saved_model_is_tested_without_learning(summary, pages, tmp_path):
     assert model.read_bytes() == before
 
 
-def test_a_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp_path):
+def test_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp_path):
     perceptron("train", pages, "--save", tmp_path / "model")
     result = perceptron("test", tmp_path / "model", pages, "--classes", "a,b,c")
     assert result.exit_code == 2
@@ -206,7 +206,7 @@ def test_exit_code_is_1_without_readable_rows(perceptron, trained):
     assert "all 1 rows are rejected" in result.stderr
 
 
-def test_a_line_from_a_pipe_is_answered_at_once(trained):
+def test_line_from_a_pipe_is_answered_at_once(trained):
     command = [sys.executable, "-m", "service", "predict", trained, "-"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment({})

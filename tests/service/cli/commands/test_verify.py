@@ -34,7 +34,7 @@ FOREIGN = Output(
 )
 
 
-def test_a_consistent_stream_is_proved_with_counts(perceptron, broker, stream):
+def test_consistent_stream_is_proved_with_counts(perceptron, broker, stream):
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 0
     assert result.stdout == (
@@ -44,7 +44,7 @@ def test_a_consistent_stream_is_proved_with_counts(perceptron, broker, stream):
     )
 
 
-def test_the_guarantees_list_what_is_not_verifiable():
+def test_guarantees_page_lists_unverifiable_claims():
     guarantees = (ROOT / "docs/explanation/guarantees.md").read_text(encoding="utf-8")
     assert [each for each in NOT_VERIFIABLE if f"- {each}\n" not in guarantees] == []
 
@@ -74,7 +74,7 @@ def test_json_is_one_object_for_machines(perceptron, broker, stream):
     ]
 
 
-def test_an_unverifiable_part_is_named_without_failure(perceptron, broker, stream):
+def test_unverifiable_part_is_named_without_failure(perceptron, broker, stream):
     stream.delete_before("events", 0, 1)
     result = perceptron("verify", "--broker", broker)
     assert result.exit_code == 0
@@ -127,7 +127,7 @@ def test_omitted_settings_come_from_the_checkpoints(perceptron, broker, mapped):
     )
 
 
-def test_a_setting_that_contradicts_the_checkpoints_is_rejected(perceptron, broker, mapped):
+def test_setting_that_contradicts_the_checkpoints_is_rejected(perceptron, broker, mapped):
     result = perceptron("verify", "--broker", broker, "--classes", "no,yes")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,

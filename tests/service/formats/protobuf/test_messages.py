@@ -103,7 +103,7 @@ def test_bytes_that_are_not_a_message_are_rejected():
     assert caught.value.reason is Reason.INVALID_DATA
 
 
-def test_a_type_that_is_nowhere_makes_the_schema_unusable():
+def test_undefined_type_makes_the_schema_unusable():
     file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=["company/types.proto"])
     message = file.message_type.add(name="M")
     message.field.add(name="t", number=1, type=11, type_name=".company.Type", label=1)
@@ -192,7 +192,7 @@ def counted(message):
 
 
 @given(orders, texts)
-def test_the_values_of_a_message_are_counted_as_they_are(order, text):
+def test_values_of_a_message_are_counted_as_they_are(order, text):
     message = Order()
     for inner in (message, message.parent):
         inner.id, inner.left = text, text
@@ -205,12 +205,12 @@ def test_the_values_of_a_message_are_counted_as_they_are(order, text):
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_not_a_message_pass_the_counter(data):
+def test_invalid_bytes_pass_the_value_counter(data):
     COUNTER.check(data)
 
 
 @pytest.mark.parametrize("data", [b"\xff" * 1_000_000, b"\x0b" * 100_000, b"\x2a\xff\xff\xff\x7f" * 10_000])
-def test_hostile_bytes_end_soon(data):
+def test_hostile_bytes_are_decoded_in_bounded_time(data):
     COUNTER.check(data)
 
 

@@ -33,7 +33,7 @@ def test_calibration_error_is_the_weighted_gap_of_accuracy_and_probability(pairs
 
 
 @given(predictions)
-def test_the_log_loss_is_the_mean_surprise(pairs):
+def test_log_loss_is_the_mean_surprise(pairs):
     surprises = [-math.log(probability(z if correct else -z)) for z, correct in pairs]
     assert calibration_of(pairs).log_loss() == pytest.approx(sum(surprises) / len(pairs), rel=1e-9, abs=1e-9)
 
@@ -48,7 +48,7 @@ def test_each_prediction_is_in_the_bin_of_its_probability(pairs):
 
 @pytest.mark.parametrize("log_odds", [1e100, -1e100, 800.0, 0.0])
 @pytest.mark.parametrize("correct", [True, False])
-def test_the_most_confident_mistake_has_a_finite_loss(log_odds, correct):
+def test_most_confident_mistake_has_a_finite_loss(log_odds, correct):
     calibration = calibration_of([(log_odds, correct)])
     assert math.isfinite(calibration.log_loss())
     assert 0 <= calibration.expected_calibration_error() <= 1
@@ -89,7 +89,7 @@ def area(examples):
 
 
 @given(FINITE, FINITE)
-def test_a_higher_score_is_never_in_a_lower_bin(one, other):
+def test_higher_score_is_never_in_a_lower_bin(one, other):
     low, high = sorted([one, other])
     assert place(low) <= place(high)
 

@@ -26,7 +26,7 @@ def test_each_prediction_is_counted_under_its_truth_and_class(predictions):
 
 
 @given(PREDICTIONS, st.data())
-def test_the_baseline_predicts_the_majority_class_of_known_labels(predictions, data):
+def test_baseline_predicts_the_majority_class_of_known_labels(predictions, data):
     confusion, truths = counted(predictions), [truth for truth, _ in predictions]
     for k in data.draw(st.lists(st.integers(0, len(truths) - 1), max_size=9)) if truths else ():
         before, truths[k] = truths[k], data.draw(NAMES)
@@ -35,7 +35,7 @@ def test_the_baseline_predicts_the_majority_class_of_known_labels(predictions, d
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans())), st.lists(st.tuples(st.booleans(), st.booleans())))
-def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
+def test_batch_counts_as_its_predictions_one_by_one(first, second):
     batches, one_by_one = Confusion(), Confusion()
     for pairs in (first, second):
         one_by_one.add_all(pairs)
@@ -69,13 +69,13 @@ def test_precision_recall_f1_and_correlation_are_those_of_scikit_learn(pairs):
 
 
 @given(PREDICTIONS)
-def test_the_specificity_of_one_class_is_the_recall_of_other(pairs):
+def test_specificity_of_one_class_is_the_recall_of_other(pairs):
     found = class_metrics(counted([(a == "sea", b == "sea") for a, b in pairs]).cells)
     if len(found) == 2:
         assert found[True].specificity == found[False].recall
 
 
-def test_a_ratio_with_denominator_zero_is_unknown():
+def test_ratio_with_denominator_zero_is_unknown():
     metrics = class_metrics({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
     assert (metrics.precision, metrics.recall, metrics.f1) == (None, 0.0, 0.0)
     assert metrics.matthews_correlation is None

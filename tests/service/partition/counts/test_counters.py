@@ -25,7 +25,7 @@ def test_recent_error_excludes_labels_before_the_window():
     assert (counters.error_ratio(), counters.recent_error_ratio()) == (2 / 3, 0.5)
 
 
-def test_the_count_of_known_mistakes_is_shown_even_at_zero():
+def test_count_of_known_mistakes_is_shown_even_at_zero():
     counters = Counters()
     counters.score([True])
     assert "known_mistakes" not in counters.counts()
@@ -33,7 +33,7 @@ def test_the_count_of_known_mistakes_is_shown_even_at_zero():
     assert counters.counts()["known_mistakes"] == 0
 
 
-def test_a_copy_is_left_alone_by_later_counting():
+def test_copy_is_left_alone_by_later_counting():
     counters = Counters()
     copy = counters.copy()
     counters.consumed["events"] += 1
@@ -64,22 +64,22 @@ NONE = Totals(0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("late", "orphaned", "is_doubtful"), [(3, 2, False), (3, 3, True), (0, 0, False)])
-def test_more_than_a_twentieth_of_unmatched_labels_is_warned_of(late, orphaned, is_doubtful):
+def test_more_than_a_twentieth_of_unmatched_labels_gives_a_warning(late, orphaned, is_doubtful):
     totals = NONE._replace(late=late, orphaned=orphaned, received=100)
     assert bool(label_warnings(totals, ["a"])) is is_doubtful
 
 
-def test_the_three_newest_distinct_ids_are_named():
+def test_three_newest_distinct_ids_are_named():
     totals = NONE._replace(orphaned=4, received=10)
     found = label_warnings(totals, ["a", "b", "b", "c\n", "d", "d"])
     assert found == ("4 of 10 labels match no event: they may be late, or have other ids: 'b', 'c\\n', 'd'")
 
 
 @pytest.mark.parametrize("skipped", [0, 7])
-def test_the_label_warning_mentions_skipped_events_where_there_are_any(skipped):
+def test_label_warning_mentions_skipped_events_where_there_are_any(skipped):
     found = label_warnings(NONE._replace(orphaned=4, received=10, skipped=skipped), [])
     assert ("refer to events that events.where or start_from skips" in found) == bool(skipped)
 
 
-def test_the_warning_of_evicted_events_names_the_limit():
+def test_warning_of_evicted_events_names_the_limit():
     assert label_warnings(NONE._replace(evicted=2), []).endswith("raise max_pending")

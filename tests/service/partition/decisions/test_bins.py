@@ -61,7 +61,7 @@ def is_surely(k, n, share, confidence):
 
 
 @given(examples, st.sampled_from([0.1, 0.3, 0.5, 0.8]), st.sampled_from([0.5, 0.8, 0.95]))
-def test_a_threshold_is_the_first_whose_bound_holds(rows, level, confidence):
+def test_threshold_is_the_first_whose_bound_holds(rows, level, confidence):
     bins, found = filled(rows), {}
     for row in bins.rows():
         own, others, all_own, n = decided(rows, row.threshold)
@@ -76,7 +76,7 @@ def test_a_threshold_is_the_first_whose_bound_holds(rows, level, confidence):
 
 
 @given(examples)
-def test_the_cheapest_threshold_costs_the_least(rows):
+def test_cheapest_threshold_costs_the_least(rows):
     bins = filled(rows)
 
     def cost(threshold):
@@ -87,7 +87,7 @@ def test_the_cheapest_threshold_costs_the_least(rows):
     assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
 
 
-def test_a_class_that_was_not_predicted_has_the_lowest_score():
+def test_class_that_was_not_predicted_has_the_lowest_score():
     bins = ClassBins("b")
     assert (bins.own_score("b", 2.0), bins.own_score("a", 2.0)) == (2.0, -inf)
     bins.add(-inf, is_of_class=True)
@@ -97,7 +97,7 @@ def test_a_class_that_was_not_predicted_has_the_lowest_score():
 
 
 @pytest.mark.parametrize("score", [3.0, -3.0, 0.0])
-def test_weights_fade_until_a_bin_is_dropped(score):
+def test_label_weights_decay_until_a_bin_is_dropped(score):
     bins = filled([(score, True)])
     bins.fade(0.02)
     assert len(bins.rows()) == 1
@@ -106,7 +106,7 @@ def test_weights_fade_until_a_bin_is_dropped(score):
 
 
 @given(examples)
-def test_a_restored_state_is_the_same(rows):
+def test_restored_state_is_the_same(rows):
     bins, restored = filled(rows), ClassBins(True)
     restored.restore(bins.state())
     assert (restored.state(), restored.rows()) == (bins.state(), bins.rows())
@@ -140,7 +140,7 @@ def end_of(low):
 
 
 @given(st.integers(40, 400), st.integers(0, 3), st.sampled_from([0.8, 0.95]))
-def test_the_missing_labels_reported_are_enough_and_fewer_are_not(n, n_wrong, confidence):
+def test_reported_number_of_missing_labels_is_exact(n, n_wrong, confidence):
     bins = ClassBins(True)
     for k in range(n):
         bins.add(2.0, k >= n_wrong)
@@ -161,7 +161,7 @@ def test_the_missing_labels_reported_are_enough_and_fewer_are_not(n, n_wrong, co
     st.sampled_from([0.01, 0.5, 0.9, 0.95, 0.999]),
     st.sampled_from([0.55, 0.8, 0.95, 0.999]),
 )
-def test_the_bound_is_that_of_clopper_and_pearson(n, ratio, share, confidence):
+def test_bound_is_that_of_clopper_and_pearson(n, ratio, share, confidence):
     k = n * ratio
     chance = betainc(k, n - k + 1, share)  # of k or more, were the share no larger
     if abs(chance - 1 + confidence) > 1e-9:
@@ -172,9 +172,9 @@ def test_the_bound_is_that_of_clopper_and_pearson(n, ratio, share, confidence):
 
 
 @given(st.floats(0.001, 1e6))
-def test_the_gamma_function_is_within_rounding(x):
+def test_gamma_function_is_within_rounding(x):
     assert abs(log_gamma(x) - gammaln(x)) <= 1e-11 * max(1, abs(gammaln(x)))
 
 
-def test_a_precision_without_labels_is_not_sure():
+def test_precision_without_labels_has_no_bound():
     assert not is_surely(0.0, 0.0, 0.5, 0.8)

@@ -26,24 +26,24 @@ def decided(made, score, time_ms=0, predicted=True):
     return rule and rule.name
 
 
-def test_the_first_decision_that_matches_wins():
+def test_first_decision_that_matches_wins():
     made = decider(("high", FIXED, 5.0, True), ("low", FIXED, 1.0, True))
     assert [decided(made, score) for score in (6.0, 5.0, 2.0, 0.5)] == ["high", "high", "low", None]
 
 
-def test_a_decision_about_the_negative_class_uses_its_score():
+def test_decision_about_the_negative_class_uses_its_score():
     made = decider(("pass", FIXED, 1.0, False))
     assert [decided(made, score, predicted=score > 0) for score in (-2.0, -0.5, 2.0)] == ["pass", None, None]
 
 
-def test_a_threshold_is_a_probability_where_scores_are_log_odds():
+def test_threshold_is_a_probability_where_scores_are_log_odds():
     made = decider(("block", FIXED, 0.9, True), has_log_odds=True)
     assert [decided(made, score) for score in (2.3, 2.1)] == ["block", None]
     assert made.rules[0].written == b',"decision":"block","threshold":0.9'
 
 
 @pytest.mark.parametrize(("confidence", "n_labels"), [(0.5, 20), (0.8, 32), (0.95, 59)])
-def test_there_is_no_threshold_while_too_few_labels_are_known(confidence, n_labels):
+def test_threshold_needs_enough_labels(confidence, n_labels):
     made = decider(("block", PRECISION, 0.95, True, confidence))
     for n in range(100):
         assert decided(made, 9.0) is None, n
@@ -77,7 +77,7 @@ def test_old_labels_count_little_once_decisions_are_wrong_too_often(goal):
     assert decided(made, 2.0) is None
 
 
-def test_thresholds_forget_with_the_half_life():
+def test_old_labels_decay_with_the_half_life():
     made = decider(("block", PRECISION, 0.9, True), half_life=100)
     for _ in range(500):
         made.learn(True, 2.0, True, None)
@@ -87,7 +87,7 @@ def test_thresholds_forget_with_the_half_life():
     assert decided(made, 2.0) is None
 
 
-def test_looking_a_decision_up_uses_no_budget():
+def test_looking_up_a_decision_spends_no_budget():
     made = decider(look(1))
     assert [made.find(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
     assert [decided(made, 1.0) for _ in range(2)] == ["look", None]
@@ -98,7 +98,7 @@ def test_looking_a_decision_up_uses_no_budget():
     assert decided(made, 9.0, MINUTE_MS) == "look"
 
 
-def test_a_budget_that_is_large_enough_decides_all():
+def test_sufficient_budget_decides_all():
     made = decider(look(1000))
     assert [decided(made, 1.0, n * 600) for n in range(500)] == ["look"] * 500
 
@@ -111,7 +111,7 @@ def test_no_period_decides_more_than_its_budget():
     assert made.rules[0].n_decided == 5 * 30
 
 
-def test_a_budget_goes_to_the_best_events_of_a_period():
+def test_budget_is_spent_on_the_highest_scores_of_a_period():
     made, draw = decider(look(10)), random.Random(5)
     found, periods = [], [[draw.random() for _ in range(1000)] for _ in range(20)]
     for period, scores in enumerate(periods):
@@ -129,7 +129,7 @@ def test_budget_is_renewed_by_the_period_not_by_late_events():
     assert made.rules[0].spent.is_exhausted()
 
 
-def test_a_restored_budget_decides_as_the_original():
+def test_restored_budget_decides_as_the_original():
     made, restored = (decider(look(3)) for _ in range(2))
     draw = random.Random(1)
     for n in range(150):
@@ -176,7 +176,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
         lambda state: state["counts"].__setitem__(2, -1),
     ],
 )
-def test_an_impossible_state_is_rejected(damage):
+def test_impossible_state_is_rejected(damage):
     made, other = (decider(("block", PRECISION, 0.9, True), look(3)) for _ in range(2))
     for n in range(150):
         rule = decided(made, float(n % 7), n)
@@ -188,7 +188,7 @@ def test_an_impossible_state_is_rejected(damage):
 
 
 @pytest.mark.parametrize("has_log_odds", [True, False])
-def test_costs_call_for_a_threshold(has_log_odds):
+def test_costs_determine_a_threshold(has_log_odds):
     made = decider(("act", COST, 0.0, True), costs=(1.0, 9.0), has_log_odds=has_log_odds)
     rule = made.rules[0]
     if has_log_odds:  # Elkan (2001)
@@ -200,7 +200,7 @@ def test_costs_call_for_a_threshold(has_log_odds):
     assert rule.threshold <= -1.0
 
 
-def test_a_cost_is_counted_and_a_correction_takes_it_back():
+def test_cost_is_counted_and_a_correction_takes_it_back():
     made = decider(("act", FIXED, 1.0, True), costs=(2.0, 7.0))
     made.learn(True, 3.0, False, "act")
     made.learn(True, 0.0, True, None)
@@ -215,7 +215,7 @@ def test_counted_cost_stays_within_what_a_restart_reads():
     assert made.counts() == Decisions.counts_of(made.state()) == {"decided": 0, "cost": 10**18}
 
 
-def test_a_correction_moves_an_event_within_its_bin():
+def test_correction_moves_an_event_within_its_bin():
     made = decider(("act", PRECISION, 0.5, True))
     made.learn(True, 3.0, False, "act")
     made.correct(True, 3.0, False, True, "act")
@@ -224,7 +224,7 @@ def test_a_correction_moves_an_event_within_its_bin():
     assert (made.rules[0].n_labelled, made.rules[0].n_right) == (1, 1)
 
 
-def test_a_correction_removes_no_more_than_its_bin_holds():
+def test_correction_removes_no_more_than_its_bin_holds():
     made = decider(("act", PRECISION, 0.5, True), half_life=100)
     made.learn(True, 3.0, False, None)
     for _ in range(99):
@@ -233,7 +233,7 @@ def test_a_correction_removes_no_more_than_its_bin_holds():
     assert made.bins[True].rows()[0].false_positive_rate is None
 
 
-def test_a_new_decision_is_searched_at_once_while_others_continue():
+def test_new_decision_is_searched_at_once_while_others_continue():
     made = decider(("old", PRECISION, 0.5, True))
     for _ in range(200):
         made.learn(True, 2.0, True, "old")

@@ -30,7 +30,7 @@ def decisions(feed):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
-def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
+def test_prediction_has_its_decision_and_the_threshold_it_took(model):
     feed = fed(model=model, decisions=[ACT])
     yes, no = (feed.answer(event(name, x=x)) for name, x in (("a", 1), ("b", -1)))
     assert (yes["decision"], yes["threshold"]) == ("act", 0.5)
@@ -39,7 +39,7 @@ def test_a_prediction_has_its_decision_and_the_threshold_it_took(model):
     assert Prediction.model_validate_json(json.dumps(no)).decision is None
 
 
-def test_a_corrected_label_reverts_the_cost_and_moves_the_event():
+def test_corrected_label_reverts_the_cost_and_moves_the_event():
     given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
     feed = fed(decisions=[ACT], costs=COSTS, **given)
     cost = decisions(feed).cost
@@ -80,7 +80,7 @@ def test_decision_without_threshold_has_a_reason():
     assert Decisions.of_state({}).rules == []
 
 
-def test_a_restored_state_continues_to_decide_and_count():
+def test_restored_state_continues_to_decide_and_count():
     given = {"classes": ("ham", "spam"), "decisions": [ACT], "costs": COSTS}
     feed = fed(decisions=[ACT], costs=COSTS)
     feed(event("waits", x=1))

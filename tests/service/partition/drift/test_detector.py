@@ -46,7 +46,7 @@ def surest_cut(blocks, labels_between):
 
 
 @given(MISTAKES, st.lists(st.integers(0, 3000), max_size=5), st.booleans())
-def test_where_batches_end_and_processes_restart_changes_nothing(stretches, cuts, restarts):
+def test_batch_boundaries_and_restarts_change_nothing(stretches, cuts, restarts):
     mistakes = stretched(stretches)
     whole, cut, found = Detector(1000), Detector(1000), []
     expected = whole.observe(mistakes)
@@ -89,7 +89,7 @@ def test_false_alarms_are_rarer_than_asked_for(share):
 @pytest.mark.parametrize(
     ("before", "after", "within"), [(0.01, 0.05, 1000), (0.1, 0.2, 1000), (0.2, 0.6, 150)]
 )
-def test_a_rise_is_found_soon_with_the_rate_before_it(before, after, within):
+def test_rising_error_is_detected_with_its_previous_rate(before, after, within):
     detector = Detector(1_000_000)
     assert not detector.observe(drawn(20_000, before))
     (rise, *_) = detector.observe(drawn(within, after, 2))
@@ -98,7 +98,7 @@ def test_a_rise_is_found_soon_with_the_rate_before_it(before, after, within):
     assert 20_000 - within < rise.labels_before < 20_000 + within
 
 
-def test_a_fall_is_not_a_drift_and_starts_anew():
+def test_falling_error_is_not_a_drift_and_restarts_detection():
     detector = Detector(1_000_000)
     assert not detector.observe([*drawn(5000, 0.5), *drawn(2000, 0.01)])
     (rise, *_) = detector.observe(drawn(200, 0.5))
@@ -106,7 +106,7 @@ def test_a_fall_is_not_a_drift_and_starts_anew():
 
 
 @pytest.mark.parametrize("mistake", [False, True])
-def test_labels_that_are_all_alike_show_nothing(mistake):
+def test_constant_labels_show_no_drift(mistake):
     assert not Detector(1000).observe([mistake] * 5000)
 
 

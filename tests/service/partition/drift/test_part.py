@@ -36,7 +36,7 @@ def fed(messages=None, size=50, **given):
     return feed, found
 
 
-def test_a_drift_is_a_signal_with_rates_before_and_after():
+def test_drift_is_a_signal_with_rates_before_and_after():
     _, (signal, *_) = fed()
     assert (signal.key, signal.partition) == (b"0", 0)
     fields = json.loads(signal.value)
@@ -47,7 +47,7 @@ def test_a_drift_is_a_signal_with_rates_before_and_after():
     assert 700 <= data["offsets"]["events"]["0"] <= 900
 
 
-def test_a_restart_repeats_and_loses_no_drift():
+def test_restart_repeats_and_loses_no_drift():
     quiet, wanted = fed()
     given, found = building.settings(**ON), []
     feed = Feed(**ON)
@@ -61,7 +61,7 @@ def test_a_restart_repeats_and_loses_no_drift():
     assert pack(processor.state()) == pack(quiet.processor.state())
 
 
-def test_labels_that_correct_others_count_when_they_come():
+def test_correcting_labels_count_on_arrival():
     given = {"events": EventSettings(label_on_timeout="false"), "label_timeout_seconds": 1.0}
     feed = Feed(**ON, **given, label_correction_seconds=1e6)
     rows = [(event(f"e{k}"), k) for k in range(600)] + [(label(f"e{k}", True), 601) for k in range(300)]
@@ -71,7 +71,7 @@ def test_labels_that_correct_others_count_when_they_come():
     assert (data["before"], data["after"] > 0.2) == (0.0, True)
 
 
-def test_its_count_is_in_progress_records_snapshots_metrics_and_summaries():
+def test_drift_count_is_in_progress_snapshots_metrics_and_summaries():
     feed, found = fed()
     (part,) = feed.processor.further
     assert part.counts() == {"drifts": len(found)}
@@ -81,7 +81,7 @@ def test_its_count_is_in_progress_records_snapshots_metrics_and_summaries():
     assert (figure.metric, figure.by, figure.value) == ("drifts", "signal", {"error": len(found)})
 
 
-def test_a_snapshot_that_was_made_without_it_begins_it_again():
+def test_snapshot_without_drift_state_restarts_detection():
     feed, _ = fed()
     plain = Feed()
     feed.processor.restore(unpack(pack(plain.processor.state())))

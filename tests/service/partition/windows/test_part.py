@@ -54,7 +54,7 @@ def test_features_are_named_after_field_aggregate_span_and_key():
     }
 
 
-def test_an_event_is_not_in_its_own_window():
+def test_event_is_not_in_its_own_window():
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}})
     fed({"id": "a", "card": "x", "amount": 3, "label": True}, at_seconds=100)
     fed({"id": "b", "card": "x", "amount": 5, "label": False}, at_seconds=101)
@@ -66,7 +66,7 @@ def test_an_event_is_not_in_its_own_window():
 
 
 @pytest.mark.parametrize("value", [{}, {"card": None}, {"card": ""}, {"card": "-"}])
-def test_an_event_without_a_key_has_no_features_of_windows(value):
+def test_event_without_a_key_has_no_features_of_windows(value):
     fed = feed(events={"missing": ["-"]})
     assert features(fed, {"amount": 1.0, **value}, 0) == {"amount": 1}
     fed({"id": "a", "amount": 1, **value})
@@ -85,7 +85,7 @@ def test_keys_are_scalars_of_any_length_and_numbers_become_text():
 @pytest.mark.parametrize(
     ("amount", "reason"), [("7", b"invalid_type"), ([1], b"invalid_type"), (1e101, b"out_of_range")]
 )
-def test_an_invalid_number_makes_a_dead_letter_and_counts_nothing(amount, reason):
+def test_invalid_number_makes_a_dead_letter_and_counts_nothing(amount, reason):
     fed = feed({"by": "card", "over": ["1h"], "of": {"amount": "sum"}}, events={"features": "other"})
     before = pack(windows_of(fed))
     (letter,) = fed({"id": "a", "card": "x", "amount": amount, "other": 1})
@@ -94,7 +94,7 @@ def test_an_invalid_number_makes_a_dead_letter_and_counts_nothing(amount, reason
     assert pack(windows_of(fed)) == before
 
 
-def test_a_counted_field_may_have_any_value():
+def test_counted_field_may_have_any_value():
     fed = feed({"by": "card", "over": ["1h"], "of": {"device": "count,distinct"}})
     for number, device in enumerate(["a", "b", "a", None, 7]):
         fed({"id": str(number), "card": "x", "device": device, "amount": 1})
@@ -112,7 +112,7 @@ def test_keys_and_numbers_may_be_derived():
     assert features(fed, {"url": "http://x.org/b", "amount": 1}, 0)["cents_sum_1h_by_host"] == 200
 
 
-def test_a_feature_of_the_record_yields_to_a_windows_feature():
+def test_window_feature_replaces_the_records_feature():
     fed = feed(events={"features": "*"})
     assert features(fed, {"event_count_1h_by_card": 9, "card": "x"}, 0)["event_count_1h_by_card"] == 0
 
@@ -140,7 +140,7 @@ def test_early_label_counts_with_its_event_unless_a_dead_letter():
     assert features(fed, {"card": "x"}, 0)["label_rate_1h_by_card"] == 1
 
 
-def test_a_timeouts_label_counts_until_a_real_one_corrects_it():
+def test_provisional_label_counts_until_corrected():
     fed = feed(RATES, events={"label_on_timeout": "false"}, label_timeout_seconds=100)
     fed({"id": "a", "card": "x", "amount": 1}, at_seconds=0)
     fed({"id": "b", "card": "y", "amount": 1}, at_seconds=150)
@@ -150,14 +150,14 @@ def test_a_timeouts_label_counts_until_a_real_one_corrects_it():
     assert rate() == 1
 
 
-def test_an_event_that_comes_again_counts_once():
+def test_repeated_event_counts_once():
     fed = feed()
     for _ in range(3):
         fed({"id": "a", "card": "x", "amount": 1})
     assert counted(fed, {"card": "x"}) == 1
 
 
-def test_a_late_event_counts_at_its_time_if_still_covered():
+def test_late_event_counts_at_its_time_if_still_covered():
     fed = feed()
     for number, at_seconds in enumerate([7200, 5400, 10, 7200]):
         fed({"id": str(number), "card": "x", "amount": 1}, at_seconds=at_seconds)
@@ -166,7 +166,7 @@ def test_a_late_event_counts_at_its_time_if_still_covered():
     assert fed.processor.parts()[-1].counts()["window_events_late"] == 1
 
 
-def test_the_time_is_the_one_of_the_mapping():
+def test_windows_use_the_mapped_time():
     fed = feed(events={"timestamp": "at"})
     fed({"id": "a", "card": "x", "amount": 1, "at": 1_700_000_000})
     assert counted(fed, {"card": "x", "amount": 1, "at": 0}, 1_700_000_100) == 1
@@ -174,7 +174,7 @@ def test_the_time_is_the_one_of_the_mapping():
     assert b"events.timestamp" in dict(letter.headers)["error.message"]
 
 
-def test_an_event_that_the_model_rejects_is_not_counted(monkeypatch):
+def test_event_rejected_by_the_model_is_not_counted(monkeypatch):
     def reject(_):
         raise LearnerError("no")
 
@@ -186,7 +186,7 @@ def test_an_event_that_the_model_rejects_is_not_counted(monkeypatch):
     assert pack(windows_of(fed)) == before
 
 
-def test_an_event_with_a_key_alone_is_accepted():
+def test_event_with_a_key_alone_is_accepted():
     fed = feed()
     assert fed.answer({"id": "a", "card": "x"})["id"] == "a"
     (letter,) = fed({"id": "b"})
@@ -261,7 +261,7 @@ def test_increments_are_the_state_to_the_byte(events, cuts):
         assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
 
 
-def test_a_snapshot_without_windows_restores_to_empty_windows():
+def test_snapshot_without_windows_restores_to_empty_windows():
     fed = feed()
     fed({"id": "a", "card": "x", "amount": 1})
     fed.processor.restore(
@@ -285,7 +285,7 @@ def test_metrics_count_keys_and_bytes():
     assert found["window_bytes"] > 100
 
 
-def test_a_question_over_http_reads_windows_and_changes_none():
+def test_http_prediction_reads_windows_without_change():
     stage = Stage(events={"features": "amount", "timestamp": "at", "windows": [COUNTS]})
     asked = {"id": "q", "card": "x", "amount": 0.0}
     for number in range(3):

@@ -82,7 +82,7 @@ def feed(window, rows, start_ms=START_MS):
 
 
 @given(rows, st.integers(1, 4))
-def test_features_are_those_of_a_loop_over_all_events(rows, max_keys):
+def test_window_features_equal_a_direct_computation(rows, max_keys):
     window, loop = made(max_keys=max_keys), LoopWindow(SPANS, max_keys)
     at_ms, taken, n_late = START_MS, [], 0
     for n, (key, step_ms, number, digest, truth) in enumerate(rows):
@@ -160,7 +160,7 @@ def test_compiled_and_interpreted_are_the_same_bits(rows, max_keys):
     assert pack(one.state()) == pack(other.state())
 
 
-def test_however_many_keys_come_and_go_memory_is_bounded():
+def test_memory_is_bounded_for_any_number_of_keys():
     window = made(max_keys=50)
     for n in range(20_000):
         window.take(n * n % 997 - 400, START_MS + 50_000 * n, [1.0], [n])
@@ -168,7 +168,7 @@ def test_however_many_keys_come_and_go_memory_is_bounded():
     assert len(window.state()["cells"]["next"]) <= 4 * 50 * len(SPANS) * (CELLS + 1)
 
 
-def test_a_label_after_its_key_has_left_is_none():
+def test_label_of_an_evicted_key_is_ignored():
     window = made(max_keys=1)
     window.take(1, START_MS, [1.0], [0])
     window.take(2, START_MS, [1.0], [0])
@@ -179,7 +179,7 @@ def test_a_label_after_its_key_has_left_is_none():
     assert f"rate_{HOUR_MS}" not in features(window, 1, START_MS)
 
 
-def test_numbers_whose_sum_no_feature_may_be_make_none():
+def test_overflowing_sums_make_no_feature():
     window = made([HOUR_MS])
     for _ in range(3):
         window.take(1, START_MS, [1e100], [0])
@@ -236,7 +236,7 @@ def test_distinct_values_are_estimated_within_four_standard_errors(n):
         (None, "newest_ms", b""),
     ],
 )
-def test_a_damaged_state_is_rejected(place, name, value):
+def test_damaged_state_is_rejected(place, name, value):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     state = window.state()

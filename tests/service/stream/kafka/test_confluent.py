@@ -73,7 +73,7 @@ def test_client_errors_map_to_service_errors(foreign, meaning):
     assert caught.value.__cause__ is foreign
 
 
-def test_a_fatal_error_hidden_by_a_callback_is_found():
+def test_fatal_error_hidden_by_a_callback_is_found():
     fenced = KafkaException(KafkaError(KafkaError._FENCED, "by a newer instance", fatal=True))
     covered = SystemError("<method> returned a result with an exception set")
     covered.__cause__ = fenced
@@ -110,13 +110,13 @@ def message(*headers):
     return made
 
 
-def test_a_message_becomes_a_record():
+def test_message_becomes_a_record():
     found = as_record(message([("origin", b"x"), ("empty", None)]))
     assert type(found) is Record
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
 
 
-def test_an_unreadable_header_costs_the_headers_not_the_record(caplog):
+def test_unreadable_header_costs_the_headers_not_the_record(caplog):
     broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     assert as_record(message(broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
     assert "events[3]@7: its headers are ignored" in caplog.text
@@ -138,14 +138,14 @@ class Queue:
 
 
 @given(st.lists(st.integers(), min_size=1), st.integers(1, 20))
-def test_messages_that_are_there_are_taken_without_waiting(waiting, most):
+def test_available_messages_are_consumed_without_waiting(waiting, most):
     queue = Queue(waiting)
     assert consume(queue, most, 5.0) == waiting[:most]
     assert queue.waits == [0]
 
 
 @given(st.lists(st.integers()), st.integers(1, 20))
-def test_only_the_first_message_is_waited_for(coming, most):
+def test_consume_waits_only_for_the_first_message(coming, most):
     queue = Queue([], coming)
     assert consume(queue, most, 5.0) == coming[:most]
     assert sum(queue.waits) == 5.0
@@ -191,13 +191,13 @@ def cluster(monkeypatch):
 NOT_NOW = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
-def test_broker_that_is_not_ready_is_asked_by_another_client(cluster):
+def test_unready_broker_is_asked_by_another_client(cluster):
     question = Asked(NOT_NOW, KafkaError(KafkaError.FENCED_LEADER_EPOCH), 7)
     assert cluster.ask(question, ["events"], "{}") == {"events": 7}
     assert len(set(map(id, question.clients))) == 3
 
 
-def test_broker_that_stays_not_ready_is_believed_after_the_deadline(cluster):
+def test_unready_broker_is_reported_after_the_deadline(cluster):
     question = Asked(NOT_NOW)
     with pytest.raises(TransportUnavailable, match="topic 'events': NOT_LEADER_FOR_PARTITION"):
         cluster.ask(question, ["events"], "topic {!r}", timeout_seconds=0.2)
@@ -207,11 +207,11 @@ def test_broker_that_stays_not_ready_is_believed_after_the_deadline(cluster):
 BROKEN = KafkaError(KafkaError._ALL_BROKERS_DOWN)
 
 
-def test_a_connection_that_broke_is_made_again_by_another_client(cluster):
+def test_broken_connection_is_replaced_by_another_client(cluster):
     assert cluster.ask(Asked(BROKEN, 7), ["events"], "{}") == {"events": 7}
 
 
-def test_an_unreachable_broker_is_left_long_before_the_deadline(cluster, monkeypatch):
+def test_unreachable_broker_is_left_long_before_the_deadline(cluster, monkeypatch):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.1)
     question, began = Asked(BROKEN), time.monotonic()
     with pytest.raises(TransportUnavailable):
@@ -261,7 +261,7 @@ def transact(bulk, *outputs, seconds=10.0):
 
 
 @pytest.mark.parametrize("late", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
-def test_step_frozen_past_its_deadline_gets_a_moment_to_answer(late):
+def test_step_frozen_past_its_deadline_gets_extra_time(late):
     """As of a client that was frozen: in the next moment it learns that it was fenced."""
     calls = {
         "flush": [int("flush" in late), *[0] * 9],
@@ -315,7 +315,7 @@ def crashes(cause):
     ],
     ids=["lost between two callbacks", "covered up", "met by the next record"],
 )
-def test_a_fatal_error_that_no_call_reports_is_asked_for(calls, said):
+def test_unreported_fatal_error_is_queried(calls, said):
     with pytest.raises(OwnershipLost, match=said):
         transact(over({**calls, "abort_transaction": told_when_asked}), OUTPUT)
 
@@ -342,7 +342,7 @@ def test_full_transaction_fails_with_the_reason_of_its_record(monkeypatch, failu
 
 
 @pytest.mark.parametrize("aborts", [True, False])
-def test_the_producer_continues_after_it_aborts_a_rejected_generation(aborts):
+def test_producer_continues_after_it_aborts_a_rejected_generation(aborts):
     """A new one would find the transaction open, and wait for half a second."""
     names = set()
     rejected = {"send_offsets_to_transaction": failed(KafkaError.ILLEGAL_GENERATION)}
@@ -369,12 +369,12 @@ def test_leaders_are_asked_for_a_while_after_a_rebalance(resumed_at, asked):
     assert found == asked
 
 
-def test_no_error_in_the_last_step_passes_for_a_commit():
+def test_error_in_the_last_step_is_never_a_commit():
     with pytest.raises(LookupError):
         transact(over({"send_offsets_to_transaction": LookupError("not one of the client's own")}), seconds=1)
 
 
-def test_a_partition_whose_last_commit_failed_waits_longer(monkeypatch):
+def test_partition_whose_last_commit_failed_waits_longer(monkeypatch):
     """Or one that brokers are slow to answer might be given up again and again."""
     waits = []
     monkeypatch.setattr(

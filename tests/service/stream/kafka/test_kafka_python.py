@@ -101,7 +101,7 @@ def test_client_errors_map_to_service_errors(foreign, meaning):
     assert caught.value.__cause__ is foreign
 
 
-def test_the_reason_inside_a_bare_error_decides():
+def test_cause_of_a_generic_error_decides_its_class():
     wrapped = KafkaError("cannot send", errors.ProducerFencedError())
     assert isinstance(translate(KafkaError(wrapped), "events[0]"), OwnershipLost)
 
@@ -122,7 +122,7 @@ class Observer:
         return dict.fromkeys(places, 7)
 
 
-def test_end_is_asked_for_again_until_the_leader_is_known():
+def test_end_offset_is_requested_until_the_leader_is_known():
     place = TopicPartition("events", 4)
     assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
 
@@ -166,12 +166,12 @@ def producer(monkeypatch):
     return made
 
 
-def test_a_partition_that_its_topic_lacks_is_an_error(producer):
+def test_partition_beyond_the_topics_count_is_an_error(producer):
     with pytest.raises(errors.StaleMetadata, match="events: partition 4 does not exist yet"):
         producer.send_outputs([Output("events", b"key", b"value", partition=4)], 0.0)
 
 
-def test_a_failed_transaction_asks_for_a_new_producer(producer, monkeypatch):
+def test_failed_transaction_asks_for_a_new_producer(producer, monkeypatch):
     def reject(*_):
         raise errors.IllegalGenerationError
 
@@ -189,7 +189,7 @@ def consumer(monkeypatch):
     return object.__new__(RecordConsumer)
 
 
-def test_the_clients_own_records_become_a_batch(consumer, monkeypatch):
+def test_clients_own_records_become_a_batch(consumer, monkeypatch):
     place = TopicPartition("events", 3)
     found = SimpleNamespace(timestamp=None, offset=7, key=b"key", value=b"value", headers=[("name", None)])
     monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {place: [found]})
@@ -201,7 +201,7 @@ def test_the_clients_own_records_become_a_batch(consumer, monkeypatch):
     ("error", "is_asked_again"),
     [(errors.CorruptRecordError("crc"), False), (errors.KafkaTimeoutError(), True)],
 )
-def test_a_client_is_asked_again_unless_it_would_not_return(consumer, monkeypatch, error, is_asked_again):
+def test_client_call_is_retried_unless_it_would_block(consumer, monkeypatch, error, is_asked_again):
     answers = iter([error, KeyError("asked")])
 
     def poll(*_, **__):
@@ -215,16 +215,16 @@ def test_a_client_is_asked_again_unless_it_would_not_return(consumer, monkeypatc
 
 
 @given(st.binary(), st.integers(1, 1000))
-def test_a_key_goes_where_kafka_python_would_send_it(key, partitions):
+def test_key_goes_where_kafka_python_would_send_it(key, partitions):
     assert partition_for_key(key, partitions) == (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 @given(st.integers(1, 1000))
-def test_a_record_without_a_key_goes_to_partition_0(partitions):
+def test_record_without_a_key_goes_to_partition_0(partitions):
     assert partition_for_key(None, partitions) == 0
 
 
-def test_a_request_to_a_coordinator_that_is_gone_is_kept():
+def test_request_to_a_coordinator_that_is_gone_is_kept():
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = "{}:{}".format(*server.getsockname())
     with closing(KafkaProducer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers=gone)) as client:
@@ -259,7 +259,7 @@ def in_memory(value):
     return MemoryRecords(builder.buffer())
 
 
-def test_a_join_that_has_begun_is_resumed_before_the_next_poll():
+def test_join_that_has_begun_is_resumed_before_the_next_poll():
     asked, coordinator = [], SimpleNamespace(rejoin_needed=False)
     leading = SimpleNamespace(
         _coordinator=coordinator, fetched=lambda *_: asked.append(coordinator.rejoin_needed) or {}
@@ -273,18 +273,18 @@ def test_a_join_that_has_begun_is_resumed_before_the_next_poll():
 
 
 @pytest.mark.parametrize("need", [private.deliver_resumed, private.resume_join])
-def test_a_release_that_lacks_a_private_name_is_warned_of(need, caplog):
+def test_kafka_python_without_a_private_name_gives_a_warning(need, caplog):
     need(SimpleNamespace())
     need(SimpleNamespace())
     assert caplog.text.count("presumably does that itself") == 1
 
 
-def test_a_release_that_hides_connections_gets_a_producer_per_transaction(caplog):
+def test_kafka_python_with_hidden_connections_gets_a_producer_per_transaction(caplog):
     n_ended = private.count_ended_connections(SimpleNamespace(_manager=SimpleNamespace()))
     assert n_ended() != n_ended()
     assert "get_connection" in caplog.text
 
 
-def test_a_release_that_may_lose_commits_is_rejected_by_name():
+def test_kafka_python_that_may_lose_commits_is_rejected_by_name():
     with pytest.raises(ConfigurationError, match=r"kafka-python .* cannot be used: .*producer_id_and_epoch"):
         private.producer_epoch(SimpleNamespace(_transaction_manager=SimpleNamespace()))

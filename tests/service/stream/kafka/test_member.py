@@ -193,7 +193,7 @@ def offsets(found):
     return {partition: [(r.topic, r.offset) for r in records] for partition, records in found.items()}
 
 
-def test_records_of_a_failed_poll_come_with_the_next_one(member):
+def test_next_poll_returns_the_records_of_a_failed_poll(member):
     member.script = [lambda: member.fetch(("events", 0, 5))]
     member.is_away = True
     with pytest.raises(TransportUnavailable):
@@ -203,7 +203,7 @@ def test_records_of_a_failed_poll_come_with_the_next_one(member):
     assert offsets(member.poll(5.0, 10)) == {0: [("events", 5)]}
 
 
-def test_records_of_a_partition_that_went_since_are_not_delivered(member):
+def test_records_of_a_revoked_partition_are_not_delivered(member):
     member.script = [lambda: member.fetch(("events", 0, 5), ("events", 1, 3)), lambda: member.group.revoke(0)]
     member.is_away = True
     with pytest.raises(TransportUnavailable):
@@ -213,7 +213,7 @@ def test_records_of_a_partition_that_went_since_are_not_delivered(member):
     assert member.owner.revoked == [{0}]
 
 
-def test_an_error_of_the_assignee_is_not_kept_after_raising(member):
+def test_error_of_the_assignee_is_not_kept_after_raising(member):
     member.owner.failure = Unwilling()
     member.script = [lambda: member.group.revoke(0)]
     gc.disable()
@@ -228,7 +228,7 @@ def test_an_error_of_the_assignee_is_not_kept_after_raising(member):
         gc.enable()
 
 
-def test_a_rewind_forgets_what_was_taken(member):
+def test_rewind_discards_fetched_records(member):
     member.fetch(("events", 0, 5), ("events", 1, 3))
     member.start(0, {"events": 2})
     assert offsets(member.poll(5.0, 10)) == {1: [("events", 3)]}
@@ -248,7 +248,7 @@ def test_lag_has_no_entry_for_what_was_never_fetched(member):
     assert member.lag() == {("events", 0): 7, ("labels", 1): 0}
 
 
-def test_a_member_is_at_the_end_once_everything_is_delivered(member):
+def test_member_is_at_the_end_once_everything_is_delivered(member):
     member.ends = {("events", 0): 3}
     assert not member.at_end()
     member.ends = {("events", 0): 2}
@@ -257,14 +257,14 @@ def test_a_member_is_at_the_end_once_everything_is_delivered(member):
     assert not member.at_end(), "the group does not answer"
 
 
-def test_a_producer_that_does_not_begin_is_dropped(member):
+def test_producer_that_does_not_begin_is_dropped(member):
     member.cluster.are_fenced = True
     with pytest.raises(TransportUnavailable, match="kafka://here"):
         member.writer(0)
     assert [producer.drop.called for producer in member.cluster.opened] == [True]
 
 
-def test_the_writers_of_a_member_share_a_producer_without_fencing(member):
+def test_writers_of_a_member_share_a_producer_without_fencing(member):
     member.writer(0)
     member.writer(1)
     (producer,) = member.cluster.opened
@@ -317,5 +317,5 @@ def test_transactions_end_within_the_session_and_commits_within_their_transactio
 
 
 @given(st.floats(1, 900))
-def test_no_request_is_repeated_before_the_commits_time_is_up(commit_timeout_seconds):
+def test_requests_are_not_repeated_before_the_commit_timeout(commit_timeout_seconds):
     assert transaction_request_seconds(commit_timeout_seconds) > commit_timeout_seconds

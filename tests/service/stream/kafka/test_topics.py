@@ -54,13 +54,13 @@ def topics(cluster):
     return KafkaTopics(cluster, TopicLimits())
 
 
-def test_a_broker_that_is_still_fenced_is_asked_again():
+def test_fenced_broker_is_asked_again():
     cluster = Cluster([FENCED, FENCED])
     topics(cluster).ensure_topics({"events": 2})
     assert cluster.created == {"events": 2}
 
 
-def test_a_replication_factor_beyond_the_cluster_is_rejected_at_once():
+def test_replication_factor_beyond_the_cluster_is_rejected_at_once():
     cluster = Cluster([TOO_MANY])
     with pytest.raises(ConfigurationError, match="only 1 broker"):
         topics(cluster).ensure_topics({"events": 2})
@@ -68,7 +68,7 @@ def test_a_replication_factor_beyond_the_cluster_is_rejected_at_once():
 
 
 @pytest.mark.parametrize("ask", ["partition_count", "topic_id", "record_limit"])
-def test_a_topic_that_was_just_created_is_asked_for_again(ask, monkeypatch):
+def test_new_topic_is_looked_up_again(ask, monkeypatch):
     monkeypatch.setattr("service.stream.kafka.transport.sleep", lambda _: None)
     cluster = Cluster([])
     cluster.shown = [{"max.message.bytes": "1000"}]
@@ -79,7 +79,7 @@ def test_a_topic_that_was_just_created_is_asked_for_again(ask, monkeypatch):
     assert cluster.lag == 0
 
 
-def test_a_topic_that_is_gone_for_longer_is_missing(monkeypatch):
+def test_topic_gone_for_longer_is_missing(monkeypatch):
     clock = iter(range(0, 1000, 2))
     monkeypatch.setattr("service.stream.kafka.transport.monotonic", lambda: next(clock))
     monkeypatch.setattr("service.stream.kafka.transport.sleep", lambda _: None)
@@ -105,7 +105,7 @@ def test_changed_options_are_awaited_until_the_cluster_shows_them():
     ("retention_ms", "kind", "warnings"),
     [(1000, "CreateTime", 1), (-1, "CreateTime", 0), (1000, "LogAppendTime", 0)],
 )
-def test_records_older_than_the_retention_are_warned_of_once(caplog, retention_ms, kind, warnings):
+def test_records_older_than_the_retention_give_one_warning(caplog, retention_ms, kind, warnings):
     cluster = Cluster([])
     cluster.shown = [{"retention.ms": str(retention_ms), "message.timestamp.type": kind}]
     found = topics(cluster)

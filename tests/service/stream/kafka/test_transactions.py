@@ -86,7 +86,7 @@ class Stage:
         (["predictions", "letters", "predictions"], "one of the topics letters, predictions"),
     ],
 )
-def test_a_too_large_record_is_rejected_with_its_possible_topics(topics, which):
+def test_too_large_record_is_rejected_with_its_possible_topics(topics, which):
     (writer,) = Stage(Producer(MessageTooLarge("events[0]: MSG_SIZE_TOO_LARGE", hint="raise it"))).writers
     for _ in range(2):  # the writer has ended by then, and says why
         with pytest.raises(MessageTooLarge) as rejection:
@@ -112,7 +112,7 @@ def test_compressed_outputs_have_their_own_transaction_and_producer():
     assert [compress for _, compress in stage.opened] == [False, True]
 
 
-def test_after_a_shared_failure_partitions_commit_apart():
+def test_partitions_commit_separately_after_a_shared_failure():
     stage = Stage(Producer(TransactionFailed("rolled back")), n_partitions=2)
     stage.begin_all()
     assert stage.finish_all() == [TransactionFailed] * 2
@@ -125,7 +125,7 @@ def test_after_a_shared_failure_partitions_commit_apart():
         assert len(stage.producer.transactions) == expected
 
 
-def test_a_stream_that_is_away_does_not_separate_partitions():
+def test_unavailable_stream_does_not_split_the_transaction():
     stage = Stage(Producer(TransportUnavailable("away")), n_partitions=2)
     stage.begin_all()
     assert stage.finish_all() == [TransportUnavailable] * 2
@@ -145,14 +145,14 @@ def test_changed_generation_is_not_a_failure():
     assert len(stage.producer.transactions) == len(stage.opened) == 1
 
 
-def test_a_group_that_rebalances_without_end_is_a_failure(monkeypatch):
+def test_endless_rebalance_is_a_failure(monkeypatch):
     monkeypatch.setattr(transactions, "_SHARING_SECONDS", 0.05)
     stage = Stage(Producer(*[GenerationChanged("joined")] * 1000))
     stage.begin_all()
     assert stage.finish_all() == [GenerationChanged]
 
 
-def test_abandoned_commit_that_is_rejected_later_is_not_sent_again(monkeypatch):
+def test_abandoned_commit_rejected_later_is_not_resent(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     options = ClientOptions(10.0, None, 60.0, 0.1, TopicLimits())
     stage = Stage(Producer(GenerationChanged("joined")), options=options, n_partitions=2)
@@ -168,7 +168,7 @@ def test_abandoned_commit_that_is_rejected_later_is_not_sent_again(monkeypatch):
     assert stage.producer.transactions == [(ANSWERS, {("events", 1): 9})]
 
 
-def test_an_expelled_member_sends_nothing():
+def test_expelled_member_sends_nothing():
     def put_out():
         raise OwnershipLost("the group has removed this member")
 
@@ -178,7 +178,7 @@ def test_an_expelled_member_sends_nothing():
     assert stage.producer.transactions == []
 
 
-def test_a_failed_transaction_gets_more_time_and_the_next_less():
+def test_failed_transaction_gets_more_time_and_the_next_less():
     first = ClientOptions(10.0, None, 9.0, 8.0, TopicLimits())
     stage = Stage(Producer(TransportUnavailable("slow")), first_options=first)
     stage.begin_all()
@@ -208,7 +208,7 @@ def test_failed_commit_raises_and_starts_no_other(is_finished):
     assert (stage.producer.dropped_after, stage.producer.transactions) == (0, [])
 
 
-def test_a_commit_ends_in_time_even_if_the_client_hangs(monkeypatch):
+def test_commit_ends_in_time_even_if_the_client_hangs(monkeypatch):
     monkeypatch.setattr(transactions, "_GRACE_SECONDS", 0.1)
     stage = Stage(Producer(), options=ClientOptions(10.0, None, 60.0, 0.1, TopicLimits()))
     stage.producer.may_end.clear()

@@ -42,7 +42,7 @@ def transport():
     opened.close()
 
 
-def test_an_assignee_that_failed_is_called_again(transport):
+def test_failed_assignee_is_called_again(transport):
     def fail():
         raise RuntimeError("no")
 
@@ -55,7 +55,7 @@ def test_an_assignee_that_failed_is_called_again(transport):
     assert owner.told == [("assigned", [0, 1])]
 
 
-def test_a_closing_transport_leaves_its_groups_silently(transport):
+def test_closing_transport_leaves_its_groups_silently(transport):
     former = MemoryTransport(transport._database.name.removeprefix("memory://"))
     first = Owner(former)
     first.consumer.poll(0, 1)

@@ -86,7 +86,7 @@ class Alone:
 # The file
 
 
-def test_a_commit_is_on_the_disk_when_it_returns(transport):
+def test_commit_is_on_the_disk_when_it_returns(transport):
     connection = transport._database._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
@@ -99,7 +99,7 @@ def test_a_commit_is_on_the_disk_when_it_returns(transport):
         (lambda path: overwrite(path, "CREATE TABLE songs (title TEXT)"), "another program"),
     ],
 )
-def test_a_file_of_another_kind_is_rejected_and_left_alone(path, make, rejection):
+def test_file_of_another_kind_is_rejected_and_left_alone(path, make, rejection):
     make(path)
     before = path.read_bytes()
     with pytest.raises(TransportError, match=rf"{path}.*{rejection}") as rejected:
@@ -108,14 +108,14 @@ def test_a_file_of_another_kind_is_rejected_and_left_alone(path, make, rejection
     assert path.read_bytes() == before
 
 
-def test_a_stream_of_a_newer_format_is_rejected(path, transport):
+def test_stream_of_a_newer_format_is_rejected(path, transport):
     transport.close()
     overwrite(path, "PRAGMA user_version = 2")
     with pytest.raises(TransportError, match=r"format 2, expected 1"):
         SqliteTransport(path)
 
 
-def test_a_damaged_file_is_reported_as_damaged(path, transport):
+def test_damaged_file_is_reported_as_damaged(path, transport):
     transport.produce([Output("events", b"key", bytes(100)) for _ in range(1000)])
     transport.close()
     with path.open("r+b") as file:
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_reported_as_damaged(path, transport):
     assert str(path) in str(rejected.value)
 
 
-def test_a_created_directory_is_logged(tmp_path, caplog):
+def test_created_directory_is_logged(tmp_path, caplog):
     for _ in range(2):
         SqliteTransport(tmp_path / "new" / "dir" / "x.db").close()
     assert caplog.messages == [f"created the directory {tmp_path}/new/dir"]
@@ -140,7 +140,7 @@ def test_a_created_directory_is_logged(tmp_path, caplog):
         ("file/stream.db", TransportUnavailable, "cannot create the directory"),
     ],
 )
-def test_a_place_where_no_file_can_be_is_named(tmp_path, place, error, rejection):
+def test_impossible_file_path_is_named(tmp_path, place, error, rejection):
     (tmp_path / "file").touch()
     with pytest.raises(error, match=rejection) as rejected:
         SqliteTransport(tmp_path / place)
@@ -162,7 +162,7 @@ def unwritable():
         shutil.rmtree(directory)
 
 
-def test_a_directory_that_is_not_writable_is_named(unwritable):
+def test_directory_that_is_not_writable_is_named(unwritable):
     with pytest.raises(AccessDenied, match="must be writable") as rejected:
         SqliteTransport(unwritable / "stream.db")
     assert str(unwritable) in str(rejected.value)
@@ -179,7 +179,7 @@ def full(transport):
     connection.execute(f"PRAGMA max_page_count = {pages + 50}")
 
 
-def test_a_commit_on_a_full_disk_leaves_no_trace(transport):
+def test_commit_on_a_full_disk_leaves_no_trace(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     full(transport)
@@ -191,7 +191,7 @@ def test_a_commit_on_a_full_disk_leaves_no_trace(transport):
     assert values(transport, "predictions") == [b"small"]
 
 
-def test_a_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
+def test_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
     monkeypatch.setattr(database, "_BUSY_TIMEOUT_SECONDS", 0.05)
     impatient = SqliteTransport(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -205,7 +205,7 @@ def test_a_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
     impatient.close()
 
 
-def test_no_error_of_sqlite_passes_untranslated(subtests):
+def test_every_sqlite_error_is_translated(subtests):
     codes = {name: code for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")}
     for name, code in codes.items():
         error = sqlite3.OperationalError("why")
@@ -218,7 +218,7 @@ def test_no_error_of_sqlite_passes_untranslated(subtests):
             raise error
 
 
-def test_a_partition_that_does_not_exist_is_named(transport):
+def test_missing_partition_is_named(transport):
     for use in (
         lambda: transport.produce([Output("events", b"key", b"value", partition=7)]),
         lambda: transport.bounds("events", 7),
@@ -241,7 +241,7 @@ def test_large_records_come_in_pages_that_fit_the_memory(transport):
     assert member.consumer.poll(0, 100)[0][0].offset == len(polled)
 
 
-def test_records_deleted_while_they_are_read_are_passed_over(transport):
+def test_records_deleted_during_a_read_are_skipped(transport):
     transport.produce([Output("events", None, b"%d" % n) for n in range(3000)])
     reading = transport.read("events", 0)
     assert next(reading).offset == 0
@@ -249,7 +249,7 @@ def test_records_deleted_while_they_are_read_are_passed_over(transport):
     assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
 
 
-def test_a_member_that_left_is_rejected_everything(transport):
+def test_former_member_cannot_read_or_commit(transport):
     member = Alone(transport)
     writer = member.consumer.writer(0)
     member.consumer.close()
@@ -265,13 +265,13 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_stream_is_for_its_owner_alone(path, transport):
+def test_new_stream_is_private_to_its_owner(path, transport):
     transport.produce([Output("events", None, b"a")])
     Alone(transport)
     assert {mode(file) for file in path.parent.iterdir()} == {0o600}
 
 
-def test_a_stream_that_exists_keeps_its_rights(path, transport):
+def test_existing_stream_keeps_its_permissions(path, transport):
     transport.close()
     path.chmod(0o660)
     with contextlib.closing(SqliteTransport(path)) as again:
@@ -281,7 +281,7 @@ def test_a_stream_that_exists_keeps_its_rights(path, transport):
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("way", ["deleted", "replaced"])
-def test_a_deleted_file_is_noticed_before_the_next_commit(path, transport, suffix, way):
+def test_deleted_file_is_detected_before_the_next_commit(path, transport, suffix, way):
     alone = Alone(transport)
     transport.produce([Output("events", None, b"a")])
     lost = path.with_name(path.name + suffix)
@@ -322,7 +322,7 @@ def test_damaged_headers_are_named_with_their_place(path, transport, headers):
 
 @pytest.mark.parametrize("cell", ["text", 1.5])
 @pytest.mark.parametrize("column", ["timestamp_ms", "key", "value"])
-def test_a_cell_of_another_type_is_named_with_its_place(path, transport, column, cell):
+def test_cell_of_another_type_is_named_with_its_place(path, transport, column, cell):
     transport.produce([Output("events", b"k", b"%d" % n) for n in range(3)])
     overwrite(path, f"UPDATE records SET {column} = ? WHERE value = ?", cell, b"1")
     with pytest.raises(TransportError, match=rf"events\[0\]@1: damaged {column} in ") as caught:
@@ -331,7 +331,7 @@ def test_a_cell_of_another_type_is_named_with_its_place(path, transport, column,
 
 
 @pytest.mark.parametrize("column", ["logs.first_offset", "logs.next_offset", "committed.next_offset"])
-def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
+def test_text_in_a_number_column_is_damage(path, transport, column):
     alone = Alone(transport)
     writer = alone.consumer.writer(0)
     writer.commit([Output("events", None, b"x")], {"events": 0})
@@ -341,7 +341,7 @@ def test_text_in_the_place_of_a_number_is_damage(path, transport, column):
         alone.look_everywhere()
 
 
-def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(path, transport):
+def test_deleted_wal_loses_nothing_without_a_new_writer(path, transport):
     transport.produce([Output("events", None, b"a")])
     path.with_name("stream.db-wal").unlink()
     transport.close()
@@ -349,7 +349,7 @@ def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(path, transport
         assert values(again) == [b"a"]
 
 
-def test_a_deleted_log_does_not_overwrite_later_commits_of_others(path, transport):
+def test_deleted_wal_does_not_overwrite_later_commits(path, transport):
     transport.produce([Output("events", None, b"ours") for _ in range(50)])
     for suffix in ("-wal", "-shm"):
         path.with_name(f"stream.db{suffix}").unlink()

@@ -46,13 +46,13 @@ def test_each_broker_is_asked_until_it_knows_a_topics_leaders():
     assert cluster.n_asked == {"one": 1, "two": 3, "three": 2}
 
 
-def test_a_broker_that_does_not_answer_is_not_waited_for():
+def test_unresponsive_broker_is_skipped():
     cluster = Cluster(one=[KNOWN], two=[SILENT])
     ConfluentCluster._await_topics(cluster, ["events", "labels"])
     assert cluster.n_asked == {"one": 2, "two": 2}
 
 
-def test_a_broker_that_never_hears_of_a_topic_is_named(monkeypatch):
+def test_broker_without_topic_metadata_is_named(monkeypatch):
     monkeypatch.setattr(cluster_module, "TOPIC_TIMEOUT_SECONDS", 0.05)
     with pytest.raises(TransportUnavailable, match="cluster: two or a leader of the new topics"):
         ConfluentCluster._await_topics(Cluster(one=[KNOWN], two=[UNHEARD_OF]), ["events"])

@@ -20,7 +20,7 @@ def soon():
     return time.monotonic() + 10
 
 
-def test_a_finished_step_asks_no_broker_even_if_it_raises():
+def test_finished_step_asks_no_broker_even_if_it_raises():
     def reject():
         raise KafkaException(KafkaError(KafkaError._FENCED))
 
@@ -31,7 +31,7 @@ def test_a_finished_step_asks_no_broker_even_if_it_raises():
         do_with_coordinator(reject, soon(), has_failure=pytest.fail, answers=pytest.fail)
 
 
-def test_a_step_is_given_up_once_the_coordinator_answers_others():
+def test_step_is_abandoned_once_the_coordinator_answers_others():
     may_end, told = threading.Event(), iter([False, False, True])
     with (
         pytest.raises(TransportUnavailable, match=r"events\[0\].*the client has not found"),
@@ -43,7 +43,7 @@ def test_a_step_is_given_up_once_the_coordinator_answers_others():
 
 
 @pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
-def test_a_step_is_awaited_while_connections_hold_or_none_answers(has_failure, answers):
+def test_step_is_awaited_while_connections_hold_or_none_answers(has_failure, answers):
     may_end = threading.Event()
     threading.Timer(0.1, may_end.set).start()
     do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
@@ -54,7 +54,7 @@ def test_a_step_is_awaited_while_connections_hold_or_none_answers(has_failure, a
     ("answer", "answers"),
     [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
 )
-def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers):
+def test_any_group_answer_proves_the_coordinator_alive(answer, answers):
     asked = {"group": mock.Mock(**{"result.side_effect": [answer]})}
     admin = SimpleNamespace(describe_consumer_groups=lambda *_, **__: asked)
     cluster = SimpleNamespace(client=lambda *_: admin)
@@ -62,7 +62,7 @@ def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers)
 
 
 @pytest.mark.kafka
-def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
+def test_coordinator_of_a_running_broker_answers(kafka_bootstrap):
     cluster, deadline = Questions([kafka_bootstrap], {}), time.monotonic() + 30
     while not coordinator_answers(cluster, "group"):
         assert time.monotonic() < deadline

@@ -42,14 +42,14 @@ def test_each_prediction_is_written_with_its_truth(replay):
         assert 0.5 <= row["probability"] <= 1
 
 
-def test_a_truth_that_comes_later_is_written_as_an_outcome(replay):
+def test_late_label_is_written_as_an_outcome(replay):
     replay("--predictions", "out.ndjson", stdin=LATE)
     rows = [(row["id"], row.get("predicted"), row.get("mistake")) for row in as_ndjson(Path("out.ndjson"))]
     assert [row for row in rows if row[1] is not None] == [("a", False, True), ("b", False, False)]
     assert [row[0] for row in rows if row[1] is None] == ["a", "b", "c"]
 
 
-def test_an_event_time_that_a_setting_finds_is_written(replay):
+def test_mapped_event_time_is_written(replay):
     timed = b'{"id": "a", "at": 1772323210, "n": 1, "label": true}\n'
     mapped = ("--events-id", "id", "--events-timestamp", "at", "--events-features", "n")
     replay(*mapped, "--events-label", "label", "--predictions", "out.ndjson", stdin=timed)
@@ -62,7 +62,7 @@ def test_explaining_mistakes_changes_none(replay, model):
     assert {name: plain.get(name) for name in FIGURES} == {name: explained.get(name) for name in FIGURES}
 
 
-def test_the_most_confident_mistakes_have_the_largest_scores(replay):
+def test_most_confident_mistakes_have_the_largest_scores(replay):
     errors = replay("--errors", "7", "--predictions", "out.ndjson")["errors"]
     wrong = [row for row in as_ndjson(Path("out.ndjson")) if row["mistake"]]
     largest = sorted((abs(row["score"]) for row in wrong), reverse=True)[:7]
@@ -84,7 +84,7 @@ def test_mistake_is_explained_by_the_model_before_learning(replay, model):
     assert error["terms"][0]["contribution"] > 0
 
 
-def test_a_mistake_whose_label_came_later_is_explained_too(replay):
+def test_mistake_with_a_late_label_is_explained(replay):
     (error,) = replay("--errors", "5", stdin=b'{"id":"0","text":"win","label":false}\n' + LATE)["errors"]
     assert (error["id"], error["score"]) == ("a", -2.0)
     assert error["terms"] == [{"feature": "text=win", "value": 1.0, "contribution": -1.0}]
@@ -109,7 +109,7 @@ def test_unreachable_goal_is_reported(perceptron):
 
 
 @pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
-def test_an_invalid_goal_is_rejected(perceptron, goal):
+def test_invalid_goal_is_rejected(perceptron, goal):
     result = perceptron("replay", "none.csv", "--threshold", goal)
     assert (result.exit_code, "expected precision|recall|false_positive_rate=RATIO" in result.stderr) == (
         2,
@@ -117,7 +117,7 @@ def test_an_invalid_goal_is_rejected(perceptron, goal):
     )
 
 
-def test_people_see_mistakes_and_thresholds_below_the_summary(perceptron):
+def test_text_output_lists_mistakes_and_thresholds_below_the_summary(perceptron):
     result = perceptron("replay", "-", "--errors", "2", "--threshold", "precision=0.9", stdin=PAGES)
     text = result.stdout
     assert "most confident mistakes" in text
