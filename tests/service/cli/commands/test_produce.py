@@ -130,7 +130,7 @@ def test_topic_is_created_with_its_partitions_if_allowed(perceptron, broker, rec
         (("-", "--events-id", "@header.trace"), 2, "name it with --events-id"),
         (("-", "--loop"), 2, "--loop needs a file"),
         (("x.ndjson", "--loop"), 1, "x.ndjson: empty"),
-        (("-", "--skip", 3), 1, "stdin: --skip is 3 larger"),
+        (("-", "--skip", 3), 1, "stdin: --skip exceeds"),
         *(
             (("-", "--topic", topic), 2, f"'{topic}' is an output topic")
             for topic in ("predictions", "dead-letters", "checkpoints")
