@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.rejecting_learner import RejectingLearner
 
 from perceptron_core import NormalizedAdaGrad
 from perceptron_core.elementary import logistic
@@ -11,6 +10,7 @@ from perceptron_core.formats.packed import pack
 from service.lab.evaluation import Evaluation
 from service.partition.factory import make_processor
 from tests.service.building import Feed, event, label, settings
+from tests.support.rejecting_learner import RejectingLearner
 
 TIMEOUT, CORRECTION = 10, 50
 END = TIMEOUT + CORRECTION
