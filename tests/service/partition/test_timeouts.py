@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from tests.support.rejecting_learner import RejectingLearner
 
 from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
+from tests.support.rejecting_learner import RejectingLearner
 
 TIMEOUT_SECONDS = 10
 MULTICLASS = {"model": "multiclass-perceptron", "classes": ("sky", "sea", "sand")}

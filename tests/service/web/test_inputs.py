@@ -6,12 +6,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.support.rejecting_learner import RejectingLearner
 
 from service.monitoring.health import State
 from service.stream.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
+from tests.support.rejecting_learner import RejectingLearner
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 IDS = [f"event-{number}" for number in range(20)]
