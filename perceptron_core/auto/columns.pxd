@@ -41,7 +41,7 @@ cdef class Columns:
     @cython.locals(number=Py_ssize_t)
     cdef bint observe(self, name, double value) except -1
 
-    cpdef bint are_here(self) noexcept
+    cpdef bint in_event(self) noexcept
 
     @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
                    deviation=double)

@@ -120,12 +120,12 @@ class Columns:
         self._waiting = []
         return names
 
-    def are_here(self) -> bool:
+    def in_event(self) -> bool:
         """Whether the event has enough of the columns."""
         return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)
 
     @property
-    def are_to_come(self) -> bool:
+    def begin_after_event(self) -> bool:
         """Whether the present event is the first, whose numbers are columns from the next event on."""
         return self.n_events == 0 and len(self._waiting) > 0
 

@@ -154,7 +154,7 @@ class FeatureMaps:
 
     def _show_bins(self) -> None:
         """Pass the event's columns and categories, if any, to trees and neighbours."""
-        active = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.are_here
+        active = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.in_event
         self.active[FOREST], self.active[NEIGHBORS] = self.has_trees and active, self.has_neighbors and active
         if self.active[FOREST] or self.active[NEIGHBORS]:
             self.categories.show(self._bins, self.columns.limit)

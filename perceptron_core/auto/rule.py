@@ -366,9 +366,9 @@ class AutoRule:
         """Add the learners of maps that are active for the first time; return whether there were any."""
         n_before = len(self.groups)
         for group, number in self._absent:
-            active = self.maps.columns.are_here() if number == LINEAR else self.maps.active[number]
+            active = self.maps.columns.in_event() if number == LINEAR else self.maps.active[number]
             if self.maps.is_empty:  # an intercept suffices
-                waits = self.share_of_loss > 0 and self.maps.columns.are_to_come
+                waits = self.share_of_loss > 0 and self.maps.columns.begin_after_event
                 active = group == self.plan.groups[0] and not self.groups and not waits
             if active:
                 self.join(group)

@@ -70,7 +70,7 @@ class Categories:
                 bins[first + number] = self.codes[number].get(value, OTHER)
 
     @property
-    def are_here(self) -> bool:
+    def in_event(self) -> bool:
         """Whether the event has a category."""
         for name, _ in self._shown:  # noqa: SIM110  compiled, a generator keeps what it is of
             if self.numbers.get(name, -1) in self.chosen:

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import click
@@ -140,6 +141,8 @@ def _detach_stdout() -> None:
 
 
 def _report_click_error(error: click.ClickException) -> None:
+    if isinstance(error, click.NoSuchOption) and error.possibilities:  # dashes count as a likeness
+        error.possibilities[:] = get_close_matches(error.option_name, error.possibilities, cutoff=0.7)
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = getattr(error, "ctx", None)
     hint = f"`{ctx.command_path} --help` shows the usage" if ctx else ""

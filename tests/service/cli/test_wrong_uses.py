@@ -96,6 +96,10 @@ def test_wrong_use_is_explained_with_a_hint(perceptron, tmp_path, monkeypatch, a
     assert "Traceback" not in result.stderr
 
 
+def test_dissimilar_option_is_not_suggested(perceptron):
+    assert "did you mean" not in perceptron("serve", "--nope").stderr
+
+
 def test_unknown_variable_gives_a_warning_with_a_suggestion(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_BROKR", "x")
     stderr = perceptron("config", "show").stderr

@@ -139,7 +139,7 @@ class ConfluentMembership(KafkaMembership):
 
 # A member that has not polled for this long is removed; time for restoring a partition counts, too.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-# How long partitions may take to resume after a rebalance; also the timeout of requests without a use.
+# How long partitions may take to resume after a rebalance; also the timeout of wake-up requests.
 _WAKE_SECONDS: Final = 0.3
 
 _REJOIN_SECONDS: Final = 2.0

@@ -136,9 +136,7 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, lo
     if met and all(_NO_ADDRESS in str(each) for each in met):
         return unresolved(where)
     if logs_in and any(_CLOSED in str(each) for each in met):
-        return hinted(
-            AccessDenied, f"{where}: authentication failed: every connection was closed at the login"
-        )
+        return hinted(AccessDenied, f"{where}: authentication failed: every connection was closed at login")
     return away(where)
 
 
