@@ -1,6 +1,8 @@
-"""Decisions of `--model auto` at `min_precision = 0.95`, next to the best threshold in hindsight.
+"""Decisions of a model at `min_precision = 0.95`, next to the best threshold in hindsight.
 
-    python benchmarks/decisions.py CONFIDENCE
+    python benchmarks/decisions.py CONFIDENCE [MODEL]
+
+The model is `auto` by default.
 
 Each event is predicted, then labelled and learned. The share is the recall of the decision, divided by the
 largest recall that any one threshold has at a precision of 0.95 over the whole stream. The interval of the
@@ -71,10 +73,10 @@ def streams() -> dict[str, Events]:
     }
 
 
-def decided(events: Events, confidence: float) -> list[tuple[float, bool, bool]]:
+def decided(events: Events, confidence: float, model: str = "auto") -> list[tuple[float, bool, bool]]:
     """Return the score of each event, whether it is decided, and its label."""
     rule = {"name": "block", "min_precision": PRECISION, "confidence": confidence}
-    processor = make_processor(Settings(http="", model="auto", decisions=[rule]))
+    processor = make_processor(Settings(http="", model=model, decisions=[rule]))
     messages = [json.dumps({"id": str(n), **x, "label": y}).encode() for n, (x, y) in enumerate(events)]
     records = [Record("events", 0, n, 1000 * n, None, message) for n, message in enumerate(messages)]
     answers = [json.loads(each.value or b"") for each in processor.process_batch(records).outputs]
@@ -85,6 +87,8 @@ def row(name: str, rows: list[tuple[float, bool, bool]]) -> str:
     """Write a line of the table."""
     labels = [label for _, is_decided, label in rows if is_decided]
     n, right = len(labels), sum(labels)
+    if not n:
+        return f"| {name} | 0 | 0 | | |"
     found = best = 0
     for rank, (_, _, label) in enumerate(sorted(rows, reverse=True), start=1):
         found += label
@@ -95,4 +99,4 @@ def row(name: str, rows: list[tuple[float, bool, bool]]) -> str:
 
 if __name__ == "__main__":
     for name, events in streams().items():
-        print(row(name, decided(events, float(sys.argv[1]))), flush=True)
+        print(row(name, decided(events, float(sys.argv[1]), *sys.argv[2:])), flush=True)
