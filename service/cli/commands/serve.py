@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--exit-at-end",
     is_flag=True,
-    help="Process the existing records and exit: with 1 if other processes own all partitions.",
+    help="Process the existing records and exit: with 1 if other processes own all, or the disk is full.",
 )
 def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
