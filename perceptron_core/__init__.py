@@ -114,5 +114,5 @@ def __getattr__(name: str) -> Any:
     """Import names that need NumPy only on access."""
     if name != "StructuredPerceptron":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = import_module("perceptron_core.structured.perceptron").StructuredPerceptron
-    return found
+    loaded = globals()[name] = import_module("perceptron_core.structured.perceptron").StructuredPerceptron
+    return loaded

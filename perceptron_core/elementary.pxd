@@ -44,7 +44,7 @@ cpdef double log(double x) noexcept
 cpdef double log1p(double x) noexcept
 
 
-@cython.locals(size=double, root=double, rest=double, head=double, both=double, found=double)
+@cython.locals(size=double, root=double, rest=double, head=double, both=double, value=double)
 cpdef double asinh(double x) noexcept
 
 

@@ -117,10 +117,10 @@ def asinh(x: float) -> float:
     if size < 1e5:
         root, rest = _root_of_squares(size, 1.0)
         head, both = size + root, 2.0 * root
-        found = _log_of(head, ((size - (head - root)) * both + rest) / (both * head), 0)
+        value = _log_of(head, ((size - (head - root)) * both + rest) / (both * head), 0)
     else:
-        found = _log_of(size, 0.25 / size / size, 1)  # of 2·(x + 1/4x)
-    return found if x > 0 else -found
+        value = _log_of(size, 0.25 / size / size, 1)  # of 2·(x + 1/4x)
+    return value if x > 0 else -value
 
 
 def hypot(x: float, y: float) -> float:

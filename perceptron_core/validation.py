@@ -128,14 +128,14 @@ def reject_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
     for name, value in x.items():
         try:
             double = as_double(value)
-            found = repr(double)
+            problem = repr(double)
         except (TypeError, ValueError):
             return FeatureError(f"feature {name!r} is {value!r}, not a number")
         except OverflowError:
-            double, found = float("inf"), "beyond the range of a double"
+            double, problem = float("inf"), "beyond the range of a double"
         if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
             return FeatureError(
-                f"feature {name!r} is {found}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
+                f"feature {name!r} is {problem}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
             )
     # Every value could be read and is in range now: it was not when the caller read it.
     return FeatureError("the score of the features is not finite")

@@ -194,9 +194,9 @@ def unsealed(data: bytes) -> tuple[int, bytes]:
 
 def sealed(version: int, fields: Sequence[Any]) -> bytes:
     """Write the fields of a body in the form of `to_bytes`."""
-    found = ReadModel(seal(_KIND, version, pack(fields)))
-    found.fields = fields
-    return found
+    model = ReadModel(seal(_KIND, version, pack(fields)))
+    model.fields = fields
+    return model
 
 
 def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:
@@ -339,5 +339,5 @@ def learners() -> dict[str, Any]:
 
 def class_of(name: str) -> Any:
     """Return the class of models with a name; None if there is none. Other packages are not searched."""
-    found = getattr(perceptron_core, name) if name in perceptron_core.__all__ else None
-    return found if isinstance(found, type) and hasattr(found, "_set_state") else None
+    named = getattr(perceptron_core, name) if name in perceptron_core.__all__ else None
+    return named if isinstance(named, type) and hasattr(named, "_set_state") else None

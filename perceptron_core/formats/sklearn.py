@@ -284,14 +284,14 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         examples = self._rows(self._checked(X, reset=False))
-        found = np.zeros((len(examples), len(self.classes_)))
-        for row, x in zip(found, examples, strict=True):
+        shares = np.zeros((len(examples), len(self.classes_)))
+        for row, x in zip(shares, examples, strict=True):
             if len(self.models_) > 1:
                 row[:] = [model.predict_proba_one(x)[True] for model in self.models_]
             else:
                 for label, probability in self.models_[0].predict_proba_one(x).items():
                     row[int(label)] = probability
-        return found / found.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]  # NumPy's
+        return shares / shares.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]  # NumPy's
 
     def _checked(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
         """Check examples, and labels if they are given, as scikit-learn does."""

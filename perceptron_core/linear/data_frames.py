@@ -170,10 +170,10 @@ def rows_of(frame: Any, first: int = 0) -> Iterator[dict[Hashable, Any]]:
 
 
 def _cells(column: Any) -> list[Any]:
-    found: list[Any] = column.to_list()
+    cells: list[Any] = column.to_list()
     for row in column.is_null().arg_true().to_list():  # NaN in pandas
-        found[row] = None
-    return found
+        cells[row] = None
+    return cells
 
 
 def _each(

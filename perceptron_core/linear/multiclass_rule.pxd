@@ -34,7 +34,7 @@ cdef class MulticlassRule:
     @cython.locals(number=Py_ssize_t, column=Column)
     cdef score(self, Example x)
 
-    @cython.locals(number=int, found=int)
+    @cython.locals(number=int, highest=int)
     cdef int best(self, int excepted) except -2
 
     cdef learn(self, Example x, int number, double w)

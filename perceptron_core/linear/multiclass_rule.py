@@ -81,11 +81,11 @@ class MulticlassRule:
 
     def best(self, excepted: int) -> int:
         """Return the class other than `excepted` with the highest score; `NO_CLASS` if there is none."""
-        found = NO_CLASS
+        highest = NO_CLASS
         for number in range(len(self.labels)):
-            if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
-                found = number
-        return found
+            if number != excepted and (highest < 0 or self.scores.cells[number] > self.scores.cells[highest]):
+                highest = number
+        return highest
 
     def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn a scored example of a class, with weight w > 0; return None if nothing changed."""

@@ -109,20 +109,20 @@ def several(values: Any, kind: Callable[[Any], Number], n: int) -> list[Number]:
 
 def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[Any, ...]:
     """Check the classes: they must differ, and be the given ones, if any."""
-    found = tuple(values)
-    if len(set(found)) < len(found) or any(each is None or each != each for each in found):  # noqa: PLR0124  NaN
-        raise ValueError(f"classes are {found!r:.100}")
-    if given is not None and found != tuple(given):
-        raise ValueError(f"the classes are {found!r:.100}, not {given!r:.100}")
-    return found
+    classes = tuple(values)
+    if len(set(classes)) < len(classes) or any(each is None or each != each for each in classes):  # noqa: PLR0124  NaN
+        raise ValueError(f"classes are {classes!r:.100}")
+    if given is not None and classes != tuple(given):
+        raise ValueError(f"the classes are {classes!r:.100}, not {given!r:.100}")
+    return classes
 
 
 def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
     """Check a square matrix, a dictionary of its rows, each with its diagonal."""
-    found = {name: numbers(row) for name, row in _items(rows)}
-    if any(name not in row or not row.keys() <= found.keys() for name, row in found.items()):
+    matrix = {name: numbers(row) for name, row in _items(rows)}
+    if any(name not in row or not row.keys() <= matrix.keys() for name, row in matrix.items()):
         raise ValueError("a matrix row lacks its diagonal, or has a column without a row")
-    return found
+    return matrix
 
 
 def _items(values: Any) -> Iterable[tuple[Any, Any]]:

@@ -57,9 +57,9 @@ class LabelHistory:
 
     def set_state(self, state: Any) -> None:
         """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
-        found = restored.several(state, restored.double, N_RATES + 2)
+        shares = restored.several(state, restored.double, N_RATES + 2)
         for k in range(N_RATES):
-            self._shares[k] = restored.between(0.0, 1.0)(found[k])
+            self._shares[k] = restored.between(0.0, 1.0)(shares[k])
         self._n_labels = restored.count(state[N_RATES + 1])
         self._n_of_class = restored.whole(self._n_labels)(state[N_RATES])
 

@@ -69,15 +69,15 @@ def sparse_experts() -> tuple[BinaryClassifier, ...]:
 
 def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
     """Return experts as a tuple. Raises `TypeError` and `ValueError` for invalid ones."""
-    found = tuple(experts)
-    if not 1 <= len(found) <= _MOST:
-        raise ValueError(f"a mixture takes from 1 to {_MOST} experts, not {len(found)}")
-    if len({*map(id, found)}) < len(found):
+    checked = tuple(experts)
+    if not 1 <= len(checked) <= _MOST:
+        raise ValueError(f"a mixture takes from 1 to {_MOST} experts, not {len(checked)}")
+    if len({*map(id, checked)}) < len(checked):
         raise ValueError("an expert occurs twice; it would learn each example twice")
-    for expert in found:
+    for expert in checked:
         if not _gives_probabilities(expert):
             raise TypeError(f"{name_of(expert)} needs predict_proba_one")
-    return found
+    return checked
 
 
 def _gives_probabilities(expert: Any) -> bool:
@@ -426,13 +426,13 @@ class Mixture(BinaryClassifier):
 
 def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """Return s₀ and λ of each mixer. Raises `ValueError` for values out of bounds."""
-    found = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
-    if not 1 <= len(found) <= _MOST_MIXERS:
-        raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(found)}")
-    for variance, forgetting in found:
+    pairs = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
+    if not 1 <= len(pairs) <= _MOST_MIXERS:
+        raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(pairs)}")
+    for variance, forgetting in pairs:
         if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
             raise ValueError(
                 f"a mixer is a variance above 0 and at most {_LARGEST_VARIANCE:g}, and a forgetting above 0 "
                 f"and at most 1, not {(variance, forgetting)}"
             )
-    return found
+    return pairs

@@ -264,11 +264,11 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     system, target = np.vstack([z.T, np.ones(n)]), np.zeros(d + 1)
     target[-1] = 1.0
     try:
-        found = _shortest_on(z, optimize.nnls(system, target, maxiter=10 * (n + d))[0] > 0)
+        solution = _shortest_on(z, optimize.nnls(system, target, maxiter=10 * (n + d))[0] > 0)
     except RuntimeError:  # too many iterations
         return None
-    if found is not None:
-        return found
+    if solution is not None:
+        return solution
     # Lawson and Hanson's NNLS in SciPy sometimes misses the optimum. This solver is slower.
     u = optimize.lsq_linear(system, target, bounds=(0, np.inf), method="bvls", tol=_DUAL_TOLERANCE).x
     return _shortest_on(z, u > _DUAL_TOLERANCE)

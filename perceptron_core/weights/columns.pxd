@@ -17,7 +17,7 @@ cdef class Scales(Column):
     cdef double dot_scaled(self, Column weights, Example x, double start, Column ratios) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, n_raised=Py_ssize_t, size=double, scale=double, found="double*",
+        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, n_raised=Py_ssize_t, size=double, scale=double, quotients="double*",
         slots="int*",
         values="double*"
     )
@@ -26,17 +26,17 @@ cdef class Scales(Column):
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef note_raised(self, Example x, Changes changes)
 
-    @cython.locals(k=Py_ssize_t, total=double, found="double*")
+    @cython.locals(k=Py_ssize_t, total=double, quotients="double*")
     cdef double observe(self, Example x, Column ratios, bint is_new) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, size=double, found="double*", slots="int*", values="double*"
+        k=Py_ssize_t, slot=int, size=double, quotients="double*", slots="int*", values="double*"
     )
     cdef void raise_to(self, Example x, Column ratios, bint is_new) noexcept
 
 
 @cython.locals(k=Py_ssize_t)
-cdef void _divide(const double* values, Py_ssize_t first, double* found, Py_ssize_t n) noexcept
+cdef void _divide(const double* values, Py_ssize_t first, double* ratios, Py_ssize_t n) noexcept
 
 
 cpdef double shrunk(double own, double r, double total) noexcept

@@ -45,7 +45,7 @@ class Scales(Column):
 
     def divide(self, x: Example, ratios: Column) -> None:
         """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
-        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        quotients, values = memory.first_double(ratios.cells), memory.first_double(x.values)
         slots = memory.first_integer(x.slots)
         n_larger = n_raised = 0
         for k in range(x.n):
@@ -54,9 +54,9 @@ class Scales(Column):
             scale = self.cells[slot] if slot >= 0 else 0.0
             n_larger += size > scale
             n_raised += (size > scale) & (scale > 0)
-            found[k] = max(size, scale)
+            quotients[k] = max(size, scale)
         self.n_larger, self.n_raised = n_larger, n_raised
-        _divide(values, x.first_value, found, x.n)
+        _divide(values, x.first_value, quotients, x.n)
 
     def note_raised(self, x: Example, changes: Changes) -> None:
         """Mark each row whose scale an example without an update raises, as its weight wᵢ falls."""
@@ -67,10 +67,10 @@ class Scales(Column):
 
     def observe(self, x: Example, ratios: Column, is_new: bool) -> float:
         """Replace Lᵢ by |xᵢ| if that is larger; return Σ (xᵢ/Lᵢ)². `ratios` must be from `divide`."""
-        found = memory.first_double(ratios.cells)
+        quotients = memory.first_double(ratios.cells)
         total = 0.0
         for k in range(x.n):
-            total += found[k] * found[k]
+            total += quotients[k] * quotients[k]
         if self.n_larger:
             self.raise_to(x, ratios, is_new)
         return total
@@ -82,7 +82,7 @@ class Scales(Column):
         """
         if not (self.n_larger if is_new else self.n_raised):
             return
-        found, values = memory.first_double(ratios.cells), memory.first_double(x.values)
+        quotients, values = memory.first_double(ratios.cells), memory.first_double(x.values)
         slots = memory.first_integer(x.slots)
         if is_new and 4 * self.n_larger > x.n:  # without an unpredictable branch
             for k in range(x.n):
@@ -92,19 +92,19 @@ class Scales(Column):
             return
         for k in range(x.n):
             slot = slots[x.first_slot + k]
-            if abs(found[k]) == 1 and slot >= 0:
+            if abs(quotients[k]) == 1 and slot >= 0:
                 size = abs(values[x.first_value + k])
                 if size > self.cells[slot] and (is_new or self.cells[slot] > 0):
                     self.cells[slot] = size
 
 
-def _divide(values: array[float], first: int, found: array[float], n: int) -> None:
-    """Replace the n numbers in `found` by the values from `first` on divided by them, where 0/0 = 0.
+def _divide(values: array[float], first: int, ratios: array[float], n: int) -> None:
+    """Replace the n numbers in `ratios` by the values from `first` on divided by them, where 0/0 = 0.
 
     The loop contains nothing else, so that it is vectorized.
     """
     for k in range(n):
-        found[k] = values[first + k] / (found[k] if found[k] != 0 else 1.0)
+        ratios[k] = values[first + k] / (ratios[k] if ratios[k] != 0 else 1.0)
 
 
 MAX_VARIANCE: Final = 2.0

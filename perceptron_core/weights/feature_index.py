@@ -110,12 +110,12 @@ class FeatureIndex(Index):
 
     def collect(self, cells: array[float], with_zeros: bool) -> tuple[list[Any], array[float]]:
         """Return names and their cells in the order of adding, atomically for other threads."""
-        names, found = [], array("d")
+        names, weights = [], array("d")
         for name, slot in list(self._slot_of.items()):
             if with_zeros or cells[slot] != 0:
                 names.append(name)
-                found.append(cells[slot])
-        return names, found
+                weights.append(cells[slot])
+        return names, weights
 
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
         """Copy the names by slot, and the number of names added before each: 64 bits, -1 for a free slot."""

@@ -68,12 +68,12 @@ class Changes:
 
     def slots(self) -> list[int]:
         """Return the marked rows."""
-        marks, found = bytes(self.marks), []
+        marks, slots = bytes(self.marks), []
         slot = marks.find(1)
         while slot >= 0:
-            found.append(slot)
+            slots.append(slot)
             slot = marks.find(1, slot + 1)
-        return found
+        return slots
 
 
 _FIRST_CAPACITY: Final = 16
@@ -373,18 +373,18 @@ class WeightTable(RowTable):
 
     def changed_slots(self) -> list[int]:
         """Return the permanent slots with a cell that differs from its column's default."""
-        found = []
+        slots = []
         for slot in range(self.n_slots):
             if self._is_changed(slot):
-                found.append(slot)  # noqa: PERF401  as in `dump`
-        return found
+                slots.append(slot)  # noqa: PERF401  as in `dump`
+        return slots
 
     def _nonzero_slots(self, column: Column) -> list[int]:
-        found = []
+        slots = []
         for slot in range(self.n_slots):
             if column.cells[slot]:
-                found.append(slot)  # noqa: PERF401  as in `dump`
-        return found
+                slots.append(slot)  # noqa: PERF401  as in `dump`
+        return slots
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace the cells of a column. Raises `ValueError` for cells out of bounds."""

@@ -117,7 +117,7 @@ def test_counts_curves_and_rows_update_while_it_learns(stage, address, open_page
     assert page.locator("#events").inner_text() == shown
     page.get_by_role("button", name="Continue").click()
     row = page.locator("#events tbody tr").first
-    expect(row).to_contain_text("awaited")
+    expect(row).to_contain_text("pending")
     expect(page.locator("#pending")).to_have_text("1")
     stage(label("late", True), at_seconds=2.5, topic="labels")
     expect(row).to_contain_text("true after 2.5 s")
@@ -196,7 +196,7 @@ def test_records_of_another_schema_can_be_tried_but_not_taught(serve, open_page)
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#answer")).to_contain_text("mail.size")
     expect(page.locator("#teach-instead")).to_be_visible()
-    expect(page.get_by_label("and teach it")).to_be_hidden()
+    expect(page.get_by_label("Add a label")).to_be_hidden()
 
 
 def test_typed_event_is_learned_with_its_class(stage, address, open_page):
@@ -205,7 +205,7 @@ def test_typed_event_is_learned_with_its_class(stage, address, open_page):
     expect(page.get_by_label("Its class")).to_be_hidden()
     page.get_by_label("Text", exact=True).fill("win a prize")
     page.get_by_label("Features").fill("length = 3")
-    page.get_by_label("and teach it").check()
+    page.get_by_label("Add a label").check()
     page.get_by_label("Its class").select_option("false")
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#taught")).to_contain_text("predicted true, labelled false")
@@ -379,7 +379,7 @@ def test_confusion_matrix_counts_labels_and_opens_to_their_events(mistaken, serv
     detail = page.get_by_role("dialog", name="wrong")
     expect(detail.locator(".verdict")).to_contain_text("Predicted: ")
     expect(detail).to_contain_text("✗ ham")
-    detail.get_by_role("button", name="Change it and try").click()
+    detail.get_by_role("button", name="Edit and predict").click()
     expect(detail).to_be_hidden()
     expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
 
@@ -433,7 +433,7 @@ def test_decisions_are_listed_with_threshold_precision_and_cost(deciding, serve,
     )
     expect(page.locator("#decisions-undecided")).to_have_text(unreached)
     assert look[1] == "max_rate = 24/day"
-    expect(page.locator("#decisions-cost")).to_have_text(f"They have cost {cost:g} so far.")
+    expect(page.locator("#decisions-cost")).to_have_text(f"Their cost so far: {cost:g}.")
     expect(page.locator("#events tbody tr").first.locator(".decision")).to_have_text("block")
     take_latest(page)
     expect(page.locator("#answer .verdict")).to_contain_text("decision block")

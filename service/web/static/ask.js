@@ -100,14 +100,14 @@ function verdict(body) {
   const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(body.label)), ` · score ${signed(body.score)}${probability}${decision}`);
   const unmet = body.contributions.filter(({ known }) => known === false);
   const silent = body.contributions.filter(({ contribution, known }) => !contribution && known !== false).length;
-  const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
+  const rest = silent ? ` ${silent} more ${silent === 1 ? "feature contributes" : "features contribute"} nothing.` : "";
   const marked = unmet.length ? [unmetSentence(unmet)] : [];
   if (!body.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
   const deciders = body.leader === null ? [] : [element("p", { class: "caption" }, decidersSentence(body))];
   const caption =
     body.method === "leaving_out"
-      ? "How far the score falls when a feature is left out, the strongest first."
-      : "What the features add to the score, the strongest first.";
+      ? "Decrease of the score if a feature is left out, the largest first."
+      : "Contributions of the features to the score, the largest first.";
   return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(body)), ...marked];
 }
 

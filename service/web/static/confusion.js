@@ -84,11 +84,11 @@ function macroF1(rows) {
 function aucSentence(auc, classes) {
   if (classes.length > 2) return "None: there are more than two classes.";
   if (auc === null) return "None: labels of both classes are needed.";
-  return `${score(auc)}: so often does a “${classes[1]}” score higher than a “${classes[0]}”. Chance is 0.5.`;
+  return `${score(auc)}: the share of pairs in which “${classes[1]}” scores higher than “${classes[0]}”. Chance is 0.5.`;
 }
 
 function lossSentence(loss, classes) {
   if (loss === null) return "None: this model gives no probabilities.";
-  if (classes.length > 2) return `${score(loss)}: the mean of −ln of the probability that it gave to being right, or to being wrong, whichever it was.`;
-  return `${score(loss)}: the mean of −ln of the probability of what happened. Saying 50 % each time gives 0.693.`;
+  if (classes.length > 2) return `${score(loss)}: the mean of −ln of the probability of being right or wrong, as it turned out.`;
+  return `${score(loss)}: the mean of −ln of the probability of the truth. A constant 50 % gives 0.693.`;
 }

@@ -16,7 +16,7 @@ function thresholdOf({ threshold, undecided, exhausted }, isLogOdds) {
 export function showDecisions({ decisions, cost, quality, classes }) {
   at("decisions-section").hidden = !decisions.length;
   if (!decisions.length) return;
-  say("decisions-cost", cost === null ? "" : `They have cost ${count(Number(cost.toPrecision(6)))} so far.`);
+  say("decisions-cost", cost === null ? "" : `Their cost so far: ${count(Number(cost.toPrecision(6)))}.`);
   const undecided = decisions.filter((each) => each.undecided).map((each) => `${each.name}: ${each.undecided}.`);
   say("decisions-undecided", undecided.join(" "));
   const kind = new Set(decisions.map((each) => String(each.class))).size > 1 || classes.length !== 2 ? "" : "same";

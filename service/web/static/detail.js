@@ -22,11 +22,11 @@ function factsOf(event) {
   const { truth, predicted, score, probability, decision, seconds, label_delay_seconds: delay } = event;
   return pairs([
     ["Predicted", String(predicted)],
-    ["Truth", truth === null ? "awaited" : `${event.mistake ? "✗" : "✓"} ${truth}${delay === null ? "" : ` after ${number(delay)} s`}`],
+    ["Truth", truth === null ? "pending" : `${event.mistake ? "✗" : "✓"} ${truth}${delay === null ? "" : ` after ${number(delay)} s`}`],
     ["Score", score === null ? "" : signed(Number(score.toPrecision(4)))],
     ["Probability", probability === null ? "" : percent(probability)],
     ["Decision", decision ?? ""],
-    ["Came", `${duration(Math.max(0, ages(seconds)))} ago`],
+    ["Arrived", `${duration(Math.max(0, ages(seconds)))} ago`],
   ]);
 }
 
@@ -41,11 +41,11 @@ export async function openEvent(event) {
   const features = pairs(Object.entries(event.features).map(([name, value]) => [name, typeof value === "number" ? number(value) : String(value)]));
   const now = element("div", { "aria-live": "polite" }, element("p", { class: "caption" }, "…"));
   const isKnown = event.text || Object.keys(event.features).length;
-  const content = isKnown ? [...(event.text ? [element("blockquote", {}, event.text)] : []), features] : [element("p", { class: "caption" }, "What it contained is not kept any more.")];
-  open(event.id, factsOf(event), ...content, element("h3", {}, "How the model answers now"), now);
+  const content = isKnown ? [...(event.text ? [element("blockquote", {}, event.text)] : []), features] : [element("p", { class: "caption" }, "Its contents are no longer stored.")];
+  open(event.id, factsOf(event), ...content, element("h3", {}, "Prediction of the present model"), now);
   at("take").hidden = !isKnown;
   if (isKnown) now.replaceChildren(...(await explain({ id: event.id, text: event.text, features: event.features }, asked())));
-  else now.replaceChildren(element("p", { class: "caption" }, "It cannot be asked."));
+  else now.replaceChildren(element("p", { class: "caption" }, "No prediction is possible."));
 }
 
 // The events of a cell of the confusion matrix, as far as they are kept.
@@ -56,7 +56,7 @@ export function openCell(truth, predicted, events) {
     button.addEventListener("click", () => openEvent(event));
     return element("li", {}, button, element("p", { class: "caption" }, contentOf(event)));
   });
-  const empty = element("p", { class: "caption" }, "None of the latest events is of this cell.");
+  const empty = element("p", { class: "caption" }, "None of the latest events is in this cell.");
   at("take").hidden = true;
   open(`Truth ${truth}, predicted ${predicted}`, rows.length ? element("ul", { class: "examples" }, ...rows) : empty);
 }

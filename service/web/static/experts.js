@@ -18,12 +18,12 @@ export function showExperts(mixture, classes) {
 
 function leaderSentence(leader) {
   const whose = leader.startsWith("mixture") ? `the ${leader}` : `${leader} alone`;
-  return `Its answer is now that of ${whose}, which made the fewest mistakes lately.`;
+  return `At present, ${whose} answers, with the fewest recent mistakes.`;
 }
 
 // Of an explanation: which experts decided.
 export function decidersSentence({ leader, experts }) {
   if (!leader.startsWith("mixture")) return `${leader} decides alone.`;
   const named = experts.slice(0, 3).map(({ name, weight }) => `${name} (${share(weight)})`);
-  return `The ${leader} decides; its heaviest experts: ${named.join(", ")}.`;
+  return `The ${leader} decides; the experts with the largest weights: ${named.join(", ")}.`;
 }

@@ -45,14 +45,14 @@ const headingOf = (name) => name.charAt(0).toUpperCase() + name.slice(1).replace
 
 // Kinds of labels, once there are others than those that just came.
 const LABELS = {
-  real: "Labels that came, and are not the class of the timeout.",
-  provisional: "Labelled events whose label did not come in time: their class is the one that the settings name for that.",
-  corrected: "Labels that said otherwise than an earlier one.",
-  late: "Labels that came when their event was let go.",
-  orphaned: "Labels whose event never came.",
-  evicted: "Events that were evicted while a label could still come.",
-  known_mistakes: "Mistakes by what is known now, corrections included.",
-  skipped: "Records that the filter `where` has left out.",
+  real: "Labels that arrived, without those assumed at the timeout.",
+  provisional: "Labels assumed at the timeout (label_on_timeout), which a real label may still correct.",
+  corrected: "Labels that replaced an earlier one.",
+  late: "Labels that arrived after their event had expired.",
+  orphaned: "Labels whose event never arrived.",
+  evicted: "Events that were evicted before their labels could arrive.",
+  known_mistakes: "Mistakes by the final labels, corrections included.",
+  skipped: "Records that the filter `where` skipped.",
 };
 
 function showLabels(counts) {

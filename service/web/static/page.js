@@ -110,7 +110,7 @@ function showCurves({ history, bound, window: size }) {
   say("bound", boundSentence(bound));
   at("bound").hidden = !bound;
   if (at("error-table").parentElement.open) {
-    const columns = { "Error, ever": "error", "Error, recent": "recent_error", Baseline: "baseline_error" };
+    const columns = { "Error, lifetime": "error", "Error, recent": "recent_error", Baseline: "baseline_error" };
     showPoints(at("error-table"), history, columns, percent);
   }
   if (at("mistakes-table").parentElement.open) {
@@ -134,7 +134,7 @@ function showTerms(terms, classes) {
   const chosen = terms.find((each) => String(each.class) === termsOf) ?? terms.find((each) => String(each.class) === names[0]);
   if (document.activeElement !== chooser) chooser.value = String(chosen.class);
   const when = classes.length > 2 ? ", where that was predicted" : "";
-  say("weights-caption", `What the features of each field added to the score for or against “${chosen.class}”${when}, on average over the last ${count(chosen.n_events)} events looked at; the largest first.`);
+  say("weights-caption", `What the features of each field added to the score for or against “${chosen.class}”${when}, on average over the last ${count(chosen.n_events)} recorded events, the largest first.`);
   put(at("weights"), termsTable(chosen.fields));
 }
 
@@ -146,7 +146,7 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, terms, 
     return;
   }
   if (weights === null) {
-    say("weights-caption", "This model has no weights to show. “Try it” tells which features decided.");
+    say("weights-caption", "This model has no weights to show. “Try it” shows which features decide.");
     at("weights").replaceChildren();
     return;
   }
@@ -166,7 +166,7 @@ function showEvents({ events, mistakes, columns, decisions, classes, shows_event
     return;
   }
   const decides = classes.length > 2 ? "The class with the highest score is predicted" : "The score's sign decides";
-  say("events-caption", `Newest first; a row opens. ${decides}; a truth may come later than its event.`);
+  say("events-caption", `Newest first; open a row for details. ${decides}; the truth may come later.`);
   const confidence = ({ probability, score }) => probability ?? (classes.length > 2 ? score : Math.abs(score));
   mistakes.sort((one, other) => confidence(other) - confidence(one));
   rows = { events, mistakes };

@@ -39,7 +39,7 @@ const COLUMNS = [
   ["Error, ever", ({ error }) => percent(error)],
   ["AUC", ({ auc }) => score(auc)],
   ["Log loss", ({ log_loss: loss }) => score(loss)],
-  ["Labels awaited", ({ counts }) => count(counts.pending_labels)],
+  ["Pending labels", ({ counts }) => count(counts.pending_labels)],
   ["Lag", ({ lag }) => (lag === null ? NONE : count(lag))],
 ];
 

@@ -119,7 +119,7 @@ export function contentOf({ text, features }) {
 }
 
 function truthOf({ truth, mistake, label_delay_seconds: delay }) {
-  if (truth === null) return element("td", { class: "class waiting" }, "awaited");
+  if (truth === null) return element("td", { class: "class waiting" }, "pending");
   const late = delay === null ? "" : element("span", { class: "delay" }, ` after ${Number(delay.toPrecision(3))} s`);
   return element("td", { class: `class ${mistake ? "wrong" : "right"}`, title: String(truth) }, `${mistake ? "✗" : "✓"} ${truth}`, late);
 }

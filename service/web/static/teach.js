@@ -1,4 +1,4 @@
-// "and teach it": what one types is appended to the stream as an event, and its class as a label.
+// "Add a label": what one types is appended to the stream as an event, and its class as a label.
 
 import { element } from "./format.js";
 
@@ -30,7 +30,7 @@ at("teach").addEventListener("change", () => {
 // Each time under an id of its own: a second time is a second event.
 export async function teach({ text, features }) {
   const id = `typed-${[...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  at("taught").replaceChildren(element("p", { class: "caption" }, "Teaching …"));
+  at("taught").replaceChildren(element("p", { class: "caption" }, "Appending …"));
   try {
     const event = await appended(`/events?wait_seconds=${PATIENCE_SECONDS}`, { id, text, features });
     const truth = JSON.parse(at("truth").value);
@@ -43,7 +43,7 @@ export async function teach({ text, features }) {
 
 function sentence({ id, label, partition }, truth) {
   const predicted = label === undefined ? "" : `, predicted ${label}`;
-  return `On the stream as ${id}, partition ${partition}${predicted}, labelled ${truth}.`;
+  return `Appended to the stream as ${id}, partition ${partition}${predicted}, labelled ${truth}.`;
 }
 
 async function appended(address, message) {
