@@ -144,7 +144,7 @@ class DecisionSettings(Table):
     min_recall: float | None = Field(None, gt=0, lt=1)
     threshold: float | None = None
     max_rate: str | None = None
-    confidence: float = Field(0.65, ge=0.5, lt=1)
+    confidence: float = Field(0.8, ge=0.5, lt=1)
     """Of the one-sided bound by which a threshold is found; 0.5 is the plain estimate."""
 
     @property

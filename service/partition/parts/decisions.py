@@ -91,7 +91,7 @@ class Rule:
         goal: int,
         level: float,
         truth: TrueLabel,
-        confidence: float = 0.65,
+        confidence: float = 0.8,
         rate: Sequence[int] = (0, 0),
     ) -> None:
         self.name, self.goal, self.level, self.truth = name, goal, level, truth

@@ -132,7 +132,7 @@ def test_export_and_import_need_no_setting_that_the_checkpoint_knows(checkpoint,
     assert import_(path).exit_code == 0
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
     (made,) = found["made_with"]["decisions"]
-    assert made == {"name": "block", "class": "", "threshold": 0.5, "confidence": 0.65}
+    assert made == {"name": "block", "class": "", "threshold": 0.5, "confidence": 0.8}
 
 
 def test_no_command_runs_code_that_a_checkpoint_names(perceptron, stream, broker, tmp_path):

@@ -53,8 +53,9 @@ def test_corrected_label_reverts_the_cost_and_moves_the_event():
 
 
 def test_decision_without_threshold_has_a_reason():
-    goals = {"block": {"min_precision": 0.95}, "rare": {"max_false_positive_rate": 0.2}}
-    feed = Feed(decisions=[{"name": name, "confidence": 0.8, **goal} for name, goal in goals.items()])
+    feed = Feed(
+        decisions=[{"name": "block", "min_precision": 0.95}, {"name": "rare", "max_false_positive_rate": 0.2}]
+    )
     (part,) = feed.processor.further
 
     def undecided():
