@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import socket
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import kafka
@@ -270,6 +270,37 @@ def test_join_that_has_begun_is_resumed_before_the_next_poll():
     member._undelivered = SimpleNamespace(room=lambda most: most)
     member._poll_each(0.0, 10)
     assert asked == [True]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ignored"),
+    [
+        (errors.InconsistentGroupProtocolError("SyncGroupResponse protocol_name x"), True),
+        (errors.InconsistentGroupProtocolError("another"), False),
+        (ValueError("invalid assignment protocol: None"), True),
+        (ValueError("another"), False),
+    ],
+    ids=str,
+)
+def test_only_errors_of_an_ended_join_are_ignored(error, is_ignored):
+    member = object.__new__(adapter.KafkaPythonMembership)
+    with nullcontext() if is_ignored else pytest.raises(type(error)), member.joined_anew():
+        raise error
+
+
+def test_new_partitions_are_paused_at_a_position():
+    consumer, place = object.__new__(RecordConsumer), TopicPartition("events", 0)
+    consumer._subscription = SubscriptionState()
+    consumer._subscription.assign_from_user([place])
+    consumer.assign_paused([place])
+    assert consumer.paused() == {place}
+    assert consumer._subscription.position(place).offset == 0
+
+
+def test_a_topic_without_known_partitions_is_an_error(monkeypatch):
+    monkeypatch.setattr(KafkaConsumer, "partitions_for_topic", lambda *_: None)
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        object.__new__(RecordConsumer).learn_topics(["events"])
 
 
 @pytest.mark.parametrize("need", [private.deliver_resumed, private.resume_join])
