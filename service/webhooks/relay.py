@@ -8,13 +8,19 @@ some alerts and loses none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Backoff, Clock
-from service.errors import OffsetOutOfRange, OwnershipLost, TransactionFailed, TransportUnavailable
+from service.errors import (
+    OffsetOutOfRange,
+    OwnershipLost,
+    StorageFull,
+    TransactionFailed,
+    TransportUnavailable,
+)
 from service.logs import LOG_INTERVAL_SECONDS
 from service.settings.load import Settings
 from service.settings.parts import DRIFT, WebhookSettings
@@ -112,7 +118,7 @@ class Relay:
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
         """Relay until `stop` is set or, with `exit_at_end`, until the alerts of all records were accepted.
 
-        Raises `TopicMissing` and `AccessDenied`.
+        Raises `TopicMissing`, `AccessDenied` and, with `exit_at_end`, `StorageFull`.
         """
         consumer = self._transport.join(self._group, [self._topic], self)
         backoff = Backoff()
@@ -124,8 +130,10 @@ class Relay:
                         if is_quiet and self._others_are_done():
                             break
                         backoff.reset()
-                    except TransportUnavailable as error:
-                        _log.warning("webhook %s: the stream is unreachable: %s", self._hook.title, error)
+                    except (TransportUnavailable, StorageFull) as error:
+                        if exit_at_end and isinstance(error, StorageFull):
+                            raise
+                        _log.warning("webhook %s: the stream is unavailable: %s", self._hook.title, error)
                         stop.wait(backoff.next_seconds())
             finally:
                 self._leave(consumer)
@@ -162,9 +170,8 @@ class Relay:
     def _begin(
         self, records: Sequence[Record], part: _Part, pool: ThreadPoolExecutor
     ) -> list[tuple[Alert, Future[bool]]]:
-        deliver: Callable[[Alert, Event], bool] = self.delivery.deliver
         alerts = (alert for record in records if (alert := self._maker.alert(record)) is not None)
-        return [(alert, pool.submit(deliver, alert, part.cancelled)) for alert in alerts]
+        return [(alert, pool.submit(self.delivery.deliver, alert, part.cancelled)) for alert in alerts]
 
     def _open(self, consumer: Consumer) -> None:
         """Start the assigned partitions at the committed offsets of their last owners."""
@@ -205,7 +212,7 @@ class Relay:
             self._clock.wait(Event(), _WAITING_POLL_SECONDS)
         try:
             self._settle(is_due=True)
-        except TransportUnavailable as error:
+        except (TransportUnavailable, StorageFull) as error:
             _log.warning("webhook %s: some alerts will be repeated: %s", self._hook.title, error)
         finally:
             consumer.close()
@@ -227,12 +234,8 @@ class Relay:
                 part.close()
 
     def _log_counts(self, *, is_end: bool = False) -> None:
-        now, delivery = self._clock.monotonic(), self.delivery
-        counts = {
-            "delivered": delivery.delivered,
-            "failed": delivery.failed,
-            "unreadable": self._maker.n_unreadable,
-        }
+        now, done = self._clock.monotonic(), self.delivery
+        counts = {"delivered": done.delivered, "failed": done.failed, "unreadable": self._maker.n_unreadable}
         if is_end or (now >= self._next_log and counts != self._logged):
             self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
             line = "webhook %s: %d delivered, %d attempts failed, %d unreadable records"

@@ -4,14 +4,16 @@ import json
 import threading
 import time
 import uuid
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from typing import get_args
 
 import pytest
 
+from service.errors import StorageFull
 from service.settings.kafka import KafkaClient
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
+from service.stream.sqlite.consumer import SqliteWriter
 from service.webhooks.relay import Relay
 from tests.service.building import settings
 from tests.support.speed import patience
@@ -159,6 +161,25 @@ def test_redirect_is_not_a_delivery(sqlite_place):
         to_the_end(sqlite_place.relay(server.url))
         assert len(server.asked) == 4
         assert not [each for each in server.asked if each[0] == "GET"]
+
+
+@pytest.mark.parametrize("exits", [True, False])
+def test_a_full_disk_repeats_no_alert_and_ends_only_a_run_to_the_end(sqlite_place, monkeypatch, exits):
+    sqlite_place.produce(1)
+    stop, commits, commit = threading.Event(), [], SqliteWriter.commit
+
+    def full_at_first(writer, *given):
+        commits.append(given)
+        if len(commits) < 3:
+            raise StorageFull("as if")
+        commit(writer, *given)
+        stop.set()
+
+    with WebhookServer() as server:
+        monkeypatch.setattr(SqliteWriter, "commit", full_at_first)
+        with pytest.raises(StorageFull) if exits else nullcontext():
+            sqlite_place.relay(server.url).run(stop, exit_at_end=exits)
+        assert len(server.accepted) == 1
 
 
 @pytest.mark.parametrize(
