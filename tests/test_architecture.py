@@ -103,7 +103,7 @@ def test_no_file_is_longer_than_600_lines():
     assert {name: count for name, count in file_lengths().items() if count > MAX_FILE_LINES} == {}
 
 
-def test_no_more_files_than_before_are_shorter_than_40_lines():
+def test_number_of_files_below_40_lines_does_not_grow():
     short = {name for name, count in file_lengths().items() if count < MIN_FILE_LINES}
     assert len(short) <= MAX_SHORT_FILES, short
 

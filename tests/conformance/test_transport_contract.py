@@ -684,7 +684,7 @@ def test_only_partition_belongs_to_one_member(stream, transport):
     assert sorted(two.values()) == sorted(texts(*range(6))), "it starts where the other has committed"
 
 
-def test_leaving_member_can_commit_once_more(stream, transport, topics):
+def test_leaving_member_can_commit_one_last_time(stream, transport, topics):
     events, predictions = topics
     transport.produce([Output(events, b"k", b"1"), Output(events, b"k", b"2"), Output(events, b"k", b"3")])
     member = assigned(transport, stream, events)

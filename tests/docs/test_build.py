@@ -48,7 +48,7 @@ def test_docstrings_of_the_core_fit_their_signatures(caplog):
 
 
 @pytest.mark.slow
-def test_no_page_loads_anything_from_elsewhere(site):
+def test_pages_load_nothing_from_other_hosts(site):
     loading = re.compile(r"""<(?:script|img|link|iframe)[^>]*?(?:src|href)=["']?(https?:[^"' >]+)""")
     for page in site.rglob("*.html"):
         assert not loading.findall(page.read_text(encoding="utf-8")), page

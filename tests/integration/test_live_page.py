@@ -151,7 +151,7 @@ def test_typed_event_is_predicted_and_explained(stage, address, open_page):
     open_page.complaints.clear()
 
 
-def test_unreadable_line_is_named_and_left_out(address, open_page):
+def test_unreadable_line_is_named_and_skipped(address, open_page):
     page = open_page(address)
     for line, problem in [
         ("urgent", "not of the form"),

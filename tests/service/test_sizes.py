@@ -79,7 +79,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("shape", RECORDS)
 @pytest.mark.parametrize("mapping", MAPPINGS)
-def test_record_costs_as_much_as_it_is_long(mapping, shape):
+def test_record_takes_linear_time(mapping, shape):
     given = settings(events=MAPPINGS[mapping], max_message_bytes=1 << 20)
 
     def read(value):
@@ -108,7 +108,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("made", MODELS.values(), ids=MODELS)
-def test_model_file_costs_as_much_as_it_is_long(made):
+def test_model_file_takes_linear_time(made):
     def read(data):
         with contextlib.suppress(DamagedError):
             from_bytes(data)
@@ -131,7 +131,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_settings_cost_as_much_as_they_are_long(name):
+def test_settings_take_linear_time(name):
     size, given = SETTINGS[name]
     assert_grows_linearly(lambda made: make_decoder(settings(**made)), given, size)
 
@@ -172,7 +172,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_file_costs_as_much_as_it_is_long(tmp_path, name):
+def test_long_file_takes_linear_time(tmp_path, name):
     def read(content):
         (tmp_path / name).write_bytes(content)
         with contextlib.suppress(ServiceError), opened(tmp_path / name) as source:
@@ -214,7 +214,7 @@ def read_with(schema, kind, value=b"{}"):
 
 
 @pytest.mark.parametrize("shape", SCHEMAS)
-def test_schema_costs_as_much_as_it_is_long(shape):
+def test_schema_takes_linear_time(shape):
     kind, _, _ = shape.partition(":")
     assert_grows_linearly(lambda schema: read_with(schema, kind), SCHEMAS[shape], FEWER)
 
@@ -239,13 +239,13 @@ VALUES = {
 
 
 @pytest.mark.parametrize("shape", VALUES)
-def test_schemas_value_costs_as_much_as_it_is_long(shape):
+def test_value_with_a_schema_takes_linear_time(shape):
     schema, make = VALUES[shape]
     kind, _, _ = shape.partition(":")
     assert_grows_linearly(lambda value: read_with(schema, kind, value), make, FEWER)
 
 
-def test_progress_and_snapshots_cost_as_much_as_they_are_long():
+def test_progress_and_snapshots_take_linear_time():
     def progress(size):
         return b'{"version":1%b}' % b"".join(b',"f%d":1' % k for k in range(size // 10))
 

@@ -198,7 +198,7 @@ def test_rejected_labels_and_weights_change_nothing():
         np.array([1, 0], np.uint8),
     ],
 )
-def test_labels_take_every_form_of_learn_one(y):
+def test_labels_accept_every_form_of_learn_one(y):
     model, expected = HashedClassifier(bits=BITS), HashedClassifier(bits=BITS)
     model.learn_rows(GOOD, y)
     expected.learn_one({1: 1.0, 5: 2.0}, True)
@@ -225,7 +225,7 @@ def test_scipys_matrices_are_rows():
     assert model.predict_rows(sparse.csr_matrix(X)).tolist() == [True, False]
 
 
-def test_no_rows_and_rows_without_entries_are_rows():
+def test_empty_arrays_and_empty_rows_are_accepted():
     model = HashedClassifier(bits=BITS)
     model.learn_rows(Rows([0], [], []), [])
     assert len(model.predict_rows(Rows([0], [], []))) == 0

@@ -64,7 +64,7 @@ def test_latest_of_equally_near_events_vote():
     assert model.predict_proba_one({"kind": "u"})[True] > 0.95
 
 
-def test_its_state_is_bounded():
+def test_state_is_bounded():
     model = taught(NearestNeighbors(), patches(1100))
     size = len(to_bytes(model))
     taught(model, patches(900, seed=5))

@@ -41,7 +41,7 @@ def test_decaying_mean_follows_its_recursion(stream, decay):
         assert vector(model) == pytest.approx([t / mass for t in total], rel=1e-9, abs=1e-9)
 
 
-def test_decaying_mean_stays_right_over_a_long_stream():
+def test_decaying_mean_stays_exact_over_a_long_stream():
     model, mean = AveragedPerceptron(decay=0.5), 0.0
     plain = Perceptron()
     for number in range(3000):
@@ -53,7 +53,7 @@ def test_decaying_mean_stays_right_over_a_long_stream():
 
 
 @given(streams, st.sampled_from([1.0, 0.5]))
-def test_it_learns_on_the_mistakes_of_its_last_weights(stream, decay):
+def test_learner_updates_on_mistakes_of_its_last_weights(stream, decay):
     model, plain = learn(AveragedPerceptron(decay=decay), stream), learn(Perceptron(), stream)
     assert (model.current_weights, model.current_bias) == (plain.weights, plain.bias)
     assert (model.n_updates, model.n_examples) == (plain.n_updates, len(stream))

@@ -12,7 +12,7 @@ vectors = st.dictionaries(st.sampled_from("abc"), st.floats(-5, 5))
 
 
 @given(streams, examples, st.booleans())
-def test_with_the_linear_kernel_dual_and_primal_are_the_same(stream, last, fit_intercept):
+def test_linear_kernel_equals_the_primal_perceptron(stream, last, fit_intercept):
     dual = learn(KernelPerceptron(kernel="linear", fit_intercept=fit_intercept), stream)
     primal = learn(Perceptron(fit_intercept=fit_intercept), stream)
     assert dual.score_one(last[0]) == primal.score_one(last[0])

@@ -52,7 +52,7 @@ def state(model):
 
 
 @given(real_streams([False, True]), st.booleans(), st.booleans())
-def test_with_two_classes_the_perceptron_predicts_as_the_binary_one(stream, tie, fit_intercept):
+def test_two_class_multiclass_perceptron_predicts_like_the_binary_one(stream, tie, fit_intercept):
     binary = Perceptron(tie=tie, update_on_tie=False, fit_intercept=fit_intercept)
     ours = MulticlassPerceptron(classes=[tie, not tie], fit_intercept=fit_intercept)
     for x, y in stream:

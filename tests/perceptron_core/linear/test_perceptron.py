@@ -42,7 +42,7 @@ def test_tie_decides_the_class_at_the_threshold(tie, y, mistake):
     assert model.n_mistakes == mistake
 
 
-def test_tie_updates_without_a_mistake_only_if_asked_to():
+def test_tie_updates_without_a_mistake_only_if_configured():
     sen, gormley = Perceptron(), Perceptron(update_on_tie=False)
     for model in (sen, gormley):
         model.learn_one({"a": 1.0}, False)

@@ -65,7 +65,7 @@ def test_unsuitable_separator_gives_a_reason_instead_of_a_bound(separator, reaso
     assert reason in bound.reason
 
 
-def test_no_examples_cost_no_updates():
+def test_empty_set_has_a_bound_of_zero():
     assert mistake_bound([]).updates == 0
 
 

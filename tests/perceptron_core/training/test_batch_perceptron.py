@@ -59,7 +59,7 @@ def test_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
     assert model.bias == bias + rate * sum(sign for _, sign in wrong)
 
 
-def test_schedule_is_asked_for_each_k_from_one():
+def test_schedule_is_called_for_each_k_from_one():
     asked = []
 
     def rate(k):

@@ -277,7 +277,7 @@ def test_invalid_options_are_rejected(options):
         perceptron_train(AND, **options)
 
 
-def test_no_examples_and_bad_examples_are_rejected():
+def test_missing_and_invalid_examples_are_rejected():
     with pytest.raises(ValueError, match="no examples"):
         perceptron_train([])
     with pytest.raises(FeatureError):

@@ -174,7 +174,7 @@ def test_garbage_collector_does_not_visit_names():
     assert not gc.is_tracked(NamedValues(("a", "b"), (1.0, 2.0)))
 
 
-def test_learner_that_keeps_names_takes_indices_as_names():
+def test_name_based_learner_treats_indices_as_names():
     ours, theirs = Perceptron(), Perceptron()
     ours.learn_one(IndexedValues([3, 1], [1.0, -2.0]), True)
     theirs.learn_one({3: 1.0, 1: -2.0}, True)

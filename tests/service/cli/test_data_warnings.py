@@ -36,7 +36,7 @@ def run(perceptron):
         (labels(0, second="ham"), "no label has the class 'spam'"),
     ],
 )
-def test_misleading_result_gives_exit_code_1(run, command, labels, why):
+def test_misleading_result_exits_with_1(run, command, labels, why):
     result = run(command, labels, "--classes", "ham,spam")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == f"warning: these results may mislead: {why}"

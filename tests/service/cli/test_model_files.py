@@ -140,7 +140,7 @@ READERS = {
 
 @pytest.mark.parametrize("as_type", [str, str.encode])
 @pytest.mark.parametrize("command", READERS)
-def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, broker, command, as_type):
+def test_commands_do_not_run_code_named_by_a_model_file(perceptron, texts, code, broker, command, as_type):
     name, ran = code
     settings = {"model": as_type(name), "model_params": {"a": 1}, "classes": ("ham", "spam")}
     (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))

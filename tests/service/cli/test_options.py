@@ -92,7 +92,7 @@ def test_overridden_hash_bits_give_a_warning(run):
     ["serve", "verify", "status", "produce", "dead-letters list", "dead-letters replay", "checkpoint show"]
     + [f"checkpoint {verb}" for verb in ("export", "import", "reset")],
 )
-def test_commands_take_the_same_stream_options(perceptron, command):
+def test_commands_have_the_same_stream_options(perceptron, command):
     has_few = command in {"status", "dead-letters list", "checkpoint show"}
     shown = perceptron(*command.split(), "--help" if has_few else "--help-all").stdout
     assert [option for option in SERVICE if f"--{option.replace('_', '-')} " not in shown] == []

@@ -112,7 +112,7 @@ def test_position_of_an_error_is_marked(text, marked):
         *(("length(5)", "no len"), ("contains('a', 5)", "a text can only contain text")),
     ],
 )
-def test_call_that_is_always_invalid_is_rejected(text, why):
+def test_always_invalid_call_is_rejected(text, why):
     with pytest.raises(ExpressionError, match=why):
         compile_expression(text)
 

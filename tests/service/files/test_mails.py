@@ -45,7 +45,7 @@ def test_file_may_be_one_mail(messages):
     assert json.loads(mail)["id"] == "1@x.org"
 
 
-def test_attachments_are_named_by_type_and_their_contents_left_out(messages):
+def test_attachments_are_represented_by_type_only(messages):
     parts = b"--b\nContent-Type: text/plain\n\nsee it\n--b\nContent-Type: image/png\n"
     attached = parts + b"Content-Transfer-Encoding: base64\n\nQUJD\n--b--\n\n"
     head = b"From x Mon\nSubject: a\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
@@ -66,7 +66,7 @@ def test_attachments_are_named_by_type_and_their_contents_left_out(messages):
         b"Subject: =?utf-8?b?////=====?=\n\n",
     ],
 )
-def test_broken_mails_are_read_as_far_as_they_go(messages, broken):
+def test_readable_parts_of_broken_mails_are_read(messages, broken):
     broken_one, next_one = messages(b"From x Mon\n" + broken + b"\n\n" + WIN)
     assert json.loads(broken_one)["id"] == "row-1"
     assert json.loads(next_one)["text"] == "Win\nWin prizes"

@@ -189,7 +189,7 @@ def test_bytes_that_are_not_text_make_bad_rows(read, mapping, is_bad):
     assert b"blob" not in row or is_bad
 
 
-def test_class_name_that_is_a_number_is_a_name(read):
+def test_numeric_class_name_stays_a_name(read):
     (message,) = read([{"x": 1, "label": 3}], classes=("1", "2", "3"))
     assert json.loads(message)["label"] == "3"
 

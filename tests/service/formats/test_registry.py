@@ -45,7 +45,7 @@ def test_referenced_schemas_come_first_and_once(registry):
     assert [json.loads(part)["name"] for part in parts] == ["A", "B", "C"]
 
 
-def test_reference_may_be_to_a_version_that_was_deleted(registry):
+def test_reference_to_a_deleted_schema_version_is_read(registry):
     registry.register("a", record("A", n="int"))
     main = registry.register(
         "c", record("C", a="A"), references=[{"name": "A", "subject": "a", "version": 1}]

@@ -119,7 +119,7 @@ def test_value_without_the_wire_format_is_rejected(value, message):
 
 
 @given(st.lists(st.integers(0, 2000), min_size=1, max_size=5), st.binary())
-def test_message_indexes_are_read_as_they_are_written(indexes, data):
+def test_message_indexes_round_trip(indexes, data):
     written = varint(len(indexes)) + b"".join(map(varint, indexes))
     assert message_indexes(b"x" + written + data, 1) == (tuple(indexes), 1 + len(written))
 

@@ -45,11 +45,11 @@ def asking(registry):
     return Asking(registry)
 
 
-def test_schema_is_asked_for_once_for_all_partitions(asking):
+def test_schema_is_requested_once_for_all_partitions(asking):
     assert [asking(1), asking(1, 1)] == [({key(1)}, 1), ({key(1)}, 0)]
 
 
-def test_lagging_registry_replica_is_asked_again(asking):
+def test_request_to_a_lagging_registry_replica_is_repeated(asking):
     asking.registry.lag["1"] = 3
     assert asking(1) == ({key(1)}, 4)
 

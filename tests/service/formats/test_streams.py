@@ -181,7 +181,7 @@ def test_old_and_new_schemas_share_a_topic(stream, registry):
     assert len(outputs(stream)) == 40
 
 
-def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
+def test_invalid_records_become_dead_letters_with_reasons(stream, registry):
     good = in_avro(registry, some_events(1))[0]
     odd = framed(registry.register("odd", record(id="string", **{"\ud800": "double"})), b"\x02a" + bytes(8))
     values = [b'{"id": "a"}', framed(99, b"x"), good + b"more", framed(1, b"\x7f"), b"\x00\x01", odd, good]

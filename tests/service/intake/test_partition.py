@@ -114,7 +114,7 @@ def test_correction_back_is_appended_before_processing(scene):
     assert scene.intake.n_open == 0
 
 
-def test_failed_append_that_was_written_anyway_is_not_repeated(scene):
+def test_written_append_reported_as_failed_is_not_repeated(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)

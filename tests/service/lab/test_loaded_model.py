@@ -233,7 +233,7 @@ def test_non_model_file_is_rejected(tmp_path, content):
         service.load(tmp_path / "model.bin")
 
 
-def test_no_code_runs_that_a_file_names(tmp_path):
+def test_code_named_by_a_model_file_does_not_run(tmp_path):
     trap = tmp_path / "trap.py"
     trap.write_text("raise SystemExit('code ran')\n")
     names_code = made_with(settings()) | {"model": f"{trap}:build"}

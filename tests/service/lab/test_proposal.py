@@ -237,13 +237,13 @@ def test_localized_numbers_and_times_are_recognized():
     assert dict(EventSettings(**settings).decimal) == proposed["events.decimal"]
 
 
-def test_without_a_label_labels_are_expected_on_their_topic():
+def test_records_without_labels_propose_a_labels_topic():
     found = proposed(rows(id=lambda n: n, x=lambda n: n))
     assert "labels_topic" not in written(found)
     assert any("no field looks like a label" in warning for warning in found.warnings)
 
 
-def test_numbers_that_are_names_are_categories():
+def test_numeric_names_are_categories():
     found = proposed(rows(id=lambda n: n, shop_id=lambda n: n % 5, zip=lambda n: f"00{n % 3}", label=half))
     features = written(found)["events"]["features"]
     assert features == ["{shop_id: shop_id && to_string(shop_id)}", "zip"]

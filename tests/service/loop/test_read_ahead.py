@@ -60,7 +60,7 @@ def test_logs_and_bounds_are_the_streams_without_a_request(stream):
     assert stream.asked.total() == asked
 
 
-def test_logs_that_are_large_together_are_read_one_by_one(stream, monkeypatch):
+def test_logs_of_large_total_size_are_read_one_by_one(stream, monkeypatch):
     monkeypatch.setattr("service.loop.read_ahead._MOST_BYTES", 4)
     ahead = ReadAhead(stream, settings(), [0, 1, 2])
     assert stream.asked["read"] == 0

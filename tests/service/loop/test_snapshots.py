@@ -165,7 +165,7 @@ def test_loop_continues_while_a_snapshot_is_packed(stream, monkeypatch):
     assert restored(stream).snapshot_sequence >= 1
 
 
-def test_no_answer_waits_for_the_copy_of_a_large_state(stream, monkeypatch):
+def test_predictions_do_not_wait_for_copying_a_large_state(stream, monkeypatch):
     begin, commits = Snapshots.begin, []
 
     def noted(self, *given, **more):

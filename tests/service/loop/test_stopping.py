@@ -63,7 +63,7 @@ def test_busy_loop_may_finish_after_a_signal(exits):
     assert exits.codes == []
 
 
-def test_watchdog_leaves_a_loop_that_was_not_stopped(exits):
+def test_watchdog_ignores_a_loop_that_was_not_stopped(exits):
     run_stuck(exits, seconds=0.5, asking_since=lambda: 0.0)
     assert exits.codes == []
 

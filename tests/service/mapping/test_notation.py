@@ -45,7 +45,7 @@ def test_texts_become_numbers_by_their_notation(given, value, expected, mapped):
         assert features(given, {"id": "e", "features": value}) == expected
 
 
-def test_ids_texts_labels_and_tenants_stay_as_they_are():
+def test_ids_texts_labels_and_tenants_are_unchanged():
     given = settings(
         classes=("1,0", "2,0"),
         events=GERMAN | {"features": "*", "text": "t", "label": "y", "tenant": "who"},

@@ -37,7 +37,7 @@ def test_first_of_two_class_names_is_the_negative_one():
         (("5", "ham"), {5: False, "ham": True}),
     ],
 )
-def test_numbers_and_booleans_that_are_names_denote_what_is_named(classes, labels):
+def test_numbers_and_booleans_used_as_names_denote_classes(classes, labels):
     vocabulary = Vocabulary(classes)
     assert {label: vocabulary.truth(label) for label in labels} == labels
     assert {vocabulary.spelling(label, vocabulary.first_spelling()) for label in labels} == {classes}
@@ -46,7 +46,7 @@ def test_numbers_and_booleans_that_are_names_denote_what_is_named(classes, label
 @pytest.mark.parametrize(
     ("classes", "label"), [(("1", "2"), 0), (("1", "2"), -1), (("1", "0"), -1), (("5", "ham"), 1)]
 )
-def test_where_numbers_are_names_no_other_number_denotes_a_class(classes, label):
+def test_only_named_numbers_denote_classes(classes, label):
     with pytest.raises(UnknownLabelError, match=f"unknown label .*, expected '{classes[0]}'"):
         Vocabulary(classes).truth(label)
 

@@ -81,7 +81,7 @@ pieces = st.lists(st.sampled_from(["tenant", "=", "acme", "×", "\\", "n"]), max
 @example({}, {"tenant": "acme"}, "acme", "evil")
 @example({}, {"tenant\\": "acme"}, "acme", "evil")
 @example({"×n": 1.0}, {"n": 1.0}, "acme", "acme×")
-def test_no_other_tenant_reaches_a_tenants_features_by_any_name(own, others, tenant, other):
+def test_tenants_features_are_isolated_for_any_name(own, others, tenant, other):
     extractor = FeatureExtractor(FeatureOptions(has_tenants=True))
     of_tenant = extractor.extract(own, None, tenant).keys() - extractor.extract(own, None, None).keys()
     assert of_tenant

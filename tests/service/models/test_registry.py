@@ -225,7 +225,7 @@ def test_error_of_a_parameter_names_the_expected_value(model, params, said):
         make_learner(model, params)
 
 
-def test_no_parameter_takes_any_text(subtests):
+def test_arbitrary_text_is_rejected_for_every_parameter(subtests):
     for model, name in PARAMETERS:
         with (
             subtests.test(model=model, parameter=name),

@@ -103,7 +103,7 @@ def test_mistakes_are_listed_with_readable_event_contents(feed, monkeypatch):
     ]
 
 
-def test_correction_takes_a_mistake_away(feed):
+def test_correction_removes_a_mistake(feed):
     feed.batch(event("a", "win", label=True), event("b", "win", label=False))
     assert ids(feed) == ["b", "a"]
     feed.batch(label("a", False))

@@ -99,7 +99,7 @@ def test_oldest_examples_are_evicted_when_bytes_are_short():
     assert [name for name in "bcde" if join.examples.get(name)] == ["e"]
 
 
-def test_newest_example_is_kept_whatever_its_size():
+def test_newest_example_is_kept_at_any_size():
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=1)
     for name in "ab":
         join.keep(large(name))

@@ -65,7 +65,7 @@ def test_early_learning_weighs_by_probability_and_late_labels_by_two():
     assert feed.counters.labels == {"matched": 3}
 
 
-def test_model_that_can_undo_ends_as_if_never_learned_early():
+def test_model_with_undo_ends_as_without_early_learning():
     early, late = fed("perceptron"), fed("perceptron", unlabelled="at_timeout")
     for feed in (early, late):
         tick(feed, 40)

@@ -286,7 +286,7 @@ HUGE = " ".join(f"w{n}" for n in range(5000))
 
 
 @pytest.mark.parametrize("given", [{}, {"hash_bits": 18}, {"text_values": "counts", "normalize": "l2"}])
-def test_packed_example_is_learned_as_if_labelled_at_once(given):
+def test_packed_example_is_learned_like_an_immediate_one(given):
     late, along = Feed(**given), Feed(**given)
     along(event("a", HUGE, label=True))
     late(event("a", HUGE))

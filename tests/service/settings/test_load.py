@@ -55,7 +55,7 @@ def test_every_setting_is_declared_and_only_secrets_lack_options():
     assert SECRETS.isdisjoint(option_settings())
 
 
-def test_no_removed_name_is_a_setting():
+def test_removed_names_are_not_settings():
     assert not [name for name in (*FIELDS, *TABLES) if instead_of(name)]
 
 
@@ -175,7 +175,7 @@ def test_unusable_file_is_named_with_its_place(tmp_path, content, said):
         "me:{}@h",
     ],
 )
-def test_no_form_of_a_broker_url_shows_its_password(password, url):
+def test_broker_url_never_shows_its_password(password, url):
     rejected = []
     for read in (
         lambda: load_settings({"broker": url.format(password)}),
@@ -219,7 +219,7 @@ def test_no_form_of_a_broker_url_shows_its_password(password, url):
         ),
     ],
 )
-def test_no_source_that_cannot_be_read_shows_a_password(tmp_path, monkeypatch, toml, variable):
+def test_unreadable_source_never_shows_a_password(tmp_path, monkeypatch, toml, variable):
     monkeypatch.setenv("PERCEPTRON_KAFKA", variable)
     with pytest.raises(ConfigurationError) as caught:
         load_settings({}, write(tmp_path / "my.toml", toml))

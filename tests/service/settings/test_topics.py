@@ -59,7 +59,7 @@ def test_missing_input_topic_is_an_error_with_similar_names(stream, there, given
     assert {*stream.topics()} == {*there}
 
 
-def test_by_default_the_topics_that_are_written_are_created(stream):
+def test_output_topics_are_created_by_default(stream):
     stream.ensure_topics({"events": 3, "labels": 1})
     assert ensure_topics(stream, settings(create_topics="outputs")) == 3
     assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [3] * 5
@@ -79,7 +79,7 @@ def test_missing_outputs_with_checkpoints_give_a_warning(stream, caplog, gone):
     assert f"topic '{gone}' did not exist, although 'checkpoints' does" in caplog.text
 
 
-def test_no_warning_at_first_start_or_with_all_topics(stream, caplog):
+def test_first_start_and_complete_topics_give_no_warning(stream, caplog):
     ensure_topics(stream, settings())
     ensure_topics(stream, settings())
     assert caplog.text == ""

@@ -236,7 +236,7 @@ def test_records_of_another_schema_are_appended_unchanged():
         ({}, "expected the content type application/json", "Content-Type: application/json"),
     ],
 )
-def test_body_in_another_form_gives_a_fitting_hint(given, what, hint):
+def test_body_in_another_form_gives_a_specific_hint(given, what, hint):
     with Stage(events=given).served() as client:
         headers = NDJSON if given else {"content-type": "text/html"}
         said = client.post("/events", content=b"x", headers=headers).json()

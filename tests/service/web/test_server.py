@@ -31,7 +31,7 @@ def test_port_is_free_again_afterwards():
         assert httpx.get(f"http://{address}/livez").status_code == 200
 
 
-def test_answers_on_a_connection_that_stays_wait_for_no_acknowledgement(client):
+def test_answers_on_a_kept_connection_wait_for_no_acknowledgement(client):
     took = []
     for _ in range(60):  # the first ones are acknowledged at once, as TCP starts
         began = time.perf_counter()

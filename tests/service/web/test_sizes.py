@@ -63,7 +63,7 @@ def post(client, path, content, media_type):
 
 @pytest.mark.parametrize("path", ["/predict", "/explain", "/labels"])
 @pytest.mark.parametrize("make", JSON.values(), ids=JSON)
-def test_json_body_costs_as_much_as_it_is_long(taught, path, make):
+def test_json_body_takes_linear_time(taught, path, make):
     assert_grows_linearly(
         lambda body: post(taught, path, body, "application/json"), lambda size: make(size).encode(), HALF
     )
@@ -79,7 +79,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("make", LINES.values(), ids=LINES)
-def test_lines_cost_as_much_as_they_are_long(taught, make):
+def test_lines_take_linear_time(taught, make):
     assert_grows_linearly(
         lambda body: post(taught, "/labels", body, "application/x-ndjson"),
         lambda size: of(make, size)[:HALF],
@@ -88,7 +88,7 @@ def test_lines_cost_as_much_as_they_are_long(taught, make):
 
 
 @pytest.mark.parametrize("make", MAILS.values(), ids=MAILS)
-def test_mail_costs_as_much_as_it_is_long(taught, make):
+def test_mail_takes_linear_time(taught, make):
     assert_grows_linearly(lambda body: post(taught, "/predict", body, "message/rfc822"), make, HALF)
 
 
@@ -118,13 +118,13 @@ HEADS = {
 
 @pytest.mark.parametrize("asked", [b"POST /predict", b"GET /metrics", b"GET /static/page.css"], ids=repr)
 @pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)
-def test_head_costs_as_much_as_it_is_long(taught, asked, make):
+def test_long_header_takes_linear_time(taught, asked, make):
     start = asked + b" HTTP/1.1\r\nHost: localhost\r\n"
     assert_grows_linearly(lambda head: send(taught, start + head + b"\r\n\r\n"), make, HEAD)
 
 
 @pytest.mark.parametrize("piece", [b"+win", b"%20", b"&a=b", b"&top=a", b";"], ids=repr)
-def test_address_costs_as_much_as_it_is_long(taught, piece):
+def test_long_address_takes_linear_time(taught, piece):
     assert_grows_linearly(
         lambda asked: send(taught, b"GET /model?top=a" + asked + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
         lambda size: of(piece, size),

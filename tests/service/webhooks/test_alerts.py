@@ -73,5 +73,5 @@ def test_signature_is_that_of_standard_webhooks(secret, key):
     assert headers["webhook-timestamp"] == "1700000000"
 
 
-def test_without_a_secret_there_is_no_signature():
+def test_webhook_without_secret_is_unsigned():
     assert "webhook-signature" not in headers_of(Alert("a-0-1", 1, b""), "", 0)

@@ -73,7 +73,7 @@ def test_exit_code_is_1_without_readable_records(perceptron):
     assert "all 3 records are rejected" in result.stderr
 
 
-def test_checks_as_many_records_as_asked_for(perceptron):
+def test_check_input_reads_the_requested_number_of_records(perceptron):
     rows = b'{"id":"a","text":"x"}\n' * 30
     assert len(lines(perceptron("check-input", "-", "--format", "json", stdin=rows))) == 20
     assert len(lines(perceptron("check-input", "-", "--format", "json", "-n", 3, stdin=rows))) == 3

@@ -135,7 +135,7 @@ def test_export_and_import_need_no_setting_that_the_checkpoint_knows(checkpoint,
     assert made == {"name": "block", "class": "", "threshold": 0.5, "confidence": 0.8}
 
 
-def test_no_command_runs_code_that_a_checkpoint_names(perceptron, stream, broker, tmp_path):
+def test_commands_do_not_run_code_named_by_a_checkpoint(perceptron, stream, broker, tmp_path):
     produce(stream, *EVENTS)
     model = tmp_path / "model.py"
     model.write_text("from river.linear_model import LogisticRegression as make")

@@ -140,7 +140,7 @@ def test_service_processes_a_replayed_message_normally(replay, stream):
     assert (json.loads(answer)["id"], json.loads(answer)["truth"]) == ("big", True)
 
 
-def test_cut_dead_letter_is_marked_and_never_replayed(dead_letters, stream, monkeypatch):
+def test_cut_dead_letter_is_marked_and_not_replayed(dead_letters, stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: RecordLimit(1000, 1000))
     reject(stream, event("u", "x" * 2000, label="spam"), UNKNOWN)
     cut, whole = listed(dead_letters)

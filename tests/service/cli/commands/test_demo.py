@@ -60,7 +60,7 @@ def test_demo_is_killed_half_way_and_proves_exactly_once(finished):
     assert "not proved" not in finished.stdout
 
 
-def test_demo_uses_another_port_if_8000_is_taken(finished):
+def test_demo_uses_another_port_if_8000_is_in_use(finished):
     assert not finished.address.endswith(":8000")
     assert f"live page  {finished.address}\n" in finished.stderr
 
@@ -79,7 +79,7 @@ def test_non_local_address_is_rejected():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path, monkeypatch, number):
+def test_interrupted_demo_ends_soon_and_cleans_up(demo, tmp_path, monkeypatch, number):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = demo("--rate", "50")

@@ -38,7 +38,7 @@ def test_every_plot_is_written_as_png_or_svg(perceptron, plane):
         assert result.stdout == ""
 
 
-def test_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
+def test_boundary_needs_two_features(perceptron, pages):
     result = perceptron("plot", "boundary", pages)
     assert result.exit_code == 1
     assert "--events-features" in result.stderr

@@ -94,7 +94,7 @@ def test_files_without_common_times_are_rejected(perceptron, payments):
     assert (result.exit_code, "name its column with --timestamp" in result.stderr) == (2, True)
 
 
-def test_rows_that_are_not_in_order_are_counted(perceptron, payments):
+def test_unordered_rows_are_counted(perceptron, payments):
     head, *rows = (payments / "events.csv").read_text().splitlines(keepends=True)
     (payments / "events.csv").write_text("".join([head, *reversed(rows)]))
     result = perceptron("replay", "events.csv", "--labels", "labels.csv", "--timestamp", "at")

@@ -145,7 +145,7 @@ def test_default_stream_is_the_users_file_and_is_reported(serve, tmp_path, monke
     ("given", "is_warned"),
     [({"http": "0.0.0.0:80"}, True), ({"http": "0.0.0.0:80", "http_token": "x"}, False), ({}, False)],
 )
-def test_unprotected_http_address_is_warned_of(monkeypatch, caplog, given, is_warned):
+def test_unprotected_http_address_gives_a_warning(monkeypatch, caplog, given, is_warned):
     monkeypatch.setattr("service.web.server.http_server", lambda *_: contextlib.nullcontext("here"))
     settings = Settings(**({"http": "127.0.0.1:0"} | given))
     with _http_server(settings, Health(), Metrics(CollectorRegistry()), LiveModels(settings)) as address:

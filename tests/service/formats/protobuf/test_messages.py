@@ -192,7 +192,7 @@ def counted(message):
 
 
 @given(orders, texts)
-def test_values_of_a_message_are_counted_as_they_are(order, text):
+def test_values_of_a_message_are_counted_exactly(order, text):
     message = Order()
     for inner in (message, message.parent):
         inner.id, inner.left = text, text

@@ -104,7 +104,7 @@ def test_both_zeros_share_a_bin():
 
 
 @given(EXAMPLES)
-def test_of_scores_that_no_bin_shares_the_area_is_exact(examples):
+def test_area_is_exact_if_no_bin_mixes_classes(examples):
     assert counted(examples).pairs().auc() == pytest.approx(area(examples))
 
 

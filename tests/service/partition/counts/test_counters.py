@@ -33,7 +33,7 @@ def test_count_of_known_mistakes_is_shown_even_at_zero():
     assert counters.counts()["known_mistakes"] == 0
 
 
-def test_copy_is_left_alone_by_later_counting():
+def test_copy_of_counters_is_unaffected_by_later_counts():
     counters = Counters()
     copy = counters.copy()
     counters.consumed["events"] += 1
@@ -47,7 +47,7 @@ def test_copy_is_left_alone_by_later_counting():
     assert counters != copy
 
 
-def test_counters_come_back_from_their_state():
+def test_counters_are_restored_from_their_state():
     counters = Counters()
     counters.labels["late"] += 1
     counters.score([True, False])

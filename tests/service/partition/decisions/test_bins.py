@@ -87,7 +87,7 @@ def test_cheapest_threshold_costs_the_least(rows):
     assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
 
 
-def test_class_that_was_not_predicted_has_the_lowest_score():
+def test_unpredicted_class_has_the_lowest_score():
     bins = ClassBins("b")
     assert (bins.own_score("b", 2.0), bins.own_score("a", 2.0)) == (2.0, -inf)
     bins.add(-inf, is_of_class=True)

@@ -200,7 +200,7 @@ def test_costs_determine_a_threshold(has_log_odds):
     assert rule.threshold <= -1.0
 
 
-def test_cost_is_counted_and_a_correction_takes_it_back():
+def test_cost_is_counted_and_reverted_by_a_correction():
     made = decider(("act", FIXED, 1.0, True), costs=(2.0, 7.0))
     made.learn(True, 3.0, False, "act")
     made.learn(True, 0.0, True, None)

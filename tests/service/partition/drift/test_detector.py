@@ -81,7 +81,7 @@ def detector_rose(blocks, k):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
-def test_false_alarms_are_rarer_than_asked_for(share):
+def test_false_alarms_are_rarer_than_configured(share):
     n = 300_000
     assert len(Detector(10_000).observe(drawn(n, share))) <= n / 10_000
 

@@ -43,7 +43,7 @@ def test_every_error_of_librdkafka_has_a_meaning():
     assert [name for name, code in CODES.items() if code not in MEANING_OF] == []
 
 
-def test_no_error_has_two_meanings():
+def test_every_error_has_one_meaning():
     rows = [each for kind, each in TABLE.items() if kind != "called"]
     names = [name for row in rows for each in row.keys() - {"hint"} for name in row[each].split()]
     assert len(names) == len(set(names))
@@ -191,7 +191,7 @@ def cluster(monkeypatch):
 NOT_NOW = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
-def test_unready_broker_is_asked_by_another_client(cluster):
+def test_request_to_an_unready_broker_uses_another_client(cluster):
     question = Asked(NOT_NOW, KafkaError(KafkaError.FENCED_LEADER_EPOCH), 7)
     assert cluster.ask(question, ["events"], "{}") == {"events": 7}
     assert len(set(map(id, question.clients))) == 3
@@ -211,7 +211,7 @@ def test_broken_connection_is_replaced_by_another_client(cluster):
     assert cluster.ask(Asked(BROKEN, 7), ["events"], "{}") == {"events": 7}
 
 
-def test_unreachable_broker_is_left_long_before_the_deadline(cluster, monkeypatch):
+def test_unreachable_broker_is_abandoned_before_the_deadline(cluster, monkeypatch):
     monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.1)
     question, began = Asked(BROKEN), time.monotonic()
     with pytest.raises(TransportUnavailable):
@@ -278,7 +278,7 @@ def test_unacknowledged_records_are_not_a_commit():
 
 
 @pytest.mark.parametrize("failure", [("FAIL", "Connect to 127.0.0.1:9092 failed"), None])
-def test_leaders_are_asked_for_while_acknowledgements_and_connection_are_missing(failure):
+def test_leaders_are_queried_while_acknowledgements_and_connection_are_missing(failure):
     """Of all topics, which may have moved; a slow broker is not asked."""
     asked, outputs = [], [Output(topic, None, b"") for topic in ("predictions", "checkpoints", "predictions")]
 
@@ -355,7 +355,7 @@ def test_producer_continues_after_it_aborts_a_rejected_generation(aborts):
 
 
 @pytest.mark.parametrize(("resumed_at", "asked"), [(-math.inf, []), (math.inf, [("events", 3)])])
-def test_leaders_are_asked_for_a_while_after_a_rebalance(resumed_at, asked):
+def test_leaders_are_queried_after_a_rebalance(resumed_at, asked):
     found = []
     member = object.__new__(ConfluentConsumer)
     member._membership = SimpleNamespace(resumed_at=resumed_at, begun={3})

@@ -224,7 +224,7 @@ def test_record_without_a_key_goes_to_partition_0(partitions):
     assert partition_for_key(None, partitions) == 0
 
 
-def test_request_to_a_coordinator_that_is_gone_is_kept():
+def test_request_to_a_lost_coordinator_is_kept():
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = "{}:{}".format(*server.getsockname())
     with closing(KafkaProducer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers=gone)) as client:

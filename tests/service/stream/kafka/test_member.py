@@ -257,7 +257,7 @@ def test_member_is_at_the_end_once_everything_is_delivered(member):
     assert not member.at_end(), "the group does not answer"
 
 
-def test_producer_that_does_not_begin_is_dropped(member):
+def test_producer_failing_to_begin_is_dropped(member):
     member.cluster.are_fenced = True
     with pytest.raises(TransportUnavailable, match="kafka://here"):
         member.writer(0)

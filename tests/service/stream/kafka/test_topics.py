@@ -54,7 +54,7 @@ def topics(cluster):
     return KafkaTopics(cluster, TopicLimits())
 
 
-def test_fenced_broker_is_asked_again():
+def test_request_to_a_fenced_broker_is_repeated():
     cluster = Cluster([FENCED, FENCED])
     topics(cluster).ensure_topics({"events": 2})
     assert cluster.created == {"events": 2}

@@ -99,7 +99,7 @@ def test_commit_is_on_the_disk_when_it_returns(transport):
         (lambda path: overwrite(path, "CREATE TABLE songs (title TEXT)"), "another program"),
     ],
 )
-def test_file_of_another_kind_is_rejected_and_left_alone(path, make, rejection):
+def test_file_of_another_kind_is_rejected_and_unchanged(path, make, rejection):
     make(path)
     before = path.read_bytes()
     with pytest.raises(TransportError, match=rf"{path}.*{rejection}") as rejected:

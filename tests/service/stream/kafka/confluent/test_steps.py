@@ -43,7 +43,7 @@ def test_step_is_abandoned_once_the_coordinator_answers_others():
 
 
 @pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
-def test_step_is_awaited_while_connections_hold_or_none_answers(has_failure, answers):
+def test_step_is_awaited_while_connections_hold_or_no_broker_answers(has_failure, answers):
     may_end = threading.Event()
     threading.Timer(0.1, may_end.set).start()
     do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
