@@ -11,8 +11,7 @@ from typing import Any, Final, Self
 from perceptron_core.linear import column_properties, restored
 from perceptron_core.validation import example_weight, sign_of
 from perceptron_core.weights.example import Column, Example
-from perceptron_core.weights.feature_index import FeatureIndex
-from perceptron_core.weights.index import HashedIndex
+from perceptron_core.weights.index import FeatureIndex, HashedIndex
 from perceptron_core.weights.tables import WeightTable
 
 LINEAR_STATE: Final = {"weights": restored.columns, "bias": restored.number, **restored.COUNTS}

@@ -14,7 +14,7 @@ from perceptron_core.linear import restored
 from perceptron_core.linear.declarations import NO_CLASS, Label, Update
 from perceptron_core.validation import example_weight
 from perceptron_core.weights.example import Column, Example
-from perceptron_core.weights.feature_index import FeatureIndex
+from perceptron_core.weights.index import FeatureIndex
 from perceptron_core.weights.tables import WeightTable
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import perceptron_core
 from perceptron_core import COMPILED, to_bytes
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.weights.feature_index import FeatureIndex
+from perceptron_core.weights.index import FeatureIndex
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 from tests.support.learners import KINDS, SEVERAL, TWO_CLASS, any_of
