@@ -1,4 +1,4 @@
-"""One SQLite connection for all threads of a process, its files, and the translation of its errors.
+"""One SQLite connection for all threads of a process, its files and their format; translation of its errors.
 
 A block of statements is a transaction; failures are `TransportError`s. SQLite keeps using files that were
 deleted, moved or replaced: it would write to a file that no other process sees and that is lost at the end.
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Final
 
 from service.errors import AccessDenied, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
-from service.stream.sqlite import schema
 
 if sys.platform == "win32":
     import msvcrt
@@ -43,6 +42,11 @@ _LOOK_AT_FILES_SECONDS: Final = 1.0
 
 _LOCKED_AT: Final = 1 << 20
 """The byte that Windows locks: other processes could not read a locked range."""
+
+_APPLICATION_ID: Final = 0x50455243
+"""The ASCII letters PERC, the id by which `file(1)` and the service recognise the file."""
+_FORMAT_VERSION: Final = 1
+_TABLES: Final = Path(__file__).with_name("schema.sql")
 
 Identity = tuple[int, int]
 
@@ -96,26 +100,26 @@ class Database:
                 raise
 
     def _prepare(self) -> None:
-        new = schema.is_empty(self._connection)
+        new = _is_empty(self._connection)
         if not new:
             # First, as a file of another program must not be changed.
-            schema.check(self._connection, self.name)
+            _check_format(self._connection, self.name)
         if self.path:
             self._write_ahead()
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
         if new:
             self._create()
-        schema.check(self._connection, self.name)  # opens all files of the stream
+        _check_format(self._connection, self.name)  # opens all files of the stream
         if self.path:
             self._files = OpenFiles(self.path)
 
     def _create(self) -> None:
         with self.writing() as connection:
-            if schema.is_empty(connection):
-                schema.create(connection)
+            if _is_empty(connection):
+                _create_tables(connection)
             # Another process, of another release, may have created it first.
-            schema.check(connection, self.name)
+            _check_format(connection, self.name)
 
     def _write_ahead(self) -> None:
         """Switch to write-ahead logging; SQLite itself does not wait while other processes open the file."""
@@ -382,3 +386,39 @@ def _primary_code(error: sqlite3.Error) -> int:
     """Return SQLite's primary result code; -1 for an error of the driver."""
     code: int = getattr(error, "sqlite_errorcode", -1)
     return code & 0xFF if code >= 0 else code
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    """Return whether the file is new."""
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def _check_format(connection: sqlite3.Connection, name: str) -> None:
+    """Check that the file `name` is a stream of the version that this release writes.
+
+    Raises
+    ------
+    TransportError
+        It is another program's database, or a stream of another version.
+
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION_ID:
+        raise TransportError(
+            f"{name} is a database of another program", hint="set `broker` to a separate file for the stream"
+        )
+    if version != _FORMAT_VERSION:
+        raise TransportError(
+            f"{name} has stream format {version}, expected {_FORMAT_VERSION}",
+            hint="start the release that wrote it, or set `broker` to another file",
+        )
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables and set the file's id and version, inside a transaction."""
+    for statement in _TABLES.read_text(encoding="utf-8").split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")

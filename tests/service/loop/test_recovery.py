@@ -21,7 +21,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.stream.sqlite.schema import place_of
+from service.stream.sqlite.log import place_of
 from tests.service.building import Changed, damaged, event, label, settings, without_final_snapshot
 from tests.support.example_counts import n_examples
 from tests.support.recreated_topic import recreate

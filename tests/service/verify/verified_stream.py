@@ -14,7 +14,7 @@ from service.monitoring.metrics import Metrics
 from service.settings.topics import input_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.stream.sqlite.schema import place_of
+from service.stream.sqlite.log import place_of
 from service.verify.verify import verify
 from tests.service.building import event, label, settings
 from tests.support.copied_stream import copy_stream
