@@ -23,7 +23,6 @@ from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticke
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
-from service.models.learner import check_weight
 from service.partition.answers import assessment
 from service.partition.processor import Processor
 from service.settings.load import Settings
@@ -134,7 +133,7 @@ class PartitionIntake:
                 ticket.repeated = True
                 ticket.answer(self._prediction(submission))
             else:
-                check_weight(submission.weight, takes_weights=self._processor.takes_weights)
+                self._processor.check_weight(submission.weight)
                 self._append(ticket)
         except (ServiceError, Rejection) as error:
             ticket.note_appended(error)

@@ -1,4 +1,4 @@
-"""The interface of models for the processor; weights of examples; rejections of examples by a model."""
+"""The interface of models for the processor, and rejections of examples by a model."""
 
 from __future__ import annotations
 
@@ -202,12 +202,6 @@ def takes_weights(model: Any) -> bool:  # noqa: ANN401 - any classifier
         return all(map(takes_weights, model.experts))
     declared = getattr(model, "WEIGHT", None)
     return "w" in inspect.signature(model.learn_one).parameters if declared is None else bool(declared)
-
-
-def check_weight(weight: float | None, *, takes_weights: bool) -> None:
-    """Raise `Rejection` if a message has a weight other than 1 that its model does not take."""
-    if weight is not None and weight != 1.0 and not takes_weights:
-        raise Rejection(Reason.MODEL_ERROR, "weight: the model does not support example weights")
 
 
 def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:

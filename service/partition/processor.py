@@ -21,8 +21,8 @@ from service.messages.dead_letter import dead_letter
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.incoming import Incoming
 from service.messages.labels import BOOLEANS, MAX_WEIGHT, Spelling, TrueLabel
-from service.messages.rejection import BEFORE_START, Rejection, Skipped
-from service.models.learner import Learner, ModelError, check_weight, rejection_of
+from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
+from service.models.learner import Learner, ModelError, rejection_of
 from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.label_join import LabelJoin
@@ -118,7 +118,7 @@ class Processor:
     def learner(self, learner: Learner) -> None:
         """Set the model, and decide whether compiled code processes records of the common case."""
         self._learner = self._labels.learner = learner
-        self.takes_weights = self._labels.takes_weights = learner.takes_weights
+        self._labels.takes_weights = learner.takes_weights
         for part in self.further:
             part.start(has_log_odds=learner.has_log_odds, is_calibrated=learner.is_calibrated)
         self._extract = self._extractor.extract
@@ -277,11 +277,16 @@ class Processor:
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)
-        check_weight(message.weight, takes_weights=self.takes_weights)
+        self.check_weight(message.weight)
         if message.is_label:
             self._labels.receive(message, timestamp_ms)
         else:
             self._receive_event(message, timestamp_ms)
+
+    def check_weight(self, weight: float | None) -> None:
+        """Raise `Rejection` for the weight of a message, other than 1, if the model takes no weights."""
+        if weight is not None and weight != 1.0 and not self._labels.takes_weights:
+            raise Rejection(Reason.MODEL_ERROR, "weight: the model does not support example weights")
 
     def x_of(self, event: Incoming, timestamp_ms: int) -> X:
         """Return the features of an event at this time, without changing any state."""
