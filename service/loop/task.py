@@ -226,10 +226,12 @@ class Task:
         n_answers = len(outputs)
         self._sequence += 1
         self._offsets |= records.next_offsets()
-        outputs += schema_records(schemas, self._sequence, self._address)
-        outputs.append(progress_record(self._progress(processing_time_ms), self._address))
-        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, started)
         state = self._state()
+        outputs += schema_records(schemas, self._sequence, self._address)
+        counts = state.counts, state.counters.consumed
+        progress = Progress(self._sequence, self._offsets, *counts, processing_time_ms)
+        outputs.append(progress_record(progress, self._address))
+        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, started)
         self.finish_commit()
         self._is_clean = False
         self._begin_batch(batch, state, must_compress=must_compress)
@@ -249,12 +251,6 @@ class Task:
         if not dead_letters:
             return outputs, False
         return fit_all(outputs, self._context.settings.dead_letters_topic, self._dead_letter_limit)
-
-    def _progress(self, processing_time_ms: int) -> Progress:
-        processor = self._processor
-        return Progress(
-            self._sequence, self._offsets, processor.counts(), processor.counters.consumed, processing_time_ms
-        )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
         """Return the schemas that this batch needs first; add them to the processor."""
