@@ -50,7 +50,7 @@ from service.stream.records import Pieces
 
 _log = logging.getLogger(__name__)
 
-_RELEARNING: Final = (
+_REPLAYING: Final = (
     "partition %d: replaying %d committed batches after a kill or failed commit; snapshot of batch %d"
 )
 
@@ -71,7 +71,7 @@ class Restored:
     snapshot_sequence: int
     """Number of the batch after the newest snapshot."""
     snapshot_seconds: float | None = None
-    """When the newest snapshot was committed, in ms since the Unix epoch; None if there is none."""
+    """When the newest snapshot was committed, in seconds since the Unix epoch; None if there is none."""
     settings_changed: bool = False
     """Whether the newest snapshot has other settings or arithmetic than those of the next batch."""
     offsets_are_committed: bool = True
@@ -163,7 +163,7 @@ def _resume(
     reject(losses, settings)
     if batches:
         if base is None:
-            _log.info(_RELEARNING, partition, len(batches), snapshot.sequence)
+            _log.info(_REPLAYING, partition, len(batches), snapshot.sequence)
         lost = {loss.place for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
         losses += _replay(stream, ends, log, snapshot, processor, where)

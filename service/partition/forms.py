@@ -89,7 +89,7 @@ class DelaysForm(TypedDict):
 class JoinForm(TypedDict):
     """`LabelJoin.state`."""
 
-    processing_time_ms: Whole
+    event_time_ms: Whole
     examples: Sequence[ExampleForm]
     early: Sequence[EarlyForm]
     expired: Sequence[Text]

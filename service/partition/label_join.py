@@ -64,7 +64,7 @@ class LabelJoin(Part):
         The early labels by event id; changed only by the methods.
     n_pending : int
         Examples without a label.
-    n_displaced : int
+    n_evicted : int
         Examples evicted while their label, or a correction, could still arrive; the caller resets it.
     size_bytes : int
         Estimated size of all examples.
@@ -272,7 +272,7 @@ class LabelJoin(Part):
 
     def _state(self, examples: object) -> dict[str, Any]:
         return {
-            "processing_time_ms": self._now_ms,
+            "event_time_ms": self._now_ms,
             "examples": examples,
             "early": [(event_id, *label) for event_id, label in self.early.items()],
             "expired": list(self._expired),
@@ -281,7 +281,7 @@ class LabelJoin(Part):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises `DamagedError`."""
-        self._now_ms, self._changed = state["processing_time_ms"], None
+        self._now_ms, self._changed = state["event_time_ms"], None
         self.examples, self._in_order = {}, deque()
         self.size_bytes = self.n_pending = 0
         for row in state["examples"]:

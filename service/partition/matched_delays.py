@@ -45,12 +45,12 @@ class MatchedDelays:
         """A heap of the waiting examples; those due at the same time come in order of arrival."""
         self._n_kept = 0
 
-    def keep(self, example: Example, processing_time_ms: int) -> None:
+    def keep(self, example: Example, event_time_ms: int) -> None:
         """Draw when to learn an example without a label."""
         if self._first_ms is None:
             self._first_ms = example.timestamp_ms
         if example.truth is None:
-            self._draw(example, processing_time_ms)
+            self._draw(example, event_time_ms)
             heappush(self._due, (example.due_ms, self._n_kept, example))
             self._n_kept += 1
 
@@ -68,7 +68,7 @@ class MatchedDelays:
         if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many left before they were due
             self.wait_for(kept.values())
 
-    def note(self, delay_ms: int, kept: Iterable[Example], processing_time_ms: int) -> bool:
+    def note(self, delay_ms: int, kept: Iterable[Example], event_time_ms: int) -> bool:
         """Note the delay of a label; return whether the waiting examples got new due times.
 
         They do whenever the number of delays has doubled, because short delays are seen first.
@@ -83,7 +83,7 @@ class MatchedDelays:
             return False
         waiting = [each for each in kept if each.truth is None and each.due_ms != _SETTLED_MS]
         for example in waiting:
-            self._draw(example, processing_time_ms)
+            self._draw(example, event_time_ms)
         self.wait_for(waiting)
         return True
 
@@ -106,12 +106,12 @@ class MatchedDelays:
         self._delays, self._n_delays = deque(state["delays"]), state["labels"]
         self._sorted, self._first_ms = sorted(self._delays), state["first_ms"]
 
-    def _draw(self, example: Example, processing_time_ms: int) -> None:
+    def _draw(self, example: Example, event_time_ms: int) -> None:
         """Set an example's due time: a quantile of the delays that depends on its id alone."""
         delay_ms = self._timeout_ms
         if self._sorted and self._first_ms is not None:
             digest = blake2b(example.event_id.encode(errors="surrogatepass"), digest_size=8).digest()
             index = int.from_bytes(digest) * len(self._sorted) >> 64
-            waits_ms = int(_SHARE_OF_AGE * max(0, processing_time_ms - self._first_ms))
+            waits_ms = int(_SHARE_OF_AGE * max(0, event_time_ms - self._first_ms))
             delay_ms = min(delay_ms, self._sorted[index] + waits_ms)
         example.due_ms = example.timestamp_ms + delay_ms

@@ -98,14 +98,12 @@ class Processor:
         self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self.start_ms = self._times.earliest_ms
         """The event time before which records are skipped."""
-        self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(decoder.vocabulary, settings.predictions_topic)
         self._dead_letters_topic = settings.dead_letters_topic
         self._labels = LabelLearner(self.join, self._answers, self.counters)
         self.observe: Observer = lambda _: None
         self._fast_path = None
         self._learned = LearnedExamples()
-        self._n_predictions, self._fields = 0, b""
         self._uses_fast_path = uses_fast_path and not any(part.needs_events for part in self._predicting)
         self.learner = learner
 
@@ -134,17 +132,16 @@ class Processor:
         How records are split into batches affects only `processing_time_ms`, which bounds event times; None:
         no bound.
         """
-        self._times.set_now(processing_time_ms)
-        self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
+        times = self._times
+        times.set_now(processing_time_ms)
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
         outputs = OutputBatch()
         has_log_odds = self._learner.has_log_odds
         learned = self._learned = LearnedExamples(has_log_odds=has_log_odds, parts=self._learning)
         self._labels.begin(learned, outputs)
-        self._n_predictions = 0
         fast_path = self._fast_path
         if fast_path is not None:
-            fast_path.begin(batch, learned, max(self._earliest_ms, self.start_ms), self._latest_ms)
+            fast_path.begin(batch, learned, max(times.earliest_ms, self.start_ms), times.latest_ms)
         dead_letters: list[tuple[int, Output]] = []
         index, end = 0, len(batch)
         while index < end:
@@ -165,13 +162,12 @@ class Processor:
             if not index % 64:  # every few tenths of a millisecond
                 yield_to_threads()
         if fast_path is not None:
-            self._n_predictions += fast_path.end()
+            self.counters.predictions += fast_path.end()
         self._observe(batch, learned, outputs)
         return Processed(outputs, dead_letters)
 
     def _observe(self, batch: RecordBatch, learned: LearnedExamples, outputs: OutputBatch) -> None:
         """Count a processed batch, and pass the learned examples to parts and observers."""
-        self.counters.predictions += self._n_predictions
         self.counters.consume(batch.counts())
         if self.join.n_evicted:
             self.counters.evicted += self.join.n_evicted
@@ -270,8 +266,9 @@ class Processor:
             message = decoder.decode(record.value, record)
             if message.timestamp_ms is not None:
                 timestamp_ms = message.timestamp_ms
-        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            raise self._times.rejection(timestamp_ms, decoder.time_location(record))
+        times = self._times
+        if not times.earliest_ms <= timestamp_ms <= times.latest_ms:
+            raise times.rejection(timestamp_ms, decoder.time_location(record))
         if timestamp_ms < self.start_ms:
             raise Skipped(BEFORE_START)
         self._labels.advance(timestamp_ms)
@@ -303,15 +300,15 @@ class Processor:
         updates = self._learner.updates
         example = self.join.examples.get(event.id)
         if example is None:
-            example = self._predict_new(event, x, timestamp_ms)
+            example, fields = self._predict_new(event, x, timestamp_ms)
             truth = example.truth
         else:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, example, timestamp_ms)
             example = Example(event.id, x, predicted, score, timestamp_ms)
-            self._fields = self._fields_of(example, event, timestamp_ms, is_new=False)
-        self._n_predictions += 1
-        self._answers.prediction(example, updates, truth, self._fields)
+            fields = self._fields_of(example, event, timestamp_ms, is_new=False)
+        self.counters.predictions += 1
+        self._answers.prediction(example, updates, truth, fields)
 
     def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, *, is_new: bool) -> bytes:
         """Pass a predicted event to the parts; return the fields that they add to its prediction."""
@@ -320,8 +317,8 @@ class Processor:
             fields += part.predicted(example, event, timestamp_ms, is_new)
         return fields
 
-    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> Example:
-        """Predict a new event, learn it if its truth is known, and keep it."""
+    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Example, bytes]:
+        """Predict a new event, learn it if its truth is known, and keep it; return the parts' fields, too."""
         early = self.join.early.get(event.id)
         truth, weight = event.truth, own_weight(event.weight, 1.0)
         if truth is None and early is not None:
@@ -333,12 +330,12 @@ class Processor:
             predicted, score, step = self._learner.predict_learn(x, truth, weight)
         example = Example(event.id, x, predicted, score, timestamp_ms, event.message_bytes)
         example.step, example.weight = step, weight
-        self._fields = self._fields_of(example, event, timestamp_ms, is_new=True)
+        fields = self._fields_of(example, event, timestamp_ms, is_new=True)
         if truth is not None:
             self._learned.note(example, truth, step, self._learner.updates)
             self._labels.first(event, early)
         self.join.keep(example)
-        return example
+        return example, fields
 
 
 def fast_path(

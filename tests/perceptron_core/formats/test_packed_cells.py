@@ -72,7 +72,7 @@ def test_any_number_of_cells_equals_msgpack(n):
 
 FIELDS = {
     "model": b"m",
-    "join": {"processing_time_ms": 3, "examples": [("a", {"x": 0.5}, True)]},
+    "join": {"event_time_ms": 3, "examples": [("a", {"x": 0.5}, True)]},
     "classes": ("no", "yes"),
 }
 
