@@ -166,7 +166,7 @@ class HashedClassifier(BinaryClassifier):
         Raises
         ------
         FeatureError, LabelError
-            As in `score_rows`, and for a label that is no class. Nothing has been learned.
+            As in `score_rows`, and for a label that is not a class. Nothing has been learned.
         ValueError
             The lengths differ, or a weight is invalid. Nothing has been learned.
 
@@ -200,7 +200,7 @@ class HashedClassifier(BinaryClassifier):
         Raises
         ------
         LabelError
-            A label is no class. Nothing has been learned.
+            A label is not a class. Nothing has been learned.
         TypeError, ValueError
             A row is not a text, the lengths differ, or a weight is invalid. Nothing has been learned.
         UnicodeError

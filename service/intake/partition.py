@@ -298,7 +298,7 @@ class PartitionIntake:
 
 
 def _prediction_in(outputs: Sequence[Output], topic: str, event_id: str) -> Prediction | None:
-    """Return the first prediction of an event; an outcome has the same key, but is no prediction."""
+    """Return the first prediction of an event; an outcome has the same key, but is not a prediction."""
     key = event_id.encode()
     for output in outputs:
         if output.key == key and output.topic == topic:

@@ -477,8 +477,8 @@ def _entry(each: Field) -> tuple[str, str, str]:
     if each.are_numbers and each.words & {"id", "code", "zip"}:
         entry, why = f"{{{name}: {path} && to_string({path})}}", f"numbers that are names{absent}"
     elif each.are_texts_of_numbers:
-        said = _words_of_missing(each)
-        meant = f": {', '.join(map(repr, said))}" if said else ""
+        words = _words_of_missing(each)
+        meant = f": {', '.join(map(repr, words))}" if words else ""
         entry, why = f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
     elif each.are_numbers:
         why = f"numbers{absent}"

@@ -333,7 +333,7 @@ class Tasks:
         if first is not None:
             more = f" and {len(self._openings) - 1} more" if len(self._openings) > 1 else ""
             stall = Stall(first.since, f"the opening of partition {first.number}{more}")
-        self._context.health.beside = stall
+        self._context.health.in_parallel = stall
 
     def _task(self, opening: Opening) -> Task:
         """Return the task of a finished opening. Raises `ServiceError` if it could not be restored."""

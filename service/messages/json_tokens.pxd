@@ -168,7 +168,7 @@ cdef extern from *:
         return made;
     }
 
-    /* Whether the bytes from `at` are those of `expected`, behind which seven more can be read. */
+    /* Whether the bytes from `at` are those of `expected`, after which seven more can be read. */
     static inline int perceptron_is_same(const unsigned char* at, const unsigned char* end,
                                          const unsigned char* expected, Py_ssize_t size) {
         uint64_t a, b;

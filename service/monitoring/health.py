@@ -63,7 +63,7 @@ class Health:
         self._logged: Stall | None = None
         self.asking_since: float | None = None
         """When (monotonic seconds) the loop began to wait for the stream; None if it does not."""
-        self.beside: Stall | None = None
+        self.in_parallel: Stall | None = None
         """Work on another thread: the opening of partitions."""
 
     def become(self, state: State, reason: str = "") -> None:
@@ -93,7 +93,7 @@ class Health:
     @property
     def stall(self) -> Stall | None:
         """The step that takes longer than allowed; None if there is none."""
-        for each in (self._under_way, self.beside):
+        for each in (self._under_way, self.in_parallel):
             if each is not None and self._clock.monotonic() - each.since > self._ready_timeout_seconds:
                 return each
         return None
@@ -102,8 +102,8 @@ class Health:
     def condition(self) -> tuple[State, str]:
         """The state, and why the loop is not ready; the first call logs a step that takes too long."""
         state, reason = self._condition
-        if state is State.STARTING and (beside := self.beside) is not None:
-            return state, self._under_way_for(beside)
+        if state is State.STARTING and (parallel := self.in_parallel) is not None:
+            return state, self._under_way_for(parallel)
         if state is State.READY and (stall := self.stall) is not None:
             state, reason = State.UNAVAILABLE, self._under_way_for(stall)
             if stall is not self._logged:

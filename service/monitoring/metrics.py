@@ -65,8 +65,10 @@ def warnings_of_labels(done: Totals, published: Iterable[Published]) -> list[str
 
 def _waiting_labels(states: Sequence[Published]) -> str:
     """Name labels that wait for their events while no label has found one; empty if there are few."""
-    figures = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
-    waiting = sum(value for value in figures if isinstance(value, (int, float)))
+    waiting_counts = [
+        each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS
+    ]
+    waiting = sum(value for value in waiting_counts if isinstance(value, (int, float)))
     if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):
         return ""
     return (
@@ -79,19 +81,19 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield the metrics of the models, by partition."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        for figure in (*state.counters.metrics(), *state.metrics, *_labelled(state), *_weights(state)):
-            by = (figure.by,) if isinstance(figure.by, str) and figure.by else tuple(figure.by)
-            if figure.metric not in families:
-                kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
-                name, labels = f"perceptron_{figure.metric}", [*by, "partition"]
+        for sample in (*state.counters.metrics(), *state.metrics, *_labelled(state), *_weights(state)):
+            by = (sample.by,) if isinstance(sample.by, str) and sample.by else tuple(sample.by)
+            if sample.metric not in families:
+                kind = GaugeMetricFamily if sample.is_gauge else CounterMetricFamily
+                name, labels = f"perceptron_{sample.metric}", [*by, "partition"]
                 last = name.rpartition("_")[2]
                 unit = last if last in _UNITS else ""
-                families[figure.metric] = kind(name, figure.documentation, labels=labels, unit=unit)
-            values = figure.value if isinstance(figure.value, Mapping) else {"": figure.value}
+                families[sample.metric] = kind(name, sample.documentation, labels=labels, unit=unit)
+            values = sample.value if isinstance(sample.value, Mapping) else {"": sample.value}
             for label, value in values.items():
                 if value is not None:
                     names = (label,) if isinstance(label, str) else label
-                    families[figure.metric].add_metric([*(names if by else ()), str(partition)], value)
+                    families[sample.metric].add_metric([*(names if by else ()), str(partition)], value)
     yield from families.values()
 
 
@@ -236,7 +238,7 @@ class Metrics(Collector):
         return Published(
             processor.counters.copy(),
             processor.counts(),
-            [figure for part in others for figure in part.metrics()],
+            [sample for part in others for sample in part.metrics()],
             processor.learner,
             self.bounds.get(partition),
             mixture if mixture is not None and mixture.experts else None,

@@ -41,7 +41,7 @@ cdef class MessageBatch:
     cdef int _topic_index(self, topic) except -1
 
 
-# Behind each key and value there is a NUL.
+# After each key and value there is a NUL.
 cdef class RecordBatch(MessageBatch):
     cpdef add(self, tuple at, long long offset, long long timestamp_ms, key, value, tuple headers)
     cdef bint ends_run(self, Py_ssize_t k) noexcept

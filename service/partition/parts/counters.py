@@ -345,10 +345,10 @@ def concerns(
     names = [repr(decision.name) for decision in decisions if not decision.of]
     [(majority, most), *others] = truths.most_common()
     if names and majority == positive and others:
-        said = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
+        summary = f"{', '.join(names)}: about {name_of(majority)!r}, the class of {most:,}"
         rarer = name_of(others[0][0])
         hint = f"put the class to be found last in classes, or set class = {rarer!r}"
-        warnings.append((f"{said} of {truths.total():,} labels", hint))
+        warnings.append((f"{summary} of {truths.total():,} labels", hint))
     return warnings
 
 
