@@ -65,10 +65,8 @@ def warnings_of_labels(done: Totals, published: Iterable[Published]) -> list[str
 
 def _waiting_labels(states: Sequence[Published]) -> str:
     """Name labels that wait for their events while no label has found one; empty if there are few."""
-    waiting_counts = [
-        each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS
-    ]
-    waiting = sum(value for value in waiting_counts if isinstance(value, (int, float)))
+    counts = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
+    waiting = sum(value for value in counts if isinstance(value, (int, float)))
     if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):
         return ""
     return (
