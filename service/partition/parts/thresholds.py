@@ -12,7 +12,7 @@ import struct
 from array import array
 from collections.abc import Sequence
 from itertools import pairwise
-from math import floor, inf, isnan
+from math import ceil, floor, inf, isnan
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.elementary import exp, log, logistic
@@ -418,8 +418,8 @@ def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins) -
 
 
 def _rounded(n: float) -> int:
-    """Round a number of labels to its two significant digits."""
-    return int(float(f"{max(n, 1.0):.1e}"))
+    """Round a number of labels up to a whole one, then to its two significant digits."""
+    return int(float(f"{max(ceil(n), 1):.1e}"))
 
 
 def _rank(score: float) -> int:

@@ -68,9 +68,9 @@ def test_decision_without_threshold_is_shown_with_its_reason(perceptron, broker,
     learn(stream)
     serve(stream, decisions=[{"name": "block", "min_precision": 0.9}, {"name": "all", "threshold": -1}])
     assert status(perceptron, broker)[0]["undecided"] == {
-        "block": "too few labels of the class yet: at least 14 more needed"
+        "block": "too few labels of the class yet: at least 15 more needed"
     }
-    said = "partition 0: 'block' has no threshold: too few labels of the class yet: at least 14 more needed"
+    said = "partition 0: 'block' has no threshold: too few labels of the class yet: at least 15 more needed"
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
 
 

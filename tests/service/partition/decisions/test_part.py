@@ -63,7 +63,7 @@ def test_decision_without_threshold_has_a_reason():
         return {rule.name: restored.results_of(rule)["undecided"] for rule in restored.rules}
 
     few = "too few labels of {} yet: at least {} more needed"
-    assert undecided() == {"block": few.format("the class", 31), "rare": few.format("other classes", 7)}
+    assert undecided() == {"block": few.format("the class", 32), "rare": few.format("other classes", 8)}
     for n in range(200):  # the score says nothing
         part.learn(True, 1.0, n % 2 == 0, None)
     best = "no threshold is good enough yet: the best bound is {}, expected {}"
