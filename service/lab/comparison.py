@@ -151,7 +151,7 @@ class Leaks:
                 self._counts[truth] += 1
                 self._rows.append((x, truth))
 
-    def found(self) -> list[str]:
+    def determining(self) -> list[str]:
         """Return the names of the fields; empty if the model hashes them, or for too few events."""
         if len([count for count in self._counts.values() if count >= _FEWEST]) <= 1:
             return []

@@ -39,7 +39,7 @@ class ConfidentMistakes:
         """Mistakes of the current batch."""
         self._watch()
 
-    def found(self) -> list[dict[str, Any]]:
+    def summaries(self) -> list[dict[str, Any]]:
         """Return the mistakes, the most confident first, as `--format json` prints them.
 
         Each has the terms that contributed most for and against it, the largest first; with two classes,

@@ -37,12 +37,12 @@ class Opening:
     """How large a dead letter may be; restoring asks the topic, whose limit may be lower."""
     since: float
     """When the opening started, in monotonic seconds."""
-    found: Future[Restored] = field(default_factory=Future)
-    """The restored task; cancelled when this process loses the task."""
+    outcome: Future[Restored] = field(default_factory=Future)
+    """The restored task, or the error; cancelled when this process loses the task."""
 
     def drop(self) -> None:
         """Cancel the opening and close its writer."""
-        self.found.cancel()
+        self.outcome.cancel()
         self.writer.close()
 
 
@@ -108,7 +108,7 @@ class Restorer:
 
     def _restore_all(self, openings: Sequence[Opening]) -> None:
         """Restore each task as its former owner committed it; set the result or the error of its opening."""
-        wanted = [each for each in openings if not each.found.cancelled()]
+        wanted = [each for each in openings if not each.outcome.cancelled()]
         if not wanted or self._background.is_over():
             return
         try:
@@ -123,7 +123,7 @@ class Restorer:
                 _fail(opening, error)
             return
         for opening in wanted:
-            if opening.found.cancelled() or self._background.is_over():
+            if opening.outcome.cancelled() or self._background.is_over():
                 continue
             try:
                 restored = self._restored(ahead, opening, committed)
@@ -134,7 +134,7 @@ class Restorer:
             else:
                 opening.dead_letter_limit = min(opening.dead_letter_limit, dead_letter_limit)
                 with suppress(InvalidStateError):  # cancelled
-                    opening.found.set_result(restored)
+                    opening.outcome.set_result(restored)
 
     def _take_over(self, openings: Sequence[Opening], *, log: bool = True) -> Mapping[TopicPartition, int]:
         """Wait until former owners can no longer commit; return the group's committed offsets."""
@@ -166,4 +166,4 @@ class Restorer:
 def _fail(opening: Opening, error: BaseException) -> None:
     """Set the error of an opening: a copy, as several openings may share it."""
     with suppress(InvalidStateError):  # cancelled
-        opening.found.set_exception(error.copied() if isinstance(error, ServiceError) else error)
+        opening.outcome.set_exception(error.copied() if isinstance(error, ServiceError) else error)

@@ -299,7 +299,7 @@ class Tasks:
                 begun.append(opening)
         self._restorer.restore(begun)
         for number, opening in [*self._openings.items()]:
-            if opening.found.done():
+            if opening.outcome.done():
                 del self._openings[number]
                 self._report()
                 self._continue_task(number, partial(self._task, opening))
@@ -339,7 +339,7 @@ class Tasks:
         """Return the task of a finished opening. Raises `ServiceError` if it could not be restored."""
         context, live = self._context, None
         try:
-            restored = opening.found.result()
+            restored = opening.outcome.result()
             processor = restored.processor
             if context.live:
                 live = context.live.open(opening.number, processor, opening.writer.partitions)

@@ -170,7 +170,7 @@ def rejection_of_syntax(value: bytes, message: str) -> Rejection:
     except UnicodeDecodeError as error:
         return Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8")
     reason = next((reason for sign, reason in _BY_SYNTAX if sign in message), Reason.INVALID_JSON)
-    return Rejection(reason, message.removeprefix("Invalid JSON: "))
+    return Rejection(reason, message.removeprefix("Invalid JSON: ").replace("ident ", "a JSON value "))
 
 
 def _reason(error: Mapping[str, Any]) -> Reason:

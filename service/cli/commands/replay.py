@@ -267,7 +267,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     for among in ("corrected", "late", "orphaned") if labels else ():
         summary.pop(among, None)
     if wanted.errors:
-        summary["errors"] = most_confident.found()
+        summary["errors"] = most_confident.summaries()
     echo_result(wanted.output, summary, lambda: _text(summary, run.processor.learner, settings.classes))
     return _report_warnings(run, settings)
 
@@ -344,7 +344,7 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
 
 def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
     """Warn of fields that alone determine the label, if --label-column is given."""
-    if paths := leaks.found():
+    if paths := leaks.determining():
         named = ", ".join(map(one_line, paths[:_MOST_NAMED])) + (", …" if paths[_MOST_NAMED:] else "")
         hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(paths), column)}"
         report_warning(f"{named}: determines the label", hint)

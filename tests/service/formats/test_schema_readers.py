@@ -153,3 +153,8 @@ def test_text_that_is_not_utf_8_is_rejected():
 @pytest.mark.parametrize("settings", [EventSettings, LabelSettings])
 def test_every_format_that_can_be_set_has_a_reader(settings):
     assert set(settings.model_json_schema()["properties"]["format"]["enum"]) == {*READERS, *KINDS}
+
+
+def test_error_of_a_bare_word_names_what_was_expected():
+    with pytest.raises(Rejection, match="expected a JSON value at line 1"):
+        read_json(b"nope")
