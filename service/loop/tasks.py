@@ -16,7 +16,6 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from functools import partial
 from math import inf
 from random import Random
 from typing import Final
@@ -294,7 +293,7 @@ class Tasks:
         begun = []
         for number in [each for each, due in self._waiting.items() if due <= now]:
             if number in self.running:
-                self._continue_task(number, partial(self.running.__getitem__, number))
+                self._continue_task(number)
             elif number not in self._openings and (opening := self._begun(number)) is not None:
                 begun.append(opening)
         self._restorer.restore(begun)
@@ -302,7 +301,7 @@ class Tasks:
             if opening.outcome.done():
                 del self._openings[number]
                 self._report()
-                self._continue_task(number, partial(self._task, opening))
+                self._continue_task(number, opening)
         self._send_restored()
         self._keep_others()
 
@@ -350,16 +349,16 @@ class Tasks:
         processor.observe = context.metrics.watch(opening.number, processor.learner)
         return task
 
-    def _continue_task(self, number: int, task_of: Callable[[], Task]) -> None:
-        """Start a restored task and accept its records; after a retryable error, open it later."""
+    def _continue_task(self, number: int, opening: Opening | None = None) -> None:
+        """Accept records of an open task, or start that of a finished opening; retry later where possible."""
         task = None
         try:
-            task = task_of()
+            task = self.running[number] if opening is None else self._task(opening)
             for partition in sorted(task.partitions):
                 self._consumer.start(partition, task.offsets_of(partition))
             self._queues.open(number, task.partitions)
         except BaseException as error:
-            if number not in self.running:
+            if opening is not None:
                 self._set_aside(number)
                 if task is not None:
                     task.close()
