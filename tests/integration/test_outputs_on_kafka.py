@@ -89,3 +89,32 @@ def test_event_time_rejected_by_output_topics_makes_a_dead_letter(stream, serve,
     assert [each["error.reason"] for each in told] == [b"event_time_out_of_range"] * 2
     assert [int(each["source.timestamp"]) for each in told] == times[1:3]
     assert all(now <= letter.timestamp_ms < now + 120_000 for letter in dead_letters)
+
+
+@pytest.fixture
+def foreign(stream, serve, kafka_bootstrap):
+    """Begin a transaction that writes to the checkpoints topic of a service that has stopped."""
+    stream.create()
+    stream.produce([GOOD])
+    assert serve("--exit-at-end").wait() == 0
+    producer = KafkaProducer(bootstrap_servers=kafka_bootstrap, transactional_id=f"{time.time_ns()}")
+    with contextlib.closing(producer):
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(stream.topics["checkpoints"], b"junk", key=b"k", partition=0)
+        producer.flush()
+        yield producer
+
+
+def test_foreign_record_in_checkpoints_ends_a_restart_with_its_name(serve, foreign):
+    foreign.commit_transaction()
+    process = serve()
+    assert process.wait() == 1
+    assert "another program has written to the topic" in process.errors[0]
+
+
+def test_foreign_open_transaction_in_checkpoints_delays_a_restart(serve, foreign):
+    process = serve()
+    process.eventually(lambda: "a transaction of its former owner is still open" in process.stderr)
+    foreign.abort_transaction()
+    assert process.ready().stop() == 0
