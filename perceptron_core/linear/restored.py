@@ -109,20 +109,20 @@ def several(values: Any, kind: Callable[[Any], Number], n: int) -> list[Number]:
 
 def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[Any, ...]:
     """Check the classes: they must differ, and be the given ones, if any."""
-    classes = tuple(values)
-    if len(set(classes)) < len(classes) or any(each is None or each != each for each in classes):  # noqa: PLR0124  NaN
-        raise ValueError(f"classes are {classes!r:.100}")
-    if given is not None and classes != tuple(given):
-        raise ValueError(f"the classes are {classes!r:.100}, not {given!r:.100}")
-    return classes
+    labels = tuple(values)
+    if len(set(labels)) < len(labels) or any(each is None or each != each for each in labels):  # noqa: PLR0124  NaN
+        raise ValueError(f"classes are {labels!r:.100}")
+    if given is not None and labels != tuple(given):
+        raise ValueError(f"the classes are {labels!r:.100}, not {given!r:.100}")
+    return labels
 
 
 def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
     """Check a square matrix, a dictionary of its rows, each with its diagonal."""
-    matrix = {name: numbers(row) for name, row in _items(rows)}
-    if any(name not in row or not row.keys() <= matrix.keys() for name, row in matrix.items()):
+    square = {name: numbers(row) for name, row in _items(rows)}
+    if any(name not in row or not row.keys() <= square.keys() for name, row in square.items()):
         raise ValueError("a matrix row lacks its diagonal, or has a column without a row")
-    return matrix
+    return square
 
 
 def _items(values: Any) -> Iterable[tuple[Any, Any]]:
