@@ -150,7 +150,7 @@ def rejection_hint(reasons: Collection[str], events: EventSettings) -> str:
     if not reasons:
         return ""
     if Reason.UNKNOWN_LABEL in reasons:
-        return "name the classes, the negative one first: --classes ham,spam"
+        return "name every class, the negative one first: --classes ham,spam"
     if Reason.HOOK_ERROR in reasons:
         return "fix the function of events.hook (--features), which raised the error above"
     if Reason.MODEL_ERROR in reasons:
