@@ -118,13 +118,13 @@ def example_weight(w: Any) -> float:
             return float(w)
     except TypeError:
         pass
-    raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
+    raise ValueError(f"the weight of an example: expected a number from 0 to {MAX_RATE:g}, got {w!r}")
 
 
 def reject_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
     """Return the error that names the first feature of `x` that cannot be taken; or what is not a mapping."""
     if not hasattr(x, "items"):
-        return TypeError(f"x must be a dictionary of features and their values, not {type(x).__name__}")
+        return TypeError(f"x: expected a dictionary of features and their values, got {type(x).__name__}")
     for name, value in x.items():
         try:
             double = as_double(value)
@@ -170,7 +170,7 @@ def rate_at(rate: Rate, n_updates: int) -> float:
     """Return η after `n_updates` updates. Raises `ValueError` if it is not in (0, `MAX_RATE`]."""
     value = rate if type(rate) is float else _scheduled(rate, n_updates)  # a plain number most often
     if not 0 < value <= MAX_RATE:
-        raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")
+        raise ValueError(f"learning_rate: expected a number above 0 and at most {MAX_RATE:g}, got {value!r}")
     return float(value)
 
 

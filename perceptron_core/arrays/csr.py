@@ -100,7 +100,7 @@ def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if indices.dtype.kind not in "iu" and indices.size:
-        raise FeatureError(f"indices must be integers, not {indices.dtype}")
+        raise FeatureError(f"indices: expected integers, got {indices.dtype}")
     if indices.dtype != np.int32:
         fits = (indices >= 0) & (indices < n_slots)
         indices = np.where(fits, indices.astype(np.int32), np.int32(-1))
@@ -112,7 +112,7 @@ def _doubles(values: ArrayLike) -> Doubles:
 
     given = np.asarray(values)
     if given.dtype.kind not in "biuf":
-        raise FeatureError(f"values must be numbers, not {given.dtype}")
+        raise FeatureError(f"values: expected numbers, got {given.dtype}")
     return np.require(given, np.float64, ["C", "W"])
 
 

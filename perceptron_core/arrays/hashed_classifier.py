@@ -105,7 +105,7 @@ class HashedClassifier(BinaryClassifier):
                 "hashed"
             )
         if not 1 <= bits <= _MAX_BITS:
-            raise ValueError(f"bits must be from 1 to {_MAX_BITS}, not {bits!r}")
+            raise ValueError(f"bits: expected a whole number from 1 to {_MAX_BITS}, got {bits!r}")
         self.bits = bits
         self.learner = self.classifier.hashed(bits)
 

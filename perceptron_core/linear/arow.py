@@ -184,9 +184,9 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     ) -> None:
         for name, value in (("forgetting", forgetting), ("intercept_forgetting", intercept_forgetting)):
             if not 1 / MAX_RATE <= value <= 1:
-                raise ValueError(f"{name} must be above 0 and at most 1, not {value!r}")
+                raise ValueError(f"{name}: expected a number above 0 and at most 1, got {value!r}")
             if full and value != 1:
-                raise ValueError(f"{name} must be 1 with full=True, not {value!r}")
+                raise ValueError(f"{name}: expected 1 with full=True, got {value!r}")
         self.full = bool(full)
         super().__init__(fit_intercept)
         self.forgetting = float(forgetting)
@@ -353,7 +353,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
         fit_intercept: bool = True,
     ) -> None:
         if not 1 / MAX_RATE <= r <= MAX_RATE:
-            raise ValueError(f"r must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {r!r}")
+            raise ValueError(f"r: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {r!r}")
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
         self.r = float(r)
 
@@ -503,7 +503,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
         self, classes: Sequence[Label] | None = None, r: float = 1.0, fit_intercept: bool = True
     ) -> None:
         if not 1 / MAX_RATE <= r <= MAX_RATE:
-            raise ValueError(f"r must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {r!r}")
+            raise ValueError(f"r: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {r!r}")
         super().__init__(classes, fit_intercept)
         self.r = float(r)
 

@@ -171,7 +171,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
         if not 0 < decay <= 1:
-            raise ValueError(f"decay must be above 0 and at most 1, not {decay!r}")
+            raise ValueError(f"decay: expected a number above 0 and at most 1, got {decay!r}")
         check_rate(learning_rate)
         super().__init__(fit_intercept)
         self.decay = float(decay)

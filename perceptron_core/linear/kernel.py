@@ -45,7 +45,7 @@ def make_kernel(kernel: str | Kernel, gamma: float, degree: int, coef0: float) -
     if kernel == "rbf":
         return lambda x, z: exp(-gamma * squared_distance(x, z))
     if not callable(kernel):
-        raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, not {kernel!r}")  # noqa: TRY004  most often a misspelt name
+        raise ValueError(f"kernel: expected one of {', '.join(NAMES)} or a function, got {kernel!r}")  # noqa: TRY004  most often a misspelt name
     return lambda x, z: _checked(kernel(x, z))
 
 
@@ -195,13 +195,13 @@ class KernelPerceptron(BinaryClassifier):
         fit_intercept: bool = True,
     ) -> None:
         if not 0 < gamma <= MAX_RATE:
-            raise ValueError(f"gamma must be above 0 and at most {MAX_RATE:g}, not {gamma!r}")
+            raise ValueError(f"gamma: expected a number above 0 and at most {MAX_RATE:g}, got {gamma!r}")
         if not (isinstance(degree, int) and degree >= 1):
-            raise ValueError(f"degree must be a whole number from 1, not {degree!r}")
+            raise ValueError(f"degree: expected a whole number from 1, got {degree!r}")
         if not -MAX_RATE <= coef0 <= MAX_RATE:
-            raise ValueError(f"coef0 must be at most {MAX_RATE:g} in size, not {coef0!r}")
+            raise ValueError(f"coef0: expected at most {MAX_RATE:g} in size, got {coef0!r}")
         if budget is not None and not (isinstance(budget, int) and budget >= 1):
-            raise ValueError(f"budget must be a whole number from 1 or None, not {budget!r}")
+            raise ValueError(f"budget: expected a whole number from 1 or None, got {budget!r}")
         make_kernel(kernel, gamma, degree, coef0)
         check_rate(learning_rate)
         super().__init__()

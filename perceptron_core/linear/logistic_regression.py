@@ -92,6 +92,8 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
 
     def __init__(self, learning_rate: float = 0.01, fit_intercept: bool = True) -> None:
         if not 0 < learning_rate <= MAX_RATE:
-            raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {learning_rate!r}")
+            raise ValueError(
+                f"learning_rate: expected a number above 0 and at most {MAX_RATE:g}, got {learning_rate!r}"
+            )
         super().__init__(fit_intercept)
         self.learning_rate = float(learning_rate)

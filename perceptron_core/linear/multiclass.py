@@ -203,7 +203,7 @@ def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return the given classes. Raises `ValueError` unless they are two or more."""
     different = () if isinstance(classes, str) else {each for each in classes if each == each}  # noqa: PLR0124  NaN is not a label
     if len(different) < max(2, len(classes)) or None in different:
-        raise ValueError(f"classes must be two or more different labels, not {classes!r}")
+        raise ValueError(f"classes: expected two or more different labels, got {classes!r}")
     return tuple(classes)
 
 

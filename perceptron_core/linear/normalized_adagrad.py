@@ -201,7 +201,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         fit_intercept: bool = True,
     ) -> None:
         if loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}")
+            raise ValueError(f"loss: expected one of {', '.join(LOSSES)}, got {loss!r}")
         check_adagrad(learning_rate, epsilon, margin)
         super().__init__(fit_intercept)
         self.learning_rate = float(learning_rate)
@@ -253,11 +253,15 @@ def in_units(scaled_weight: float, scale: float) -> float:
 def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:
     """Raise `ValueError` for parameters out of bounds."""
     if not 0 < learning_rate <= MAX_RATE:
-        raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {learning_rate!r}")
+        raise ValueError(
+            f"learning_rate: expected a number above 0 and at most {MAX_RATE:g}, got {learning_rate!r}"
+        )
     if not 0 <= epsilon <= MAX_RATE:
-        raise ValueError(f"epsilon must be from 0 to {MAX_RATE:g}, not {epsilon!r}")
+        raise ValueError(f"epsilon: expected a number from 0 to {MAX_RATE:g}, got {epsilon!r}")
     if not (0 < margin <= MAX_MAGNITUDE or margin == inf):
-        raise ValueError(f"margin must be above 0 and at most {MAX_MAGNITUDE:g}, or infinite, not {margin!r}")
+        raise ValueError(
+            f"margin: expected a number above 0 and at most {MAX_MAGNITUDE:g}, or infinite, got {margin!r}"
+        )
 
 
 class MulticlassNormalizedAdaGradRule(MulticlassRule):

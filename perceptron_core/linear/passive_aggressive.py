@@ -35,9 +35,9 @@ def step_size(variant: str, loss: float, squared_norm: float, price: float) -> f
 def check_aggressiveness(C: float, variant: str) -> None:
     """Raise ValueError for parameters out of range."""
     if not 1 / MAX_RATE <= C <= MAX_RATE:
-        raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
+        raise ValueError(f"C: expected a number above 0 and at most {MAX_RATE:g}, got {C!r}")
     if variant not in _VARIANTS:
-        raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
+        raise ValueError(f"variant: expected one of {', '.join(_VARIANTS)}, got {variant!r}")
 
 
 class PassiveAggressiveRule(LinearRule):

@@ -133,7 +133,7 @@ class Perceptron(PerceptronRule, BinaryClassifier):
         fit_intercept: bool = True,
     ) -> None:
         if not math.isfinite(threshold):
-            raise ValueError(f"threshold must be a finite number, not {threshold!r}")
+            raise ValueError(f"threshold: expected a finite number, got {threshold!r}")
         check_rate(learning_rate)
         super().__init__(fit_intercept)
         self.threshold = float(threshold)
@@ -211,7 +211,7 @@ class MarginPerceptron(MarginRule, Perceptron):
         fit_intercept: bool = True,
     ) -> None:
         if not 0 <= margin <= MAX_MAGNITUDE:
-            raise ValueError(f"margin must be a finite number from 0, not {margin!r}")
+            raise ValueError(f"margin: expected a finite number from 0, got {margin!r}")
         super().__init__(threshold, tie, learning_rate=learning_rate, fit_intercept=fit_intercept)
         self.margin = float(margin)
 

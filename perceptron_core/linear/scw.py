@@ -117,9 +117,9 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
         fit_intercept: bool = True,
     ) -> None:
         if not 1 / MAX_RATE <= C <= MAX_RATE:
-            raise ValueError(f"C must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {C!r}")
+            raise ValueError(f"C: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {C!r}")
         if not 0.5 < confidence < 1:  # noqa: PLR2004  a half is a guess
-            raise ValueError(f"confidence must be above 0.5 and below 1, not {confidence!r}")
+            raise ValueError(f"confidence: expected a number above 0.5 and below 1, got {confidence!r}")
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
         self.C = float(C)
         self.confidence = float(confidence)

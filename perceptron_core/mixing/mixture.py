@@ -269,7 +269,7 @@ class Mixture(BinaryClassifier):
     ) -> None:
         super().__init__()
         if not 0 < discount <= 1:
-            raise ValueError(f"discount must be above 0 and at most 1, not {discount!r}")
+            raise ValueError(f"discount: expected a number above 0 and at most 1, got {discount!r}")
         self.experts: tuple[Any, ...] = sparse_experts() if experts is None else checked_experts(experts)
         self.mixers = _checked_mixers(mixers)
         self.discount = float(discount)
@@ -428,7 +428,7 @@ def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float,
     """Return s₀ and λ of each mixer. Raises `ValueError` for values out of bounds."""
     pairs = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
     if not 1 <= len(pairs) <= _MOST_MIXERS:
-        raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(pairs)}")
+        raise ValueError(f"mixers: expected 1 to {_MOST_MIXERS} pairs, got {len(pairs)}")
     for variance, forgetting in pairs:
         if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
             raise ValueError(

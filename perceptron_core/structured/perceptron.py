@@ -441,7 +441,7 @@ def _bag(token: Token) -> Bag:
 
 def _check_tags(tags: Sequence[Tag]) -> tuple[Tag, ...]:
     if isinstance(tags, str) or not tags or len(_distinct(tags)) != len(tags):
-        raise ValueError(f"tags must be different tags, one or more, not {tags!r}")
+        raise ValueError(f"tags: expected different tags, one or more, got {tags!r}")
     return tuple(tags)
 
 

@@ -183,11 +183,11 @@ class TextHasher:
     ) -> None:
         shortest, longest = ngrams
         if not 1 <= bits <= MAX_BITS:
-            raise ValueError(f"bits must be from 1 to {MAX_BITS}, not {bits}")
+            raise ValueError(f"bits: expected a whole number from 1 to {MAX_BITS}, got {bits}")
         if not 1 <= shortest <= longest:
-            raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
+            raise ValueError(f"ngrams: expected (shortest, longest), at least 1, got {ngrams}")
         if analyzer not in {"words", "chars", "scripts"}:
-            raise ValueError(f"analyzer must be 'words', 'chars' or 'scripts', not {analyzer!r}")
+            raise ValueError(f"analyzer: expected 'words', 'chars' or 'scripts', got {analyzer!r}")
         self.bits = bits
         self._index_mask = (1 << bits) - 1
         self._shortest = shortest

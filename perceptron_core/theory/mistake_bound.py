@@ -184,7 +184,7 @@ class OnlineMistakeBound:
 
     def __init__(self, min_examples: int = 100, *, fit_intercept: bool = True) -> None:
         if min_examples < 1:
-            raise ValueError(f"min_examples must be at least 1, not {min_examples}")
+            raise ValueError(f"min_examples: expected at least 1, got {min_examples}")
         self.min_examples = min_examples
         self.fit_intercept = fit_intercept
         self.n_examples = 0

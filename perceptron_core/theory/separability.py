@@ -233,7 +233,7 @@ def minimum_length_solution(
 
     """
     if not 0 < margin < math.inf:
-        raise ValueError(f"margin must be a finite number above 0, not {margin!r}")
+        raise ValueError(f"margin: expected a finite number above 0, got {margin!r}")
     samples = NormalisedSamples(examples, fit_intercept=fit_intercept)
     if not samples.rows:
         return MinimumLengthSolution()

@@ -88,11 +88,11 @@ class BatchPerceptron(base.Base):
         if not callable(learning_rate):
             _check_rate(learning_rate)
         if not 0 <= margin < math.inf:
-            raise ValueError(f"margin must be a finite number from 0, not {margin!r}")
+            raise ValueError(f"margin: expected a finite number from 0, got {margin!r}")
         if not 0 < criterion < math.inf:
-            raise ValueError(f"criterion must be a finite number above 0, not {criterion!r}")
+            raise ValueError(f"criterion: expected a finite number above 0, got {criterion!r}")
         if max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {max_iter!r}")
+            raise ValueError(f"max_iter: expected at least 1, got {max_iter!r}")
         self.learning_rate = learning_rate
         self.margin = margin
         self.criterion = criterion
@@ -187,4 +187,4 @@ class BatchPerceptron(base.Base):
 
 def _check_rate(rate: float) -> None:
     if not 0 < rate <= MAX_MAGNITUDE:
-        raise ValueError(f"the learning rate must be a finite number above 0, not {rate!r}")
+        raise ValueError(f"the learning rate: expected a finite number above 0, got {rate!r}")

@@ -401,7 +401,7 @@ def _check(
         raise ValueError(f"{len(weights)} weights are not one for each of {len(data)} examples")
     for name, value in (("max_iter", max_iter), ("quiet_draws", quiet_draws), ("patience", patience)):
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, not {value!r}")
+            raise ValueError(f"{name}: expected at least 1, got {value!r}")
     if patience is not None and not held_out:
         raise ValueError("patience needs held-out examples")
 

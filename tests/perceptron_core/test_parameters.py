@@ -86,5 +86,5 @@ def test_invalid_parameter_is_rejected_by_name(cls, name, value):
 
 
 def test_full_arow_does_not_forget():
-    with pytest.raises(ValueError, match="forgetting must be 1 with full"):
+    with pytest.raises(ValueError, match="forgetting: expected 1 with full"):
         AROW(forgetting=0.9, full=True)

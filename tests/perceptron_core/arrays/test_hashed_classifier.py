@@ -135,11 +135,11 @@ GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
         ({"indices": [1, 5, 2**40]}, "row 1: feature 1099511627776 is not an integer"),
         ({"indices": np.array([1, 5, 2**32 - 1], np.uint32)}, "row 1: feature 4294967295 is not an integer"),
         ({"indices": [5, 5, 2]}, "row 0: feature 5 occurs twice"),
-        ({"indices": [1.0, 5.0, 2.0]}, "indices must be integers, not float64"),
+        ({"indices": [1.0, 5.0, 2.0]}, "indices: expected integers, got float64"),
         ({"values": [1.0, 2.0, float("nan")]}, "row 1: feature 2 is nan"),
         ({"values": [1.0, float("-inf"), 0.0]}, "row 0: feature 5 is -inf"),
         ({"values": [1.0, 2e100, 0.0]}, "row 0: feature 5 is 2e"),
-        ({"values": ["1", "2", "3"]}, "values must be numbers"),
+        ({"values": ["1", "2", "3"]}, "values: expected numbers"),
     ],
 )
 def test_rejected_rows_change_nothing(wrong, said):

@@ -66,7 +66,7 @@ def test_integer_beyond_double_range_is_not_reported_as_infinite(models):
 def test_event_of_another_type_is_rejected_by_type(models, x):
     for model in models:
         for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):  # noqa: B023
-            with pytest.raises(TypeError, match=f"x must be a dictionary .*, not {type(x).__name__}"):
+            with pytest.raises(TypeError, match=f"x: expected a dictionary .*, got {type(x).__name__}"):
                 call(x)
 
 

@@ -173,7 +173,7 @@ def test_weight_that_an_expert_does_not_take_is_rejected():
             TypeError,
             r"StandardScaler \| LinearRegression needs predict_proba_one",
         ),
-        ({"mixers": []}, ValueError, "mixers must be 1 to 16"),
+        ({"mixers": []}, ValueError, "mixers: expected 1 to 16"),
         ({"mixers": [(0.0, 1.0)]}, ValueError, "variance above 0"),
         ({"mixers": [(0.1, 1.1)]}, ValueError, "forgetting above 0"),
         ({"mixers": [(math.nan, 1.0)]}, ValueError, "variance above 0"),

@@ -198,7 +198,7 @@ def test_rejected_examples_leave_no_trace(xs, tags, error):
 
 @pytest.mark.parametrize("tags", [[], "DN", ["D", "D"]])
 def test_tags_must_be_different(tags):
-    with pytest.raises(ValueError, match="tags must be different"):
+    with pytest.raises(ValueError, match="tags: expected different"):
         StructuredPerceptron(tags)
 
 
