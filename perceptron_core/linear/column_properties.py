@@ -19,6 +19,8 @@ class Cells(property):
         Name of the attribute with the column.
     write
         Sets the property.
+    doc
+        Docstring of the property.
     with_zeros
         Whether cells that are 0 are included.
 

@@ -26,10 +26,12 @@ class TemporaryMember:
     ----------
     transport
         The stream.
-    group, topics, alone
+    group, topics
         As for `Transport.join`.
     session_timeout_seconds
         Time after which the group evicts a killed member; `wait_for` waits at least as long.
+    alone
+        As for `Transport.join`.
 
     """
 

@@ -121,12 +121,12 @@ class _UnderWay:
     ----------
     sequence
         Number of the batch after the snapshot.
-    chain
-        The chain that it extends as an increment; None: it is whole.
     log_offset
-        The first log offset that it needs: that of the progress record after its batch.
+        The first log offset that recovery from it needs: the offset of the progress record after its batch.
     packed
         Its records, all for the next commit; or the `Packing` that makes them.
+    chain
+        The chain that it extends as an increment; None: it is whole.
 
     """
 

@@ -29,8 +29,8 @@ class LabelLearner:
         The pending events.
     answers
         Writes outcomes.
-    counts
-        Counts labels by outcome of the join.
+    counters
+        Count labels by outcome of the join.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class Replay:
         The number of the task, and its checkpoint log.
     stream
         The input, and the report that receives the findings.
-    ledger, dead letters
+    ledger, dead_letters
         Receive the expected output; have the rejected records.
 
     """

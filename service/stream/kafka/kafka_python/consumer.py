@@ -47,7 +47,9 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
     assignee
         Is notified of every rebalance.
     consumer
-        Subscribes to `topic`, the group's leading topic.
+        Subscribes to `topic`.
+    topic
+        The group's leading topic.
     count_partitions
         As of `KafkaMembership`.
 
