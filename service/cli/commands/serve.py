@@ -44,15 +44,15 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--exit-at-end",
     is_flag=True,
-    help="Process the existing records and exit: with 1 if other processes own all, or the disk is full.",
+    help="Process existing records, then exit; exit code 1 if no partition was free or the disk is full.",
 )
 def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
 
-    Every event gets one prediction on the predictions topic, every bad message one dead letter. A batch of
-    predictions, the model's checkpoint and the input offsets are committed in one transaction: a killed
-    process resumes as if nothing had happened. SIGTERM and Ctrl-C finish and commit the batch, then exit.
-    The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez and
+    Every event gets one prediction on the predictions topic, every rejected message one dead letter. A
+    batch of predictions, the model's checkpoint and the input offsets are committed in one transaction: a
+    killed process resumes as if nothing had happened. SIGTERM and Ctrl-C finish and commit the batch, then
+    exit. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez and
     /readyz.
 
     Start more processes with the same --group to share the partitions of a Kafka topic, up to one for each
