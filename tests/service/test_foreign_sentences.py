@@ -106,7 +106,7 @@ def test_error_outside_the_table_hides_pydantics_sentence():
         ("serv", "unknown command 'serv'; did you mean 'serve'?"),
         ("produce", "missing argument 'FILE|-'"),
         ("export m", "missing option '--format'; expected json, sklearn, onnx"),
-        ("export m --format a", "'--format': expected 'json', 'sklearn', 'onnx', got 'a'"),
+        ("export m --format a", "'--format': expected one of 'json', 'sklearn', 'onnx', got 'a'"),
         ("train m --seed a", "'--seed': expected a whole number, got 'a'"),
         ("train m --seed -1", "'--seed': expected a number (at least 0), got -1"),
         ("produce m --rate 0", "'--rate': expected a number (above 0), got 0.0"),
