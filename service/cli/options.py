@@ -158,7 +158,7 @@ def check_partition(partition: int | None, count: int) -> int:
     partition = partition or 0
     if partition >= count:
         raise ConfigurationError(
-            f"--partition {partition}: there are {count} partition(s)",
+            f"--partition {partition}: expected a number below {count}",
             hint=f"partitions count from 0 to {count - 1}",
         )
     return partition

@@ -160,6 +160,15 @@ def count_text(count: int | None) -> str:
     return ABSENT if count is None else f"{count:,}"
 
 
+def counted(count: int, nouns: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "dead letters"), counted(2000, "records")
+    ('1 dead letter', '2,000 records')
+    """
+    return f"{count_text(count)} {nouns.removesuffix('s') if count == 1 else nouns}"
+
+
 def number_text(number: float | None, sign: str = "") -> str:
     """Format a number with four decimals, or a large one with four digits; `sign` is "+" to show each sign.
 

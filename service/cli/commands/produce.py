@@ -22,6 +22,7 @@ from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, broker_url, gathered_options, setting_options, topic_option
 from service.cli.output import report
 from service.cli.source_options import Inputs, source_options
+from service.cli.summary import counted
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.files.input_files import NO_TIME_MS, field_of, named_anew, time_of
 from service.files.labelled_examples import rejection_hint
@@ -38,7 +39,7 @@ from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
-_NOTHING_SENT: Final = "nothing after it was sent; --no-validate sends invalid messages too"
+_NO_CHECK: Final = "--no-validate sends invalid messages too"
 
 
 class Sender:
@@ -116,7 +117,7 @@ class _Options:
 def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     """Send each event of FILE (- for stdin) to a topic as one record.
 
-    The first bad message stops it: earlier messages have been sent, later ones are not. With
+    The first invalid message stops the command: earlier messages have been sent, later ones are not. With
     --no-validate every message is sent, without a time if --timestamp finds none. FILE has one of the
     formats of --input-format, plain or .gz.
 
@@ -198,7 +199,8 @@ class _Run:
                 error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
             raise
         finally:
-            report("produced", "green", f"{sender.sent} records to {sender.topic} in {sender.seconds:.2f} s")
+            sent = counted(sender.sent, "records")
+            report("produced", "green", f"{sent} to {sender.topic} in {sender.seconds:.2f} s")
 
     def _send(self, source: Source, sender: Sender, suffix: str, skip: int = 0) -> int:
         """Send the messages of one round after the skipped ones; return their number."""
@@ -208,7 +210,7 @@ class _Run:
             if isinstance(message, CutLine):  # half a message is useless
                 raise InputFileError(
                     f"{source.location}: the line is longer than {len(message) - 1} bytes",
-                    hint="nothing after it was sent; raise max_message_bytes",
+                    hint="raise max_message_bytes",
                 )
             if number <= skip:
                 continue
@@ -229,7 +231,7 @@ class _Run:
         except Skipped:
             pass
         except Rejection as rejection:
-            hint = f"{rejection_hint([rejection.reason], self._events)}; {_NOTHING_SENT}"
+            hint = f"{rejection_hint([rejection.reason], self._events)}; {_NO_CHECK}"
             complaint = f"{source.location}: {rejection_of_row(message, rejection)}"
             raise InputFileError(complaint, hint=hint) from None
         if self._id_location == OFFSET:
@@ -245,7 +247,7 @@ class _Run:
         except ValueError as error:
             if not self._options.validate:
                 return NO_TIME_MS
-            hint = f"name a column, a field or a path with --timestamp; {_NOTHING_SENT}"
+            hint = f"name a column, a field or a path with --timestamp; {_NO_CHECK}"
             raise InputFileError(f"{source.location}: {error}", hint=hint) from None
 
 

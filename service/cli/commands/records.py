@@ -16,7 +16,7 @@ import click
 from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, STREAM, format_option, opened_stream, setting_options, topic_name
 from service.cli.output import echo, echo_result, open_stdout, report
-from service.cli.summary import bytes_field, time_text
+from service.cli.summary import bytes_field, counted, time_text
 from service.dead_letters.replay import Redelivery
 from service.errors import ServiceError
 from service.messages.dead_letter import DeadLetter
@@ -142,7 +142,7 @@ def list_(output: str, loaded: Loaded) -> None:
         for dead_letter in Redelivery(transport, loaded.settings).outstanding():
             reasons[dead_letter.reason] += 1
             echo_result(output, _as_json(dead_letter), partial(_as_line, dead_letter))
-    report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
+    report("outstanding", "green", f"{counted(reasons.total(), 'dead letters')}{_by_reason(reasons)}")
 
 
 @dead_letters_command.command(cls=SettingsCommand)

@@ -14,7 +14,16 @@ from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.summary import ABSENT, class_table, count_text, duration_text, number_text, size_text, table
+from service.cli.summary import (
+    ABSENT,
+    class_table,
+    count_text,
+    counted,
+    duration_text,
+    number_text,
+    size_text,
+    table,
+)
 from service.errors import FAILURE
 from service.messages.labels import Vocabulary
 from service.partition.parts.counters import concerns
@@ -141,7 +150,7 @@ _COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progre
 @click.command(
     cls=SettingsCommand,
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
-    "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
+    "  perceptron verify --broker kafka://localhost:9092 --group online-perceptron",
 )
 @setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
 @format_option()
@@ -155,7 +164,8 @@ def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
     written, and the service may run meanwhile. Settings that are not given are read from the checkpoints.
 
     Exit code 0: no contradiction was found; claims that could not be verified are listed.
-    Exit code 1: contradictions were found; their records are listed.
+    Exit code 1: contradictions were found, and their records are listed; or the stream cannot be read.
+    Exit code 2: the command line or a setting is wrong, or the service ran under another setting.
     """
     with opened_stream(loaded) as transport:
         settings = with_settings_of_the_log(transport, loaded).settings
@@ -195,12 +205,12 @@ def _print_report(outcome: Report) -> None:
     for note in outcome.notes:
         echo(one_line(f"not verifiable: {note}"))
     if outcome.not_yet_evaluated:
-        echo(f"not yet evaluated: {count_text(outcome.not_yet_evaluated)} records written during the check")
+        echo(f"not yet evaluated: {counted(outcome.not_yet_evaluated, 'records')} written during the check")
     for place, n_offsets in outcome.unread.items():
-        echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets after the last commit")
+        echo(f"not yet processed: {place}: {counted(n_offsets, 'offsets')} after the last commit")
     if outcome.is_proved:
         echo(f"proved: {_summary(outcome)}")
-        echo(f"never verifiable: {'; '.join(NOT_VERIFIABLE)}")
+        echo("\n".join(f"never verifiable: {each}" for each in NOT_VERIFIABLE))
     else:
         faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in outcome.findings.counts.items())
         report("not proved", "red", f"{faults}; {_summary(outcome)}")
@@ -211,5 +221,5 @@ def _counted(outcome: Report) -> Sequence[str]:
 
 
 def _summary(outcome: Report) -> str:
-    counts = (f"{count_text(getattr(outcome, name))} {name.replace('_', ' ')}" for name in _counted(outcome))
-    return f"{', '.join(counts)} in {outcome.partitions} partition(s)"
+    counts = (counted(getattr(outcome, name), name.replace("_", " ")) for name in _counted(outcome))
+    return f"{', '.join(counts)} in {counted(outcome.partitions, 'partitions')}"

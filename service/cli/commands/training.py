@@ -25,7 +25,7 @@ from service.cli.output import (
     report_warning,
 )
 from service.cli.source_options import Inputs, output_option, source_options
-from service.cli.summary import summary_text
+from service.cli.summary import counted, summary_text
 from service.errors import ConfigurationError, InputFileError
 from service.files.labelled_examples import (
     Example,
@@ -273,9 +273,9 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
         hint = rejection_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
             raise InputFileError(f"{source.name}: all {len(rejected)} rows are rejected", hint=hint)
-    others = f"; {skipped} rows skipped" if skipped else ""
-    others += f"; {len(rejected)} rows rejected" if rejected else ""
-    report("predicted", "green", f"{predicted} events{others}", hint=hint)
+    others = f"; {counted(skipped, 'rows')} skipped" if skipped else ""
+    others += f"; {counted(len(rejected), 'rows')} rejected" if rejected else ""
+    report("predicted", "green", f"{counted(predicted, 'events')}{others}", hint=hint)
     return report_data_warnings(data_warnings(len(rejected), predicted + skipped + len(rejected), (), ()))
 
 

@@ -56,7 +56,7 @@ def test_replay_shows_the_mistakes_as_events_double(finished):
 def test_demo_is_killed_half_way_and_proves_exactly_once(finished):
     assert "the service is killed while it works" in finished.stderr
     assert finished.stderr.count("$ perceptron serve\n") == 2
-    assert "proved: 1,251 records, 1,250 predictions, 0 outcomes, 1 dead letters" in finished.stdout
+    assert "proved: 1,251 records, 1,250 predictions, 0 outcomes, 1 dead letter, " in finished.stdout
     assert "not proved" not in finished.stdout
 
 

@@ -43,7 +43,7 @@ def test_produce_stops_at_the_first_bad_line(perceptron, broker, records, tmp_pa
     assert result.exit_code == 1
     assert [record.key for record in records()] == [b"a"]
     produced, error, hint = result.stderr.splitlines()
-    assert produced.startswith("produced: 1 records to events")
+    assert produced.startswith("produced: 1 record to events")
     assert error.startswith("error: x.ndjson:3: invalid_type: text")
     assert "--no-validate" in hint
 
