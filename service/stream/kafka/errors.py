@@ -57,7 +57,7 @@ def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
     )
 
 
-def away(where: str) -> TransportUnavailable:
+def unreachable(where: str) -> TransportUnavailable:
     """Return the error for a cluster that does not answer."""
     return hinted(TransportUnavailable, f"{where} does not answer")
 

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from service.errors import AccessDenied, ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer, TopicDescription
-from service.stream.kafka.errors import away, missing
+from service.stream.kafka.errors import missing, unreachable
 from service.stream.kafka.limits import (
     AGE_OPTIONS,
     KEEP_FOREVER,
@@ -315,13 +315,13 @@ class KafkaTransport(KafkaTopics):
                     last_progress = monotonic()
                 elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                     partition = next(iter(ends))
-                    raise away(f"{topic}[{partition}]@{positions[partition]}: {self._cluster.name}")
+                    raise unreachable(f"{topic}[{partition}]@{positions[partition]}: {self._cluster.name}")
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""
         offsets = self._cluster.committed(group, topics, [partition])
         if partition not in offsets:
-            raise away(f"{self._cluster.name}: the offsets of the group {group!r}")
+            raise unreachable(f"{self._cluster.name}: the offsets of the group {group!r}")
         return dict(offsets[partition])
 
     def produce(self, outputs: Sequence[Output]) -> None:

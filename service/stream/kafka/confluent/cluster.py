@@ -34,12 +34,12 @@ from confluent_kafka.admin import (
 
 from service.errors import AccessDenied, TopicMissing, TransportUnavailable
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.stream.kafka.confluent.admin_requests import NO_GROUP, AdminRequests
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
 from service.stream.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.stream.kafka.confluent.producer import BulkProducer, coordinator_answers
-from service.stream.kafka.confluent.questions import NO_GROUP, Questions
-from service.stream.kafka.errors import away
+from service.stream.kafka.errors import unreachable
 from service.stream.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
@@ -58,7 +58,7 @@ _BOUNDS: Final = {
 }
 
 
-class ConfluentCluster(Questions, KafkaCluster):
+class ConfluentCluster(AdminRequests, KafkaCluster):
     """A cluster through confluent-kafka; see `KafkaCluster`."""
 
     translated = staticmethod(translated)
@@ -110,7 +110,7 @@ class ConfluentCluster(Questions, KafkaCluster):
             client = self.client(AdminClient, {"bootstrap.servers": address})
             while not all(_knows(client, topic) for topic in topics):
                 if monotonic() > deadline:
-                    raise away(f"{self.name}: {address} or a leader of the new topics")
+                    raise unreachable(f"{self.name}: {address} or a leader of the new topics")
                 sleep(SETTLE_SECONDS / 100)
 
     def describe(self, topic: str) -> TopicDescription | None:

@@ -22,7 +22,7 @@ from service.errors import (
 from service.stream.batches import RecordBatch
 from service.stream.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.stream.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, consume, keep
-from service.stream.kafka.errors import away, out_of_range
+from service.stream.kafka.errors import out_of_range, unreachable
 from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartbeat_interval_ms
 from service.stream.kafka.member import KafkaMember, KafkaMembership
 from service.stream.protocol import Assignee, TopicPartition
@@ -277,7 +277,7 @@ class ConfluentConsumer(KafkaMember):
                 self._open_client.list_topics(self._topics[0], timeout=AWAY_AFTER_SECONDS)
             except FOREIGN as error:
                 self._error = failure
-                raise away(self._cluster.name) from as_exception(error)
+                raise unreachable(self._cluster.name) from as_exception(error)
         elif failure is not None and not isinstance(failure, (OwnershipLost, TransactionFailed)):
             raise failure
 

@@ -15,9 +15,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
+from service.stream.kafka.confluent.admin_requests import ADMIN_REQUEST_SECONDS, LIBRDKAFKA_LOG, AdminRequests
 from service.stream.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
 from service.stream.kafka.confluent.messages import produce_each
-from service.stream.kafka.confluent.questions import LIBRDKAFKA_LOG, QUESTION_SECONDS, Questions
 from service.stream.kafka.errors import GenerationChanged
 from service.stream.kafka.limits import (
     CLIENT_LIMIT,
@@ -65,11 +65,11 @@ class ConnectionLog:
         LIBRDKAFKA_LOG.log(level, form, *words)
 
 
-def coordinator_answers(cluster: Questions, group: str) -> bool:
+def coordinator_answers(cluster: AdminRequests, group: str) -> bool:
     """Return whether a group's coordinator answers a new client. Called on any thread."""
     client = cluster.client(AdminClient, {})
     try:
-        futures = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
+        futures = client.describe_consumer_groups([group], request_timeout=ADMIN_REQUEST_SECONDS)
         futures[group].result(MOMENT_SECONDS)
     except (TimeoutError, *FOREIGN):
         return False
@@ -152,7 +152,7 @@ class BulkProducer:
 
     def __init__(
         self,
-        cluster: Questions,
+        cluster: AdminRequests,
         options: ClientOptions,
         *,
         transactional_id: str = "",

@@ -25,7 +25,7 @@ from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream.batches import RecordBatch
-from service.stream.kafka.errors import away, out_of_range
+from service.stream.kafka.errors import out_of_range, unreachable
 from service.stream.kafka.kafka_python.private import deliver_resumed, resume_join
 from service.stream.kafka.limits import AWAY_AFTER_SECONDS, LOOK_SECONDS, heartbeat_interval_ms, seconds_left
 from service.stream.kafka.member import KafkaMember, KafkaMembership
@@ -376,7 +376,7 @@ class KafkaPythonConsumer(KafkaMember):
                 with self._translated(self._cluster.name):
                     self._fetch_ends(self._places()[:1] or [(self._topics[0], 0)])
             except TransportUnavailable as error:
-                raise away(self._cluster.name) from error.__cause__
+                raise unreachable(self._cluster.name) from error.__cause__
             self._last_alive = monotonic()
 
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:

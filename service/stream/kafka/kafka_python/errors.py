@@ -20,7 +20,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.errors import away, hinted, meanings, no_tls, same_instance, unresolved
+from service.stream.kafka.errors import hinted, meanings, no_tls, same_instance, unreachable, unresolved
 
 # kafka-python's own errors. KafkaError and RetriableError match all others.
 OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
@@ -137,7 +137,7 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, lo
         return unresolved(where)
     if logs_in and any(_CLOSED in str(each) for each in met):
         return hinted(AccessDenied, f"{where}: authentication failed: every connection was closed at login")
-    return away(where)
+    return unreachable(where)
 
 
 def _tls_failure(error: Exception) -> ssl.SSLError | None:

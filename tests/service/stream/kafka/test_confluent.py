@@ -23,11 +23,11 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.confluent import producer, questions
+from service.stream.kafka.confluent import admin_requests, producer
+from service.stream.kafka.confluent.admin_requests import AdminRequests
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.errors import MEANING_OF, meaning_of, translated
 from service.stream.kafka.confluent.messages import as_record, consume
-from service.stream.kafka.confluent.questions import Questions
 from service.stream.kafka.errors import HINTS, TABLE, GenerationChanged
 from service.stream.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
 from service.stream.kafka.limits import ClientOptions
@@ -151,7 +151,7 @@ def test_consume_waits_only_for_the_first_message(coming, most):
     assert sum(queue.waits) == 5.0
 
 
-# Questions
+# Administrative requests
 
 
 class Asked:
@@ -172,7 +172,7 @@ class Asked:
         return dict.fromkeys(subjects, future)
 
 
-class Answering(Questions):
+class Answering(AdminRequests):
     """A cluster that is always there.
 
     librdkafka's own mock of one (2.16) now and then aborts the process when many clients of it are closed.
@@ -184,7 +184,7 @@ class Answering(Questions):
 
 @pytest.fixture
 def cluster(monkeypatch):
-    monkeypatch.setattr(questions, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(admin_requests, "_AGAIN_SECONDS", 0.01)
     return Answering(["cluster:9092"], {})
 
 
@@ -212,7 +212,7 @@ def test_broken_connection_is_replaced_by_another_client(cluster):
 
 
 def test_unreachable_broker_is_abandoned_before_the_deadline(cluster, monkeypatch):
-    monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.1)
+    monkeypatch.setattr(admin_requests, "_BREAK_SECONDS", 0.1)
     question, began = Asked(BROKEN), time.monotonic()
     with pytest.raises(TransportUnavailable):
         cluster.ask(question, ["events"], "{}", timeout_seconds=60)
@@ -221,7 +221,7 @@ def test_unreachable_broker_is_abandoned_before_the_deadline(cluster, monkeypatc
 
 
 def test_answer_of_a_dead_broker_is_abandoned_for_another_one(cluster, monkeypatch):
-    monkeypatch.setattr(questions, "_BREAK_SECONDS", 0.05)
+    monkeypatch.setattr(admin_requests, "_BREAK_SECONDS", 0.05)
     answered, clients = Asked(7), []
 
     def question(admin, subjects, **_):

@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import TransportUnavailable
+from service.stream.kafka.confluent.admin_requests import AdminRequests
 from service.stream.kafka.confluent.errors import translated
 from service.stream.kafka.confluent.producer import ConnectionLog, coordinator_answers
 from service.stream.kafka.confluent.producer import do_with_coordinator as do
-from service.stream.kafka.confluent.questions import Questions
 
 do_with_coordinator = partial(do, patience_seconds=0.01)
 
@@ -63,7 +63,7 @@ def test_any_group_answer_proves_the_coordinator_alive(answer, answers):
 
 @pytest.mark.kafka
 def test_coordinator_of_a_running_broker_answers(kafka_bootstrap):
-    cluster, deadline = Questions([kafka_bootstrap], {}), time.monotonic() + 30
+    cluster, deadline = AdminRequests([kafka_bootstrap], {}), time.monotonic() + 30
     while not coordinator_answers(cluster, "group"):
         assert time.monotonic() < deadline
     cluster.close()

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessDenied, ServiceError, TransportUnavailable
 from service.stream.kafka.confluent.errors import meaning_of, translate, translated
-from service.stream.kafka.errors import away, no_tls, unresolved
+from service.stream.kafka.errors import no_tls, unreachable, unresolved
 from service.stream.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -56,8 +56,8 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
 }
 NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka requires a group name even for a consumer that never joins one."""
-QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""librdkafka's own timeout of a request: longer than that of `Questions.ask`."""
+ADMIN_REQUEST_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
+"""librdkafka's own timeout of a request: longer than that of `AdminRequests.ask`."""
 # A broken connection counts as a rejection after this time without an answer; it doubles with each attempt.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # Asking for all topics would be expensive on a large cluster.
@@ -91,7 +91,7 @@ class _Asking(threading.local):
         self.errors: list[KafkaError] = []
 
 
-class Questions:
+class AdminRequests:
     """The options of every client of a cluster, and an administrative client for each thread.
 
     Parameters
@@ -153,7 +153,7 @@ class Questions:
         met = [error for error in self._asking.errors if error.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
             return unresolved(self.name)
-        return away(f"{self.name} ({met[-1].str()})" if met else self.name)
+        return unreachable(f"{self.name} ({met[-1].str()})" if met else self.name)
 
     @property
     def admin(self) -> AdminClient:
@@ -186,7 +186,7 @@ class Questions:
         as a request may take; if no connection can be made, for a second. When another broker takes over,
         librdkafka keeps waiting for the one that is gone: so a new client asks again. A client without an
         answer is dropped at once: librdkafka (2.16) aborts the process when a group's coordinator returns to
-        a request whose timeout (`QUESTION_SECONDS`) is over.
+        a request whose timeout (`ADMIN_REQUEST_SECONDS`) is over.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Questions:
         while True:
             grace_end = monotonic() + patience_seconds
             with translated(self.name):
-                answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
+                answers = question(self.admin, subjects, request_timeout=ADMIN_REQUEST_SECONDS, **options)
             try:
                 return {
                     subject: self._await(future, started + timeout_seconds, grace_end, where.format(subject))
@@ -227,9 +227,9 @@ class Questions:
             self._heed(patient=False)
             now = monotonic()
             if now > deadline:
-                raise away(where)
+                raise unreachable(where)
             if now > grace_end and self._asking.errors:
-                raise away(where) from KafkaException(KafkaError(_BROKEN))
+                raise unreachable(where) from KafkaException(KafkaError(_BROKEN))
         with translated(where):
             return future.result()
 
@@ -242,7 +242,7 @@ class Questions:
             if patient and _is_about_tls(error):
                 raise no_tls(self.name, error.str())
             if error.code() == _ALL_DOWN and not patient:
-                raise away(self.name) from KafkaException(error)
+                raise unreachable(self.name) from KafkaException(error)
 
     def serve(self) -> None:
         """Poll the administrative client: otherwise its log lines would pile up."""
