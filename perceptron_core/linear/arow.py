@@ -245,7 +245,7 @@ class AROWRule(ConfidenceWeightedRule):
             v, r = self.variance_now(x), min(self.r / w, _LARGEST)
             alpha = hinge(sign * a) / (v + r) if v > 0 else 0.0
             self.update(x, sign * alpha, r, v)
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_updates += alpha > 0
         return sign * alpha
 

@@ -52,7 +52,7 @@ class AveragedRule(LinearRule):
 
     def step(self, x: Example, sign: int, w: float, current: float, a: float) -> float:
         """Learn an example with the activation `current` of w, and a of the mean."""
-        mistaken = self.fires(a) != (sign > 0)
+        mistaken = self.predicts_true(a) != (sign > 0)
         step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
         if step != 0:
             self.add(x, step)

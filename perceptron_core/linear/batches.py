@@ -99,7 +99,7 @@ def decide(rule: LinearRule, scores: Doubles, classes: NDArray[np.uint8]) -> Non
     """Write the class of each score to `classes`."""
     scores, classes = in_place(scores), in_place(classes)
     for row in range(len(scores)):
-        classes[row] = rule.fires(scores[row])
+        classes[row] = rule.predicts_true(scores[row])
 
 
 def signs_of(labels: Sequence[Any]) -> Signs:

@@ -41,7 +41,7 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
         self._scored = None
         step = self.step_at(sign, w, a, v)
         self.update(x, step, self.rho, v)
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_updates += step != 0
         return step
 

@@ -41,7 +41,7 @@ class CoinBettingRule(LinearRule):
             if self.fit_intercept:
                 self.pay_out_bias(slope, w)
             self.n_updates += 1
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         return -slope
 
     def pay_out(self, x: Example, slope: float, w: float) -> None:

@@ -16,7 +16,7 @@ cdef class LinearRule:
 
     cdef Example resolve(self, x)
     cdef double score(self, Example x) except? -1
-    cdef bint fires(self, double score) noexcept
+    cdef bint predicts_true(self, double score) noexcept
     cdef double learn(self, Example x, int sign, double w) except? -1
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
     cdef add(self, Example x, double step)

@@ -64,7 +64,7 @@ class LinearRule:
         """Compute the activation a = w·x + b."""
         return self.weight_column.dot(x, self.bias)
 
-    def fires(self, score: float) -> bool:
+    def predicts_true(self, score: float) -> bool:
         """Return the class at a score."""
         return score > 0
 
@@ -92,7 +92,7 @@ class LinearRule:
 
     def decide(self, score: float) -> bool:
         """Return the class at a score."""
-        return self.fires(score)
+        return self.predicts_true(score)
 
     def score_one(self, x: Any) -> float:
         """Compute the signed score of `x`, summed from the bias in the order of `x`.
@@ -107,9 +107,9 @@ class LinearRule:
     def predict_one(self, x: Any, **_: Any) -> bool:
         """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
         example = self.resolve(x)
-        fires = self.fires(self.score(example))
+        predicted = self.predicts_true(self.score(example))
         self.table.release(example)
-        return fires
+        return predicted
 
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does.

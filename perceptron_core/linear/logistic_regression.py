@@ -21,7 +21,7 @@ class LogisticRegressionRule(LinearRule):
         if step != 0:
             self.add(x, step)
             self.n_updates += 1
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         return step
 
     def step_at(self, sign: int, w: float, a: float) -> float:

@@ -61,7 +61,7 @@ class NormalizedAdaGradRule(LinearRule):
         elif self.table.changes is not None:
             self.scale_column.note_raised(x, self.table.changes)
         # No allocation after this.
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_examples += 1
         self.squared_sum += self.scale_column.squares + self.fit_intercept
         self.scale_column.raise_to(x, self.ratios, slope != 0)

@@ -393,7 +393,7 @@ cdef class OneVsRest:
         for c in range(self._n):
             rule, sign, a = self.rules[c], 1 if c == number else -1, self.scores[c]
             self._steps[c] = rule.slope(sign, a) * w if sign * a < rule.margin else 0.0
-            rule.n_mistakes += rule.fires(a) != (sign > 0)
+            rule.n_mistakes += rule.predicts_true(a) != (sign > 0)
             rule.n_examples += 1
             rule.squared_sum += self._sums[c] + rule.fit_intercept
             if self._steps[c] != 0:
@@ -430,7 +430,7 @@ cdef class OneVsRest:
             self._steps[c] = step = rule.step_at(sign, w, a, v)
             self._rests[c] = rule.rho
             rule.update_bias(step, rule.rho, v)
-            rule.n_mistakes += rule.fires(a) != (sign > 0)
+            rule.n_mistakes += rule.predicts_true(a) != (sign > 0)
             rule.n_updates += step != 0
         for c in range(self._n, self.n_lanes):
             self._rests[c] = 1.0
@@ -452,7 +452,7 @@ cdef class OneVsRest:
                 rule.n_updates += 1
                 if rule.fit_intercept:
                     rule.bias += step
-            rule.n_mistakes += rule.fires(a) != (sign > 0)
+            rule.n_mistakes += rule.predicts_true(a) != (sign > 0)
         add_steps(
             &self._block[self._first], self._width, self.n_lanes, &x.slots[0] + x.first_slot,
             &x.values[0] + x.first_value, x.n, &self._steps[0]

@@ -53,7 +53,7 @@ class PassiveAggressiveRule(LinearRule):
         if step:
             self.add(x, step)
             self.n_updates += 1
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         return step
 
 

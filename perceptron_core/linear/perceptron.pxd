@@ -15,7 +15,7 @@ cdef class PerceptronRule(LinearRule):
     cdef public bint update_on_tie
     cdef public object learning_rate
 
-    cdef bint fires(self, double score) noexcept
+    cdef bint predicts_true(self, double score) noexcept
 
     @cython.locals(mistaken=bint, step=double)
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1

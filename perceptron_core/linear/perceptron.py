@@ -25,13 +25,13 @@ class PerceptronRule(LinearRule):
     update_on_tie: bool
     learning_rate: Rate
 
-    def fires(self, score: float) -> bool:
+    def predicts_true(self, score: float) -> bool:
         """Return the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
         return score > self.threshold or (self.tie and score == self.threshold)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight is a factor of η; return the step s of w ← w + s·x, b ← b + s."""
-        mistaken = self.fires(a) != (sign > 0)
+        mistaken = self.predicts_true(a) != (sign > 0)
         if not mistaken and not self.updates_when_right(sign * (a - self.threshold)):
             return 0.0
         step = sign * rate_at(self.learning_rate, self.n_updates) * w

@@ -28,7 +28,7 @@ class SCWRule(ConfidenceWeightedRule):
             v = self.variance_now(x)
             alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
             self.update(x, sign * alpha, self.rho(alpha, v) if alpha > 0 else _LARGEST, v)
-        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_updates += alpha > 0
         return sign * alpha
 

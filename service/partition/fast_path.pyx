@@ -129,7 +129,7 @@ cdef class FastPath:
         if truth is not None and weight > 0.0:
             step = rule.learn_at(resolved, 1 if truth is True else -1, weight, score)
         rule.table.release(resolved)
-        predicted = rule.fires(score)
+        predicted = rule.predicts_true(score)
         example = Example(event_id, x, predicted, score, timestamp_ms, size)
         example.weight = weight
         for part in self._predicting:
