@@ -46,7 +46,7 @@ COMMANDS = {
     "consume": ("records", "Print the records of a topic."),
     "relay": ("serve", "Post alerts about predictions and outcomes to webhooks."),
     "status": ("status", "Show each partition's lag, mistakes, pending labels and snapshots."),
-    "verify": ("status", "Prove from the topics alone that processing was exactly once."),
+    "verify": ("verify", "Prove from the topics alone that processing was exactly once."),
     "checkpoint": ("checkpoint", "Inspect, export, import or reset committed models."),
     "dead-letters": ("records", "List rejected messages; replay them."),
     "inspect": ("models", "Show the weights and counts of a model file."),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Event(NamedTuple):
     """An event that was read."""
 
-    place: RecordPosition
+    position: RecordPosition
     task: int
     number: int
     """Number of its record in its task's order of processing."""
@@ -37,7 +37,7 @@ class Event(NamedTuple):
 class Label(NamedTuple):
     """A label; or a record whose time made an event time out."""
 
-    place: RecordPosition
+    position: RecordPosition
     task: int
     number: int
     batch: int
@@ -50,7 +50,7 @@ class Label(NamedTuple):
 class WrittenAnswer(NamedTuple):
     """A prediction or an outcome of the topic."""
 
-    place: RecordPosition
+    position: RecordPosition
     answer: Answer
     is_new: bool
     """Whether it was committed during the verification: its cause may lie after the last commit read."""
@@ -59,7 +59,7 @@ class WrittenAnswer(NamedTuple):
 
 
 @dataclass
-class Knowledge:
+class Completeness:
     """What is known of a task, which decides what counts as a contradiction.
 
     Attributes
@@ -121,7 +121,7 @@ class Case:
     ) -> None:
         self._id, self._events, self._labels = event_id, events, labels
         self._predictions, self._outcomes, self._ledger = predictions, outcomes, ledger
-        self._known = ledger.known[events[0].task]
+        self._known = ledger.completeness[events[0].task]
         self._event_of = {event.number: event for event in events}
         self._prediction_of: dict[int, WrittenAnswer] = {}
         self._answered: set[int] = set()
@@ -134,9 +134,9 @@ class Case:
                 self._prediction_of[event.number] = written
                 self._check_prediction(event, written)
             elif event is not None:
-                self._ledger.unanswered(event, self._id)
+                self._ledger.add_unanswered(event, self._id)
             elif written is not None:
-                self._ledger.unmatched(written, self._events)
+                self._ledger.add_unmatched(written, self._events)
         for event in self._events if self._known.is_exact else ():
             first = self._prediction_of.get(event.first)
             if event.labels_first is not None and first is not None:
@@ -144,8 +144,8 @@ class Case:
                 self._ledger.compare(event, is_mistake=is_mistake)
         self._check_outcomes()
 
-    def _flag(self, fault: Fault, place: RecordPosition, message: str) -> None:
-        self._ledger.flag(fault, place, message, self._id)
+    def _flag(self, fault: Fault, position: RecordPosition, message: str) -> None:
+        self._ledger.flag(fault, position, message, self._id)
 
     def _aligned(self) -> Iterator[tuple[Event | None, WrittenAnswer | None]]:
         """Pair events with predictions in order; if their numbers differ, event times decide the pairs.
@@ -175,8 +175,8 @@ class Case:
         if answer.contradiction:
             return  # reported by `read`
         if answer.event_time_ms != event.timestamp_ms:
-            message = f"its event time is {answer.event_time_ms}, that of {event.place} {event.timestamp_ms}"
-            self._flag(Fault.WRONG, written.place, message)
+            message = f"event time {answer.event_time_ms} instead of {event.timestamp_ms} of {event.position}"
+            self._flag(Fault.WRONG, written.position, message)
         truths = {*event.truths}
         if not known.is_exact:
             may_be_again = self._ledger.deleted or max(len(self._events), len(self._predictions)) > 1
@@ -188,8 +188,8 @@ class Case:
                 truths.discard(None)
         if answer.truth not in truths:
             names = " or ".join(sorted(map(str, truths)))
-            message = f"its truth is {answer.truth}, that of the event {event.place} was {names}"
-            self._flag(Fault.WRONG, written.place, message)
+            message = f"its truth is {answer.truth}, that of the event {event.position} was {names}"
+            self._flag(Fault.WRONG, written.position, message)
 
     def _check_outcomes(self) -> None:
         left, missing = [*self._outcomes], list[Label]()
@@ -207,12 +207,12 @@ class Case:
         for written in left:
             self._check_unexplained(written, missing)
         for label in missing:
-            place = self._event_of[label.event or 0].place
-            message = f"this label did not produce an outcome of event {place}"
+            position = self._event_of[label.event or 0].position
+            message = f"this label did not produce an outcome of event {position}"
             if self._known.is_exact:
-                self._flag(Fault.MISSING, label.place, message)
+                self._flag(Fault.MISSING, label.position, message)
             else:
-                self._known.tentative.add(Finding(Fault.MISSING, label.place, message, self._id))
+                self._known.tentative.add(Finding(Fault.MISSING, label.position, message, self._id))
 
     def _fits(self, written: WrittenAnswer, event: Event, label: Label) -> bool:
         """Return whether an outcome has the fields that follow from an event and its label."""
@@ -229,8 +229,9 @@ class Case:
         self._answered.add(event.number)
         self._ledger.pair(written, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
-        if prediction and prediction.place[:2] == written.place[:2] and written.place < prediction.place:
-            self._flag(Fault.OUT_OF_ORDER, written.place, f"it precedes its prediction {prediction.place}")
+        position, before = written.position, prediction.position if prediction else None
+        if before and position[:2] == before[:2] and position < before:
+            self._flag(Fault.OUT_OF_ORDER, position, f"it precedes its prediction {before}")
 
     def _check_unexplained(self, written: WrittenAnswer, missing: list[Label]) -> None:
         """Check an outcome that no label explains under the settings of the label join."""
@@ -242,10 +243,10 @@ class Case:
                 self._match(written, event, label)
                 return
         # An event with its id may be missing, in any partition.
-        if written.is_new or not all(each.is_complete for each in self._ledger.known.values()):
-            self._ledger.unmatched(written, events)
+        if written.is_new or not all(each.is_complete for each in self._ledger.completeness.values()):
+            self._ledger.add_unmatched(written, events)
         elif self._answered and not missing:
-            self._flag(Fault.DUPLICATE, written.place, f"second outcome of event {events[0].place}")
+            self._flag(Fault.DUPLICATE, written.position, f"second outcome of event {events[0].position}")
         else:
-            due = f"it differs from {missing.pop(0).place}" if missing else "its event was not pending"
-            self._flag(Fault.WRONG, written.place, f"{due}; event: {events[0].place}")
+            due = f"it differs from {missing.pop(0).position}" if missing else "its event was not pending"
+            self._flag(Fault.WRONG, written.position, f"{due}; event: {events[0].position}")

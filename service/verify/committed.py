@@ -33,7 +33,7 @@ _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
 class Step(NamedTuple):
     """The state of a task after a batch."""
 
-    place: RecordPosition
+    position: RecordPosition
     sequence: int
     offsets: Mapping[TopicPartition, int]
     """Next offsets by input topic and partition."""
@@ -54,7 +54,7 @@ class Committed:
 
     Attributes
     ----------
-    place
+    position
         The partition of the log.
     steps
         The oldest known state and each batch since, as far as they form a chain.
@@ -77,7 +77,7 @@ class Committed:
     """
 
     def __init__(self, stream: Stream, number: int) -> None:
-        self.place = RecordPosition(stream.settings.checkpoints_topic, number)
+        self.position = RecordPosition(stream.settings.checkpoints_topic, number)
         self.steps: list[Step] = []
         self.origin: Mapping[TopicPartition, int] = {}
         self.start: dict[TopicPartition, int] = {}
@@ -112,7 +112,7 @@ class Committed:
     def read(self) -> Self:
         """Read the log; check that batches follow each other, and that each snapshot matches its batch."""
         log, group = self._log, self._stream.settings.group
-        for record in self._stream.read(*self.place[:2]):
+        for record in self._stream.read(*self.position[:2]):
             self.owners.add(record.key)
             try:
                 add_record(log, record, group)
@@ -122,7 +122,7 @@ class Committed:
                 fault = Fault.WRONG if record.key == group.encode() else Fault.UNEXPECTED
                 self._flag(fault, RecordPosition.of(record), str(error).partition(": ")[2])
         log.snapshots = [each for each in log.snapshots if not each.is_unfinished]
-        if (is_trimmed := self._stream.transport.bounds(*self.place[:2])[0] > 0) and log.snapshots:
+        if (is_trimmed := self._stream.transport.bounds(*self.position[:2])[0] > 0) and log.snapshots:
             first_one = log.snapshots[0]  # its beginning, or the snapshot that it continues, may be deleted
             del log.snapshots[: 0 not in first_one.chunks or first_one.before is not None]
         self._stream.report.progress_records += len(log.progress)
@@ -131,13 +131,13 @@ class Committed:
         for each in log.progress:
             self._add_progress(each)
         first = log.progress[0].sequence if log.progress else None
-        for place, snapshot in self._snapshots():
-            self._note_settings(place, snapshot)
-            self._compare(place, snapshot)
+        for position, snapshot in self._snapshots():
+            self._note_settings(position, snapshot)
+            self._compare(position, snapshot)
         # A commit under way when a snapshot is begun stays, as its end in the log is unknown.
         if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
             self._flag(
-                Fault.MISSING, self._by_sequence[first].place, f"missing snapshot before batch {first}"
+                Fault.MISSING, self._by_sequence[first].position, f"missing snapshot before batch {first}"
             )
         last = None
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
@@ -150,40 +150,39 @@ class Committed:
         return self
 
     def _add_progress(self, each: Progress) -> None:
-        place = self.place._replace(offset=self._log.offsets[each.sequence])
+        position = self.position._replace(offset=self._log.offsets[each.sequence])
         last = max(self._by_sequence, default=-1)
         if each.sequence <= last:
-            self._flag(Fault.DUPLICATE, place, f"duplicate batch {each.sequence}, after batch {last}")
+            self._flag(Fault.DUPLICATE, position, f"duplicate batch {each.sequence}, after batch {last}")
         elif not each.processing_time_ms:
-            self._flag(Fault.WRONG, place, "progress record without processing_time_ms")
-        step = Step(place, each.sequence, each.offsets, each.counts, each.consumed)
+            self._flag(Fault.WRONG, position, "progress record without processing_time_ms")
+        step = Step(position, each.sequence, each.offsets, each.counts, each.consumed)
         self._by_sequence.setdefault(each.sequence, step)
 
     def _snapshots(self) -> Iterator[tuple[RecordPosition, Snapshot]]:
         for stored in self._log.snapshots:
-            place = self.place._replace(offset=stored.first_offset)
+            position = self.position._replace(offset=stored.first_offset)
             try:
                 snapshot, mark = stored.read_own()
                 before = stored.previous
                 is_torn = stored.before is not None and (before is None or mark != mark_of(before.in_order()))
             except NewerError as error:
-                raise NewerRelease.wrote(f"{place}: {error}") from None
+                raise NewerRelease.wrote(f"{position}: {error}") from None
             except DamagedError as error:
-                self._flag(Fault.WRONG, place, f"unreadable snapshot: {error}")
+                self._flag(Fault.WRONG, position, f"unreadable snapshot: {error}")
             else:
                 if is_torn:
-                    self._flag(
-                        Fault.WRONG, place, "broken increment chain: its parent is not the preceding snapshot"
-                    )
-                yield place, snapshot
+                    message = "broken increment chain: its parent is not the preceding snapshot"
+                    self._flag(Fault.WRONG, position, message)
+                yield position, snapshot
 
-    def _note_settings(self, place: RecordPosition, snapshot: Snapshot) -> None:
+    def _note_settings(self, position: RecordPosition, snapshot: Snapshot) -> None:
         """Note the settings in a snapshot, and the offsets from which on they applied."""
         config_fingerprint = snapshot.config_fingerprint
         settings = {name: value for name, value in config_fingerprint.items() if name not in NOT_SETTINGS}
         is_again = snapshot.sequence == self._newest and settings == self.config_fingerprint
         if is_again or snapshot.sequence < self._newest:
-            self._flag(Fault.DUPLICATE, place, f"duplicate snapshot after batch {snapshot.sequence}")
+            self._flag(Fault.DUPLICATE, position, f"duplicate snapshot after batch {snapshot.sequence}")
         origin, earlier = config_fingerprint.get(ORIGIN, {}), config_fingerprint.get(EARLIER, ())
         self.origin, self.start_ms = flat(origin.get(START, {})), origin.get(START_MS, 0)
         self._newest, self.config_fingerprint, self.n_changes = snapshot.sequence, settings, len(earlier)
@@ -201,36 +200,36 @@ class Committed:
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
 
-    def _compare(self, place: RecordPosition, snapshot: Snapshot) -> None:
+    def _compare(self, position: RecordPosition, snapshot: Snapshot) -> None:
         """Compare a snapshot with its batch."""
         state, sequence, offsets = snapshot.state, snapshot.sequence, snapshot.offsets
         counts, consumed = _counts(state), state["counters"]["consumed"]
         its = self._by_sequence.setdefault(
-            sequence, Step(place, sequence, offsets, counts, consumed, is_snapshot=True)
+            sequence, Step(position, sequence, offsets, counts, consumed, is_snapshot=True)
         )
         if any(its.offsets.get(each, at) != at for each, at in offsets.items()):
-            self._flag(Fault.WRONG, place, "position differs between the snapshot and its batch")
+            self._flag(Fault.WRONG, position, "position differs between the snapshot and its batch")
         elif its.consumed != consumed or any(
             counts.get(name, count) != count for name, count in its.counts.items()
         ):
-            self._flag(Fault.WRONG, place, "counts differ between the snapshot and its batch")
+            self._flag(Fault.WRONG, position, "counts differ between the snapshot and its batch")
 
     def _check_step(self, last: Step | None, step: Step) -> None:
         """Check that a step follows the last one."""
         for topic in sorted({topic for topic, _ in step.offsets} - self._named) if self._named else ():
-            self._flag(Fault.WRONG, step.place, f"unexpected position: the group does not read {topic}")
+            self._flag(Fault.WRONG, step.position, f"unexpected position: the group does not read {topic}")
         if last is None:
             return
         if step.sequence > last.sequence + 1:
             missing = f"{last.sequence + 1} to {step.sequence - 1}"
-            self._flag(Fault.MISSING, step.place, f"missing progress records: batches {missing}")
+            self._flag(Fault.MISSING, step.position, f"missing progress records: batches {missing}")
         elif step.is_snapshot:
             self._check_replaced(last, step)
             return
         fallen = [f"the position in {RecordPosition(*each)}" for each in _fallen(last.offsets, step.offsets)]
         fallen += [name for name in _fallen(last.counts, step.counts) if name in _GROWING]
         if fallen:
-            self._flag(Fault.WRONG, step.place, f"{', '.join(fallen)} decreased in batch {step.sequence}")
+            self._flag(Fault.WRONG, step.position, f"{', '.join(fallen)} decreased in batch {step.sequence}")
 
     def _check_replaced(self, last: Step, step: Step) -> None:
         """Distinguish lost or recreated input from a missing progress record."""
@@ -238,10 +237,10 @@ class Committed:
         moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
         has_fewer = any(_fallen(last.consumed, step.consumed)) and any(bounds(*at)[0] for at in step.offsets)
         if any(before[place] < at > bounds(*place)[0] for place, at in moved.items()):
-            self._flag(Fault.MISSING, step.place, f"missing progress record: batch {step.sequence}")
+            self._flag(Fault.MISSING, step.position, f"missing progress record: batch {step.sequence}")
         elif moved or has_fewer:
             if has_fewer:
-                self.reasons.append(f"partition {self.place[1]}: processed records were lost unreplayed")
+                self.reasons.append(f"partition {self.position[1]}: processed records were lost unreplayed")
             for place, at in moved.items():
                 lost = f"records {before[place]}-{at - 1} were lost unread"
                 why = lost if at > before[place] else "the topic was recreated"

@@ -26,7 +26,7 @@ class WrittenDeadLetter(NamedTuple):
     is_new: bool
 
     @property
-    def place(self) -> RecordPosition:
+    def position(self) -> RecordPosition:
         """Return the position of the dead letter."""
         return RecordPosition.of(self.record)
 
@@ -84,7 +84,7 @@ class DeadLetters:
             headers = DeadLetter.of(record)
             source = headers.source_topic, headers.source_partition, headers.source_offset
             if None in source:
-                self._flag(Fault.UNEXPECTED, dead_letter.place, "its headers do not name a source record")
+                self._flag(Fault.UNEXPECTED, dead_letter.position, "its headers do not name a source record")
             else:
                 self._database.execute(
                     "INSERT INTO dead_letters VALUES (?, ?, ?, 0, ?)", (*source, pack(dead_letter))
@@ -108,7 +108,7 @@ class DeadLetters:
         )
         for dead_letter in dead_letters:
             for message in dead_letter.contradictions(record, reason):
-                self._flag(Fault.WRONG, dead_letter.place, message)
+                self._flag(Fault.WRONG, dead_letter.position, message)
         most = 1 + sum(dead_letter.was_moved for dead_letter in dead_letters)
         if dead_letters:
             self._stream.report.dead_letters += 1
@@ -116,7 +116,7 @@ class DeadLetters:
             self._flag(Fault.MISSING, source, f"missing: this record is rejected as {reason}")
         if len(dead_letters) > most:
             message = f"{source} has {len(dead_letters)} dead letters, expected {most}"
-            self._flag(Fault.DUPLICATE, dead_letters[-1].place, message)
+            self._flag(Fault.DUPLICATE, dead_letters[-1].position, message)
 
     def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
         """Check the dead letters of records outside the ranges that were read, by place.
@@ -132,7 +132,7 @@ class DeadLetters:
             n_new += dead_letter.is_new and is_after
             if not (dead_letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
                 message = f"its source {RecordPosition(*source)} was not read by the group"
-                self._flag(Fault.UNEXPECTED, dead_letter.place, message)
+                self._flag(Fault.UNEXPECTED, dead_letter.position, message)
         return n_new
 
 

@@ -63,7 +63,7 @@ class Finding(NamedTuple):
     """One contradiction."""
 
     fault: Fault
-    place: RecordPosition
+    position: RecordPosition
     message: str
     event_id: str | None = None
 
@@ -123,9 +123,9 @@ class Stream:
     settings: Settings
     report: Report = field(default_factory=Report)
 
-    def flag(self, fault: Fault, place: RecordPosition, message: str, event_id: str | None = None) -> None:
+    def flag(self, fault: Fault, position: RecordPosition, message: str, event_id: str | None = None) -> None:
         """Report a contradiction."""
-        self.report.findings.add(Finding(fault, place, message, event_id))
+        self.report.findings.add(Finding(fault, position, message, event_id))
 
     def bounds(self, topic: str) -> Sequence[tuple[int, int]]:
         """Return the first offset and the end of each partition of a topic."""

@@ -19,7 +19,7 @@ from perceptron_core.formats.packed import pack, unpack
 from service.messages.labels import Vocabulary
 from service.stream.partitioner import partition_for_key
 from service.verify.answers import Answer, read_answer
-from service.verify.cases import Case, Event, Knowledge, Label, WrittenAnswer
+from service.verify.cases import Case, Completeness, Event, Label, WrittenAnswer
 from service.verify.findings import Fault, RecordPosition, Stream
 
 _SCHEMA: Final = """
@@ -48,8 +48,8 @@ class Ledger:
     ----------
     deleted
         The partitions of the predictions topic whose first records were deleted.
-    known
-        The knowledge of each task, by its number.
+    completeness
+        What is known of each task, by its number.
     is_mixed
         Whether a task may write to any partition; if records have ids as keys, it writes only to that of its
         number.
@@ -62,7 +62,7 @@ class Ledger:
         self._topic = stream.settings.predictions_topic
         self._n_partitions = len(stream.bounds(self._topic))
         self.deleted = stream.deleted(self._topic)
-        self.known: defaultdict[int, Knowledge] = defaultdict(Knowledge)
+        self.completeness: defaultdict[int, Completeness] = defaultdict(Completeness)
         self.is_mixed = False
         settings = stream.settings
         self._timeout_ms = int(settings.label_timeout_seconds * 1000)
@@ -73,16 +73,16 @@ class Ledger:
         """Read all answers; those after the `ends` noted before may be of records that are not read."""
         vocabulary = Vocabulary(self._stream.settings.classes)
         for record, is_new in self._stream.written(self._topic, ends):
-            place, q = RecordPosition.of(record), record.partition
+            position, q = RecordPosition.of(record), record.partition
             answer = read_answer(record, vocabulary)
             if answer is None:
-                self.flag(Fault.UNEXPECTED, place, "not a prediction and not an outcome")
+                self.flag(Fault.UNEXPECTED, position, "not a prediction and not an outcome")
                 continue
             if answer.contradiction:
-                self.flag(Fault.WRONG, place, answer.contradiction, answer.event_id)
+                self.flag(Fault.WRONG, position, answer.contradiction, answer.event_id)
             key, fewer = answer.event_id.encode(), range(self._n_partitions, q, -1)
             n_partitions = next((n for n in fewer if partition_for_key(key, n) == q), 0)
-            written = WrittenAnswer(place, answer, is_new, n_partitions)
+            written = WrittenAnswer(position, answer, is_new, n_partitions)
             self._insert("entries", key, answer.kind, pack(written))
 
     def expect(self, event_id: str, expected: Event | Label) -> None:
@@ -99,24 +99,24 @@ class Ledger:
         return () if truth is None else [Label(*event[:4], time_ms, truth, event.number)]
 
     def dead_letter(
-        self, place: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int
+        self, position: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int
     ) -> None:
         """Note the source record of a dead letter."""
         source = self._source(origin, task, batch)
-        self._insert("pairs", "dead letter", task, number, batch, *place[1:], 0, 0, 0, 0, b"", source)
+        self._insert("pairs", "dead letter", task, number, batch, *position[1:], 0, 0, 0, 0, b"", source)
 
-    def _source(self, place: RecordPosition, task: int, batch: int) -> str:
+    def _source(self, position: RecordPosition, task: int, batch: int) -> str:
         """Return the source partition of a record, if its order is known only within that."""
-        return str(place._replace(offset=None)) if batch in self.known[task].unordered else ""
+        return str(position._replace(offset=None)) if batch in self.completeness[task].unordered else ""
 
     def pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it belongs to."""
-        answer, place = written.answer, written.place
+        answer, position = written.answer, written.position
         self._stream.report.predictions += answer.kind == "prediction"
         self._stream.report.outcomes += answer.kind == "outcome"
-        where = cause.task, cause.number, cause.batch, *place[1:]
+        where = cause.task, cause.number, cause.batch, *position[1:]
         flags = is_compared, is_compared and answer.mistake, answer.is_decided
-        source = self._source(cause.place, cause.task, cause.batch)
+        source = self._source(cause.position, cause.task, cause.batch)
         key = answer.event_id.encode()
         self._insert("pairs", answer.kind, *where, *flags, written.n_partitions, key, source)
 
@@ -125,23 +125,23 @@ class Ledger:
         where = event.task, event.number, event.batch, 0, 0
         self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"", "")
 
-    def unanswered(self, event: Event, event_id: str) -> None:
+    def add_unanswered(self, event: Event, event_id: str) -> None:
         """Note an event without its prediction."""
-        self._insert("unanswered", event.task, event.number, *event.place, event_id.encode())
+        self._insert("unanswered", event.task, event.number, *event.position, event_id.encode())
 
-    def unmatched(self, written: WrittenAnswer, events: Sequence[Event]) -> None:
+    def add_unmatched(self, written: WrittenAnswer, events: Sequence[Event]) -> None:
         """Note an answer that belongs to none of the events with its id."""
         answer, key = written.answer, written.answer.event_id.encode()
-        event = str(events[0].place) if events else ""
-        self._insert("unmatched", *written.place[1:], written.is_new, answer.kind, key, event)
+        event = str(events[0].position) if events else ""
+        self._insert("unmatched", *written.position[1:], written.is_new, answer.kind, key, event)
 
     def check(self) -> None:
         """Check the records of each id, then unmatched records, then the order."""
         rows = self._database.execute("SELECT id, side, fields FROM entries ORDER BY id, side, rowid")
         for key, group in groupby(rows, itemgetter(0)):
             sides: defaultdict[str, list[Any]] = defaultdict(list)
-            for _, side, (place, *fields) in ((key, side, unpack(packed)) for key, side, packed in group):
-                sides[side].append((RecordPosition(*place), *fields))
+            for _, side, (position, *fields) in ((key, side, unpack(packed)) for key, side, packed in group):
+                sides[side].append((RecordPosition(*position), *fields))
             self._check_records_of(key.decode(), sides)
         firsts = self._firsts()
         self.is_mixed |= any(task != q for task, q in firsts)
@@ -165,16 +165,16 @@ class Ledger:
             for side in ("prediction", "outcome")
         )
         tasks = {event.task for event in events}
-        sources = {self._source(event.place, event.task, event.batch) for event in events} - {""}
+        sources = {self._source(event.position, event.task, event.batch) for event in events} - {""}
         if len(tasks) == 1 and len(sources) <= 1:
             Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
             for written in (*predictions, *outcomes):
-                self.unmatched(written, ())
+                self.add_unmatched(written, ())
         else:
             self._n_shared += 1
             for task in tasks:
-                self.known[task].has_shared_ids = True
+                self.completeness[task].has_shared_ids = True
 
     def _firsts(self) -> _Firsts:
         """Return the first matched event and prediction, by (task, partition)."""
@@ -182,27 +182,27 @@ class Ledger:
         query = f"SELECT {what} FROM pairs WHERE side = 'prediction' AND task = ? GROUP BY q"  # noqa: S608
         return {
             (task, q): (number, inf if at is None else at)
-            for task, known in self.known.items()
+            for task, known in self.completeness.items()
             for q, number, at in self._all(query, known.deleted_until, task)
         }
 
     def _check_unanswered(self, firsts: _Firsts) -> None:
         """Check events without a prediction; it may have been deleted if it preceded all remaining ones."""
-        for task, number, *place, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
+        for task, number, *position, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
             own = {task, partition_for_key(key, self._n_partitions)}
             partitions = self.deleted if self.is_mixed else self.deleted & own
             if any(number < firsts.get((task, q), (inf, inf))[0] for q in partitions):
                 self._n_without_prediction += 1
-            elif self.known[task].n_rejected > 0:
-                self.known[task].n_rejected -= 1
+            elif self.completeness[task].n_rejected > 0:
+                self.completeness[task].n_rejected -= 1
             else:
                 message = "missing answer: this event has neither a prediction nor a dead letter"
-                self.flag(Fault.MISSING, RecordPosition(*place), message, key.decode())
+                self.flag(Fault.MISSING, RecordPosition(*position), message, key.decode())
 
     def _check_unmatched(self, firsts: _Firsts) -> None:
         """Check answers without an event; it may have been deleted if they precede all other answers."""
-        is_exact, seen = all(task.is_exact for task in self.known.values()), {n for n, _ in firsts}
-        partial = {n: task for n, task in self.known.items() if task.has_holes or not task.is_complete}
+        is_exact, seen = all(task.is_exact for task in self.completeness.values()), {n for n, _ in firsts}
+        partial = {n: task for n, task in self.completeness.items() if task.has_holes or not task.is_complete}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unmatched ORDER BY q, at"):
             lacking = {
                 n for n, task in partial.items() if task.has_holes or at < firsts.get((n, q), (inf, inf))[1]
@@ -230,7 +230,7 @@ class Ledger:
             " ORDER BY q, at"
         )
         for side, task, q, at, number, key, source in rows:
-            known, is_dead_letter = self.known[task], side == "dead letter"
+            known, is_dead_letter = self.completeness[task], side == "dead letter"
             if known.has_holes or (side == "outcome" and not known.is_exact):
                 continue  # it may belong to another record with its id
             sequence = task, q, is_dead_letter
@@ -255,7 +255,9 @@ class Ledger:
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
             # With holes, it may belong to another record with its id.
-            is_placed = not self.known[task].has_holes and batch not in self.known[task].unordered
+            is_placed = (
+                not self.completeness[task].has_holes and batch not in self.completeness[task].unordered
+            )
             if not n_partitions or (is_placed and min(later, default=inf) < number):
                 due = partition_for_key(key, self._n_partitions)
                 message = f"wrong partition: its id belongs to partition {due}"
@@ -279,8 +281,8 @@ _in_order: Final = attrgetter("task", "number")
 def _as_written(answers: Sequence[WrittenAnswer], events: Sequence[Event]) -> Sequence[WrittenAnswer]:
     """Sort answers to events: by offset in one partition, by the times of the events among several."""
     left: defaultdict[int, deque[WrittenAnswer]] = defaultdict(deque)
-    for each in sorted(answers, key=attrgetter("n_partitions", "place")):
-        left[each.place.partition].append(each)
+    for each in sorted(answers, key=attrgetter("n_partitions", "position")):
+        left[each.position.partition].append(each)
     ordered: list[WrittenAnswer] = []
     for event in events if len(left) > 1 else ():  # partitions were added in between
         due = [each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms]

@@ -62,7 +62,7 @@ class Replay:
         self._gone: Counter[str] = Counter()
         """Number of records missing between others, by topic."""
         self.starts = self._find_starts()
-        self._known = ledger.known[number]
+        self._known = ledger.completeness[number]
         self._known.is_complete = self._known.is_exact = not committed.reasons
         self._report.notes += committed.reasons
 
@@ -125,13 +125,13 @@ class Replay:
 
     def _steps(self) -> Iterator[tuple[Step, Step]]:
         """Yield each step with the preceding step."""
-        return pairwise([Step(self._committed.place, 0, self.starts, {}, {}), *self._committed.steps])
+        return pairwise([Step(self._committed.position, 0, self.starts, {}, {}), *self._committed.steps])
 
     def _fate_of(self, record: Record, batch: int) -> str:
         """Note the expected output of a record; return its fate, as counts name it."""
-        place, join, ledger = RecordPosition.of(record), self._join, self._ledger
-        where = place, self._number, self._record, batch
-        dead_letters = self._dead_letters.of(place)
+        position, join, ledger = RecordPosition.of(record), self._join, self._ledger
+        where = position, self._number, self._record, batch
+        dead_letters = self._dead_letters.of(position)
         message, timestamp_ms, moves_clock = self._read(record)
         reasons = [DeadLetter.of(each.record).reason for each in dead_letters]
         if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in reasons:
@@ -144,7 +144,7 @@ class Replay:
             reason = message.reason if isinstance(message, Rejection) else None
             self._dead_letters.check(record, dead_letters, reason)
             if len(dead_letters) == 1:  # a replay appends copies
-                ledger.dead_letter(dead_letters[0].place, *where)
+                ledger.dead_letter(dead_letters[0].position, *where)
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
@@ -212,11 +212,11 @@ class Replay:
             self._report.notes.append(f"partition {self._number}: {why}")
         elif not self._are_whole and processed > offsets:
             known.is_complete = False
-            place = RecordPosition(topic, self._number)
-            self._report.notes.append(f"{place}: the topic was recreated and held records before")
+            position = RecordPosition(topic, self._number)
+            self._report.notes.append(f"{position}: the topic was recreated and held records before")
         elif is_dense or not available < processed <= offsets:
             message = f"consumed grew by {processed} {topic} in batch {step.sequence}, expected {available}"
-            self._stream.flag(Fault.WRONG, step.place, message)
+            self._stream.flag(Fault.WRONG, step.position, message)
         return False
 
     def check_answers(self) -> None:
@@ -236,19 +236,19 @@ class Replay:
                 counted, n_answers = step.counts.get(name, 0), sum(each[name] for each in sums.values())
                 if not n_answers <= counted <= n_answers + known.n_ambiguous:
                     message = f"progress records count {counted} {name}, predictions and outcomes {n_answers}"
-                    self._stream.flag(Fault.WRONG, step.place, message)
+                    self._stream.flag(Fault.WRONG, step.position, message)
             for warning in known.tentative.kept if self._report.findings else ():
                 self._report.findings.add(warning)
         if known.tentative:
             first = known.tentative.kept[0]
             labels = f"{len(known.tentative)} labels whose events may have expired before they arrived"
-            what = f"{labels}; the first: {first.place}: {first.message}"
+            what = f"{labels}; the first: {first.position}: {first.message}"
             self._report.notes.append(f"partition {self._number}: {what}")
 
     def _compare(self, step: Step, name: str, counted: int, expected: int) -> None:
         if counted != expected:
             message = f"{name}: batch {step.sequence} counts {counted}, expected {expected} from its records"
-            self._stream.flag(Fault.WRONG, step.place, message)
+            self._stream.flag(Fault.WRONG, step.position, message)
 
 
 def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:

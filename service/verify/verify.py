@@ -104,7 +104,7 @@ def _verified(stream: Stream) -> Report:
             task.check_answers()
         starts = {place: at for task in tasks for place, at in task.starts.items()}
         ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
-        if not any(known.has_holes for known in ledger.known.values()):
+        if not any(known.has_holes for known in ledger.completeness.values()):
             stream.report.not_yet_evaluated += dead_letters.check_others(starts, ends)
     return stream.report
 
@@ -133,7 +133,7 @@ def _check_offsets(
             if not before.get(place, 0) <= at <= now.get(place, -1):
                 where = f"{RecordPosition(*place)}, but its checkpoint log ends at {at}"
                 message = f"the group has committed {now.get(place, 'nothing')} of {where}"
-                stream.flag(Fault.WRONG, log.place, message)
+                stream.flag(Fault.WRONG, log.position, message)
 
 
 def read_logs(stream: Stream) -> dict[int, Committed]:

@@ -1,8 +1,7 @@
-"""`perceptron status` and `verify`: the state of each partition; a verification of exactly once."""
+"""`perceptron status`: the state of each partition."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,29 +12,15 @@ import click
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
-from service.cli.output import echo, echo_result, report, report_warning
-from service.cli.summary import (
-    ABSENT,
-    class_table,
-    count_text,
-    counted,
-    duration_text,
-    number_text,
-    size_text,
-    table,
-)
-from service.errors import FAILURE
+from service.cli.output import echo_result, report_warning
+from service.cli.summary import ABSENT, class_table, count_text, duration_text, number_text, size_text, table
 from service.messages.labels import Vocabulary
 from service.partition.parts.counters import concerns
 from service.partition.parts.quality import class_metrics
 from service.redaction import one_line
-from service.settings.declaration import Decides
-from service.settings.fields import MAPPING, names_that_decide
 from service.settings.load import DEFAULT, Loaded
 from service.settings.parts import DecisionSettings
 from service.settings.topics import input_topics
-from service.verify.findings import NOT_VERIFIABLE, Report
-from service.verify.verify import verify, with_settings_of_the_log
 
 _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "error_rate": ("error", number_text),
@@ -141,85 +126,3 @@ def _as_text(rows: Sequence[Mapping[str, Any]]) -> str:
         waiting = [count_text(row["lag"].get(topic)) for topic in lags]
         table_rows.append([str(row["partition"]), *waiting, *known])
     return table(table_rows)
-
-
-_SHOWN: Final = 20
-_COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progress_records", "snapshots")
-
-
-@click.command(
-    cls=SettingsCommand,
-    epilog="\b\nFor example, after a stop and before an upgrade:\n"
-    "  perceptron verify --broker kafka://localhost:9092 --group online-perceptron",
-)
-@setting_options(*SERVICE, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN), *MAPPING)
-@format_option()
-@click.pass_context
-def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
-    """Prove from the topics alone that processing was exactly once.
-
-    Up to the last commit, every event must have one prediction or dead letter, every other rejected record
-    one dead letter, and the first label of each pending event one outcome. All of them must agree with their
-    input, and with the progress records, the snapshots and the committed offsets of the group. Nothing is
-    written, and the service may run meanwhile. Settings that are not given are read from the checkpoints.
-
-    Exit code 0: no contradiction was found; claims that could not be verified are listed.
-    Exit code 1: contradictions were found, and their records are listed; or the stream cannot be read.
-    Exit code 2: the command line or a setting is wrong, or the service ran under another setting.
-    """
-    with opened_stream(loaded) as transport:
-        settings = with_settings_of_the_log(transport, loaded).settings
-        outcome = verify(transport, settings)
-    if output == "json":
-        echo(json.dumps(_report_as_json(settings.group, outcome), ensure_ascii=False))
-    else:
-        _print_report(outcome)
-    if not outcome.is_proved:
-        ctx.exit(FAILURE)
-
-
-def _report_as_json(group: str, outcome: Report) -> dict[str, Any]:
-    return {
-        "group": group,
-        "proved": outcome.is_proved,
-        "partitions": outcome.partitions,
-        **{name: getattr(outcome, name) for name in _counted(outcome)},
-        "not_yet_evaluated": outcome.not_yet_evaluated,
-        "not_yet_processed": outcome.unread,
-        "not_verifiable": outcome.notes,
-        "never_verifiable": NOT_VERIFIABLE,
-        "faults": dict(outcome.findings.counts),
-        "findings": [
-            {"fault": each.fault, **each.place._asdict(), "id": each.event_id, "message": each.message}
-            for each in outcome.findings.kept
-        ],
-    }
-
-
-def _print_report(outcome: Report) -> None:
-    for each in outcome.findings.kept[:_SHOWN]:
-        whose = "" if each.event_id is None else f"  id {json.dumps(each.event_id, ensure_ascii=False)}"
-        echo(one_line(f"{each.place}  {each.fault}{whose}: {each.message}"))
-    if len(outcome.findings) > _SHOWN:
-        echo(f"... and {len(outcome.findings) - _SHOWN} more; --format json lists up to 1,000")
-    for note in outcome.notes:
-        echo(one_line(f"not verifiable: {note}"))
-    if outcome.not_yet_evaluated:
-        echo(f"not yet evaluated: {counted(outcome.not_yet_evaluated, 'records')} written during the check")
-    for place, n_offsets in outcome.unread.items():
-        echo(f"not yet processed: {place}: {counted(n_offsets, 'offsets')} after the last commit")
-    if outcome.is_proved:
-        echo(f"proved: {_summary(outcome)}")
-        echo("\n".join(f"never verifiable: {each}" for each in NOT_VERIFIABLE))
-    else:
-        faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in outcome.findings.counts.items())
-        report("not proved", "red", f"{faults}; {_summary(outcome)}")
-
-
-def _counted(outcome: Report) -> Sequence[str]:
-    return (*_COUNTED, "skipped") if outcome.skipped else _COUNTED
-
-
-def _summary(outcome: Report) -> str:
-    counts = (counted(getattr(outcome, name), name.replace("_", " ")) for name in _counted(outcome))
-    return f"{', '.join(counts)} in {counted(outcome.partitions, 'partitions')}"

@@ -176,7 +176,7 @@ def test_answer_in_another_partition_is_named(streams, what, source):
 @pytest.mark.parametrize(("topic", "offset"), [("events", 0), ("events", 6), (P, 3), (D, 0), (C, 2)], ids=str)
 def test_row_deleted_by_hand_is_named(streams, topic, offset):
     stream = streams["plain"].changed_all({}).delete_rows(topic, offset)
-    gaps = [str(each.place) for each in stream.verify().findings.kept if "are dense" in each.message]
+    gaps = [str(each.position) for each in stream.verify().findings.kept if "are dense" in each.message]
     assert gaps == [f"{topic}[0]@{offset}"]
 
 

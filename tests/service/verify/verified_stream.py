@@ -99,7 +99,7 @@ class VerifiedStream:
 
     def findings(self):
         found = self.verify().findings.kept
-        return [(str(each.fault), str(each.place), each.event_id) for each in found]
+        return [(str(each.fault), str(each.position), each.event_id) for each in found]
 
     def changed(self, topic, change, partition=0):
         """Copy the stream, with the records of one partition changed."""
