@@ -82,7 +82,7 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         return self.model.has_log_odds
 
     @property
-    def answers_at_once(self) -> bool:  # type: ignore[override] # read-only
+    def predicts_fast(self) -> bool:  # type: ignore[override] # read-only
         """Whether it has a rule."""
         return self.rule is not None
 
@@ -137,7 +137,7 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
     learners: the score of True minus the score of False. The model's `classes` are given.
     """
 
-    takes_vectors = answers_at_once = True
+    takes_vectors = predicts_fast = True
 
     @property
     def classes(self) -> Sequence[TrueLabel]:  # type: ignore[override] # read-only
@@ -191,7 +191,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
     """
 
     has_log_odds = is_calibrated = True
-    answers_at_once = True
+    predicts_fast = True
 
     def assess(self, x: X) -> tuple[TrueLabel, float]:
         """Return the predicted class and its score."""

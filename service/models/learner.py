@@ -73,7 +73,7 @@ class Learner(ABC):
     """The compiled rule of the model, which needs no Python object for a feature; None if there is none."""
     takes_vectors = False
     """Whether the model reads arrays of numbers at least as quickly as a dictionary."""
-    answers_at_once = False
+    predicts_fast = False
     """Whether an answer takes no longer than passing the request to another thread."""
     mixture: MixtureStatus | None = None
     """For a mixture: which learners decide."""

@@ -337,7 +337,7 @@ class LiveModels:
         self._settings = settings
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
-        self.answers_at_once = False
+        self.predicts_fast = False
         """Whether an answer takes no longer than reading its question, as with linear models."""
         self.asks_as_mapped = settings.events.maps_fields
         """Whether events in requests have the schema of their topic."""
@@ -355,7 +355,7 @@ class LiveModels:
     ) -> LiveModel:
         """Start to show the model of one or several partitions; the history in this process continues."""
         self.questions.follow(processor.decoder)
-        self.answers_at_once = processor.learner.answers_at_once
+        self.predicts_fast = processor.learner.predicts_fast
         history = self.histories.setdefault(partition, History())
         recent = None
         if self._settings.shows_events:

@@ -118,7 +118,7 @@ async def _answer(
         return json_response({**ask(model, question, *patience_seconds), **whose})
 
     is_short = len(body) <= READ_AT_ONCE_BYTES and (is_native or live.questions.is_plain)
-    if is_short and live.answers_at_once:
+    if is_short and live.predicts_fast:
         with suppress(ModelBusy):
             return answer(0.0)
     return await run_in_threadpool(answer)
