@@ -39,11 +39,11 @@ _FIRST_RECORDS: Final = 16
 _WAITING_RECORDS: Final = 100
 """How many records of each partition may wait for its turn."""
 
-_LEAST_SECONDS: Final = 0.02
+_MIN_BATCH_SECONDS: Final = 0.02
 """Shortest target for processing a batch, however short the commit interval: else commits would take most of
 the time."""
 
-_MOST_SECONDS: Final = 1.0
+_MAX_BATCH_SECONDS: Final = 1.0
 """Longest target for processing a batch, however long the commit interval: during a batch the model answers
 no request, and after `ready_timeout_seconds` `/readyz` returns 503."""
 
@@ -65,7 +65,7 @@ class BatchSize:
 
     def __init__(self, settings: Settings) -> None:
         self._most = settings.max_batch_records or inf
-        self._seconds = min(max(settings.commit_interval_seconds, _LEAST_SECONDS), _MOST_SECONDS)
+        self._seconds = min(max(settings.commit_interval_seconds, _MIN_BATCH_SECONDS), _MAX_BATCH_SECONDS)
         self.records = self._bounded(_FIRST_RECORDS)
 
     def _bounded(self, n_records: float) -> int:

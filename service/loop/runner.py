@@ -35,7 +35,7 @@ _SHORT_POLL_SECONDS: Final = 0.02
 _LAG_SECONDS: Final = 5.0
 """How old the lag metric may be in a quiet stream: for hundreds of partitions, asking takes milliseconds."""
 
-_MOST_ASKED: Final = 16
+_MAX_PARTITIONS_PER_LAG_QUERY: Final = 16
 """Partitions of a silent stream to ask about at a time, in turn."""
 
 _BLOCKED_SECONDS: Final = 5.0
@@ -103,7 +103,7 @@ class Runner:
         self._availability.waits_for_space = not exit_at_end
         if self._stop.is_set():
             return False
-        with self._health.asking():
+        with self._health.waiting_for_stream():
             self.start()
         try:
             while not self._stop.is_set():
@@ -135,9 +135,9 @@ class Runner:
         batch = self._gather()
         self._process(batch)
         if self._growth.is_due:
-            with self._health.asking("the look-up of topics"):
+            with self._health.waiting_for_stream("the look-up of topics"):
                 self._growth.check()
-        with self._health.asking("the opening of partitions"):
+        with self._health.waiting_for_stream("the opening of partitions"):
             self._tasks.open_waiting()
             if self._live:
                 self._opener.advance(self._live.intakes.values())
@@ -151,7 +151,7 @@ class Runner:
         for number, records in batch.items():
             with self._health.doing(f"a batch of partition {number}"):
                 seconds += self._tasks.process(number, records)
-        with self._health.asking():  # the transaction may need a new producer
+        with self._health.waiting_for_stream():  # the transaction may need a new producer
             self._tasks.send(batch.keys())
         more_waits = bool(self._queues) or any(self._lag.values())
         if not (batch and more_waits):
@@ -173,7 +173,7 @@ class Runner:
         """Leave the group; other members take over the partitions."""
         self._health.become(State.STOPPED, "the loop has ended")
         warn_of_unfound(task.unfound() for task in self._tasks.running.values())
-        with self._health.asking():
+        with self._health.waiting_for_stream():
             self._tasks.close()  # uses the member
             self._consumer.close()
 
@@ -210,7 +210,7 @@ class Runner:
     def _ask(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Ask the stream for the ends of places; if it does not answer, report that and ask again later."""
         try:
-            with self._health.asking():
+            with self._health.waiting_for_stream():
                 return self._consumer.remaining(places)
         except TransportUnavailable as error:
             self._availability.unanswered(error)
@@ -231,7 +231,7 @@ class Runner:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._queues.held(self._size.records)
-            with self._health.asking("a poll"):
+            with self._health.waiting_for_stream("a poll"):
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:
@@ -259,7 +259,7 @@ class Runner:
             self._availability.heard()
         elif self._availability.is_silent:
             running = sorted(self._tasks.partitions)
-            step = len(running) // _MOST_ASKED + 1
+            step = len(running) // _MAX_PARTITIONS_PER_LAG_QUERY + 1
             asked = running[self._n_asked % step :: step]
             self._n_asked += 1
             self._consumer.remaining([(topic, each) for topic in self._topics for each in asked])

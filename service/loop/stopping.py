@@ -66,14 +66,14 @@ class StopRequest:
         """Whether the last signal was Ctrl-C."""
         return self._numbers[-1:] == [signal.SIGINT]
 
-    def run(self, loop: Callable[[], Result], asking_since: Callable[[], float | None]) -> Result:
+    def run(self, loop: Callable[[], Result], waiting_since: Callable[[], float | None]) -> Result:
         """Run a loop; exit the process if the loop is stuck after a stop request, or at a second request.
 
         Parameters
         ----------
         loop
             The function to run.
-        asking_since
+        waiting_since
             Returns since when (monotonic seconds) the loop has waited for its stream; None if it does not.
 
         """
@@ -83,7 +83,7 @@ class StopRequest:
                 wait([running], _CHECK_INTERVAL_SECONDS)
             if len(self._numbers) > 1:
                 self._leave(running, "after a second signal")
-            elif self._numbers and self._is_stuck(asking_since()):
+            elif self._numbers and self._is_stuck(waiting_since()):
                 self._leave(running, "as the stream does not answer")
         return running.result()
 

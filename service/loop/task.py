@@ -60,7 +60,7 @@ class TaskWriter:
         self, outputs: Sequence[Output], offsets: Mapping[TopicPartition, int], *, compress: bool = False
     ) -> None:
         """Begin a commit; see `Writer.begin`."""
-        with self._health.asking():
+        with self._health.waiting_for_stream():
             for partition, writer in self._writers.items():
                 mine = {topic: offset for (topic, each), offset in offsets.items() if each == partition}
                 writer.begin(outputs, mine, compress=compress)
@@ -69,7 +69,7 @@ class TaskWriter:
     def finish(self) -> None:
         """Wait for the end of a commit; see `Writer.finish`."""
         failures: list[TransportError] = []
-        with self._health.asking():
+        with self._health.waiting_for_stream():
             for writer in self._writers.values():
                 try:
                     writer.finish()
@@ -116,7 +116,7 @@ class Task:
 
     Attributes
     ----------
-    partition : int
+    number : int
         Its number, which is also the partition of its checkpoint log.
     snapshots : Snapshots
         Its snapshots.
@@ -133,12 +133,12 @@ class Task:
         sources: Sources | None = None,
     ) -> None:
         settings = context.settings
-        self.partition = restored.partition
+        self.number = restored.partition
         self._context = context
         self._processor = restored.processor
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
-        self._address = Address(settings.checkpoints_topic, self.partition, settings.group)
+        self._address = Address(settings.checkpoints_topic, self.number, settings.group)
         self.snapshots = Snapshots(context, self._address, restored)
         self._writer = writer
         self._live = live
@@ -321,20 +321,20 @@ class Task:
         self._log(batch, self._context.clock.monotonic() - batch.started)
 
     def _state(self) -> Published:
-        return self._context.metrics.state_of(self.partition, self._processor)
+        return self._context.metrics.state_of(self.number, self._processor)
 
     def _publish(
         self, state: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
     ) -> None:
         """Publish a committed state, with the records and outputs of its batch."""
-        self._context.metrics.publish(self.partition, state)
+        self._context.metrics.publish(self.number, state)
         if self._live:
             self._live.committed(state, records, outputs)
 
     def _log(self, batch: _Batch, seconds: float) -> None:
         _log.debug(
             "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
-            *(self.partition, batch.sequence, len(batch.records), batch.n_answers, 1000 * seconds),
+            *(self.number, batch.sequence, len(batch.records), batch.n_answers, 1000 * seconds),
         )
 
     # Snapshots without a batch: at the start, of a replaced model, at the end
@@ -347,7 +347,7 @@ class Task:
         if not chunks:
             _log.info(
                 "partition %d: no snapshot at exit, as it is large: batches %d to %d will be replayed",
-                *(self.partition, self.snapshots.sequence + 1, self._sequence),
+                *(self.number, self.snapshots.sequence + 1, self._sequence),
             )
             return 0
         self._begin(chunks, self._state())
@@ -410,6 +410,6 @@ class Task:
         with suppress(TransportError):  # then the preceding commit is the last one
             self.finish_commit()
         self._writer.close()
-        self._context.metrics.withdraw(self.partition)
+        self._context.metrics.withdraw(self.number)
         # The observer refers to the model: without this, only a full garbage collection would free the cycle.
         self._processor.observe = lambda _: None

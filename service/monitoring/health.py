@@ -61,7 +61,7 @@ class Health:
         self._clock = clock
         self._under_way: Stall | None = None
         self._logged: Stall | None = None
-        self.asking_since: float | None = None
+        self.waiting_since: float | None = None
         """When (monotonic seconds) the loop began to wait for the stream; None if it does not."""
         self.in_parallel: Stall | None = None
         """Work on another thread: the opening of partitions."""
@@ -80,15 +80,15 @@ class Health:
             self._under_way = outer
 
     @contextmanager
-    def asking(self, what: str = "") -> Iterator[None]:
+    def waiting_for_stream(self, what: str = "") -> Iterator[None]:
         """Note that the loop waits for the stream in the context and, as `doing`, which step it is."""
-        outer, self.asking_since = (self._under_way, self.asking_since), self._clock.monotonic()
+        outer, self.waiting_since = (self._under_way, self.waiting_since), self._clock.monotonic()
         if what:
-            self._under_way = Stall(self.asking_since, what)
+            self._under_way = Stall(self.waiting_since, what)
         try:
             yield
         finally:
-            self._under_way, self.asking_since = outer
+            self._under_way, self.waiting_since = outer
 
     @property
     def stall(self) -> Stall | None:

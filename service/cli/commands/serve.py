@@ -62,7 +62,7 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         settings = loaded.settings
         health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
         loop = partial(_run, loaded, request, health, exit_at_end=exit_at_end)
-        states = request.run(loop, lambda: health.asking_since)
+        states = request.run(loop, lambda: health.waiting_since)
         is_end = exit_at_end and not request.is_received
         _report(states.values(), settings, is_end=is_end)
     if is_end:
@@ -87,7 +87,7 @@ def _run(
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     with _http_server(settings, health, metrics, live) as address:
-        with health.asking():
+        with health.waiting_for_stream():
             transport = open_stream(settings, url)
         try:
             runner = Runner(Context(transport, settings, metrics, health, live))
@@ -97,7 +97,7 @@ def _run(
             request.answer_with(runner.stop)
             runner.run(exit_at_end=exit_at_end)
         finally:
-            with health.asking():  # clients wait for a broker that is gone
+            with health.waiting_for_stream():  # clients wait for a broker that is gone
                 transport.close()
     return metrics.last_published
 

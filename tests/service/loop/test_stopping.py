@@ -30,7 +30,7 @@ def exits(monkeypatch):
     return collected
 
 
-def run_stuck(exits, *numbers, seconds=30.0, asking_since=lambda: None):
+def run_stuck(exits, *numbers, seconds=30.0, waiting_since=lambda: None):
     """Send this process signals, and keep its loop busy until it is ended or the time has passed."""
 
     def loop():
@@ -40,13 +40,13 @@ def run_stuck(exits, *numbers, seconds=30.0, asking_since=lambda: None):
         exits.has_ended.wait(seconds)
 
     with stopping() as request:
-        request.run(loop, asking_since)
+        request.run(loop, waiting_since)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_waiting_loop_ends_in_time_after_a_signal(exits, number, code):
     began = time.monotonic()
-    run_stuck(exits, number, asking_since=lambda: began)
+    run_stuck(exits, number, waiting_since=lambda: began)
     assert exits.codes[0] == code
     assert time.monotonic() - began >= LEAVE_SECONDS
 
@@ -64,7 +64,7 @@ def test_busy_loop_may_finish_after_a_signal(exits):
 
 
 def test_watchdog_ignores_a_loop_that_was_not_stopped(exits):
-    run_stuck(exits, seconds=0.5, asking_since=lambda: 0.0)
+    run_stuck(exits, seconds=0.5, waiting_since=lambda: 0.0)
     assert exits.codes == []
 
 

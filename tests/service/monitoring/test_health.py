@@ -31,22 +31,22 @@ def test_stated_reason_outlasts_a_long_action():
 
 def test_pending_stream_request_is_shown_in_health():
     health, clock = ready(3)
-    assert health.asking_since is None
+    assert health.waiting_since is None
     clock.seconds = 5.0
-    with health.asking():
-        assert health.asking_since == 5.0
-    assert health.asking_since is None
+    with health.waiting_for_stream():
+        assert health.waiting_since == 5.0
+    assert health.waiting_since is None
 
 
 def test_innermost_of_nested_steps_counts():
     health, clock = ready(3)
-    with health.doing("a step"), health.asking():
+    with health.doing("a step"), health.waiting_for_stream():
         clock.seconds = 2.0
-        with health.doing("a commit"), health.asking():
+        with health.doing("a commit"), health.waiting_for_stream():
             clock.seconds = 4.0
-            assert (health.stall, health.asking_since) == (None, 2.0)
+            assert (health.stall, health.waiting_since) == (None, 2.0)
         assert health.condition[1] == "a step has been under way for 4 s"
-        assert health.asking_since == 0.0
+        assert health.waiting_since == 0.0
 
 
 def test_long_action_is_logged_once(caplog):
