@@ -96,7 +96,7 @@ class KeptState(NamedTuple):
 
 
 def _follows(stored: StoredSnapshot, log: CheckpointLog, settings: Settings) -> bool:
-    """Return whether a snapshot belongs to a batch in the log and has these settings: no replaced model."""
+    """Return whether a snapshot belongs to a batch in the log, has these settings and this arithmetic."""
     if stored.sequence not in log.offsets:
         return False
     snapshot, _ = stored.read_own()  # an increment extends the state at hand

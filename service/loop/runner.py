@@ -202,7 +202,7 @@ class Runner:
         return {}
 
     def _first_wait_seconds(self) -> float:
-        """Return how long to wait for records, given those that are already here."""
+        """Return how long to wait for records, given the records that are already queued."""
         if not self._queues:
             return _SHORT_POLL_SECONDS if self._tasks.is_opening else _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
@@ -217,7 +217,7 @@ class Runner:
             raise
 
     def _receive(self, timeout_seconds: float) -> None:
-        """Poll for records to fill a batch, or for the records that those here wait for."""
+        """Poll for records to fill a batch, or for the records that queued records wait for."""
         wanted = self._queues.room(self._size.waiting(self._queues.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():

@@ -270,7 +270,7 @@ class Snapshots:
         self._under_way = _UnderWay(sequence, log_offset, pack() if at_once else Packing(pack), chain)
 
     def _copy(self, processor: Processor) -> tuple[_Chain | None, PackedMapping]:
-        """Copy the changes since the newest snapshot, and return the chain to extend; or copy all, and None.
+        """Return the chain to extend and the changes since the newest snapshot; or None and the whole state.
 
         From now on changes are noted relative to this copy: until it is committed, there is no chain.
         """

@@ -161,7 +161,7 @@ class Task:
             self._begin_snapshot()
             return
         elif not restored.offsets_are_committed:
-            # Without it, the group's position would be unknown until its next batch.
+            # Without this commit, the group's position would be unknown until its next batch.
             self._begin((), self._state())
             return
         self._publish(self._state())

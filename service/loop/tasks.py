@@ -350,7 +350,7 @@ class Tasks:
         return task
 
     def _continue_task(self, number: int, opening: Opening | None = None) -> None:
-        """Accept records of an open task, or start that of a finished opening; retry later where possible."""
+        """Accept records of an open task, or start the task of a finished opening; or retry later."""
         task = None
         try:
             task = self.running[number] if opening is None else self._task(opening)

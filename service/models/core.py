@@ -36,7 +36,7 @@ class CoreLearner(Learner, Generic[M]):
     def __init__(self, model: M) -> None:
         self.model = model
 
-    # In C: it is called twice per event.
+    # `attrgetter` runs in C, and the loop reads this property twice per event.
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> Any:  # noqa: ANN401, ARG002  each model's own step

@@ -104,9 +104,9 @@ class LabelJoin(Part):
         self.n_pending = self.n_evicted = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
-        """Ids of examples changed since the last `changes`, some of them gone; None before the first call."""
+        """Ids of examples changed since the last call of `changes`, even if dropped; None before it."""
         self._n_copied = self._n_dropped = 0
-        """Number of examples at that copy, and how many were dropped since, of these or later ones."""
+        """Number of examples at the last call of `changes`, and number of examples dropped since."""
 
     @classmethod
     def of(cls, settings: Any) -> Self:  # noqa: ANN401 - see Part

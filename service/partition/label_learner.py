@@ -69,7 +69,7 @@ class LabelLearner:
             self._counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
 
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
-        """Join a label with its event, which is pending, expected, expired or labelled already."""
+        """Join a label with its event, which may be pending, expected, expired or already labelled."""
         assert label.truth is not None
         self.answers.follow(label.label)
         example = self.join.examples.get(label.id)
@@ -110,7 +110,7 @@ class LabelLearner:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
     def _learn_due(self, timestamp_ms: int, truth: TrueLabel) -> None:
-        """Learn unlabelled events, as of the timeout's class, that are due when event time advances.
+        """Learn the timeout's class on unlabelled events that are due when event time advances.
 
         Each may still get a label. With p, the probability of the other classes, and F, the share of labels
         that arrive earlier, it has the weight (1 − p)/(1 − p·F): the probability that no label arrives.
@@ -130,7 +130,7 @@ class LabelLearner:
                 continue
 
     def _learn_overdue(self, timestamp_ms: int, truth: TrueLabel) -> None:
-        """Learn unlabelled events, as of the timeout's class, that time out when event time advances."""
+        """Learn the timeout's class on unlabelled events that time out when event time advances."""
         join = self.join
         for example in join.overdue(timestamp_ms):
             try:
@@ -167,7 +167,7 @@ class LabelLearner:
         self.join.stop_waiting(example)
 
     def _reconsider(self, example: Example, label: Incoming, timestamp_ms: int) -> None:
-        """Take a further label of a learned example: the same class confirms or repeats, another corrects.
+        """Take another label of a learned example: an equal label repeats or confirms, another corrects.
 
         A model that cannot undo learns the label in addition to the timeout's class, and rejects other
         corrections.

@@ -370,6 +370,6 @@ def fast_extraction(
 
 
 def _can_learn(truths: Sequence[TrueLabel], weight: float, classes: Sequence[object]) -> bool:
-    """Return whether a model of these classes can have predicted or can learn others, with this weight."""
+    """Return whether a model of these classes can predict or learn these truths with this weight."""
     known = all(isinstance(truth, type(classes[0])) and truth in classes for truth in truths)
     return known and 0.0 <= weight <= MAX_WEIGHT

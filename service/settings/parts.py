@@ -145,7 +145,7 @@ class DecisionSettings(Table):
     threshold: float | None = None
     max_rate: str | None = None
     confidence: float = Field(0.8, ge=0.5, lt=1)
-    """Of the one-sided bound by which a threshold is found; 0.5 is the plain estimate."""
+    """Confidence of the one-sided bound that sets the threshold, from 0.5 (the plain estimate) to below 1."""
 
     @property
     def goal(self) -> str:

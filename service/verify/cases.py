@@ -60,14 +60,14 @@ class WrittenAnswer(NamedTuple):
 
 @dataclass
 class Completeness:
-    """What is known of a task, which decides what counts as a contradiction.
+    """The completeness of a task's input and log, which decides what counts as a contradiction.
 
     Attributes
     ----------
     is_complete
         Whether all input ever processed is available.
     deleted_until
-        The number of the first record that all deleted events come before.
+        The lowest record number that exceeds the numbers of all deleted events.
     has_holes
         Whether records are missing between others.
     unordered

@@ -87,7 +87,7 @@ class Join:
                 self.counts["orphaned"] += 1
 
     def _overdue(self, horizon: int) -> Iterator[tuple[str, PendingEvent]]:
-        """Label the events that timed out, in order; the first that has not holds up the rest."""
+        """Label the events that timed out, in order, up to the first event that has not."""
         while self._waiting:
             event_id = self._waiting[0]
             event = self._events[event_id]
@@ -151,7 +151,7 @@ class Join:
         pending.is_provisional = False
 
     def _hold(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> None:
-        """Hold an early label for its event, unless that has expired."""
+        """Hold an early label for its event, unless the event has expired."""
         if event_id in self._expired:
             self.counts["late"] += 1
             return

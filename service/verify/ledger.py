@@ -106,7 +106,7 @@ class Ledger:
         self._insert("pairs", "dead letter", task, number, batch, *position[1:], 0, 0, 0, 0, b"", source)
 
     def _source(self, position: RecordPosition, task: int, batch: int) -> str:
-        """Return the source partition of a record, if its order is known only within that."""
+        """Return the source partition of a record if the order is known only within each partition."""
         return str(position._replace(offset=None)) if batch in self.completeness[task].unordered else ""
 
     def pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
@@ -254,7 +254,7 @@ class Ledger:
             later = (
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
-            # With holes, it may belong to another record with its id.
+            # If records are missing, this answer may belong to a missing record with the same id.
             is_placed = (
                 not self.completeness[task].has_holes and batch not in self.completeness[task].unordered
             )
@@ -279,7 +279,7 @@ _in_order: Final = attrgetter("task", "number")
 
 
 def _as_written(answers: Sequence[WrittenAnswer], events: Sequence[Event]) -> Sequence[WrittenAnswer]:
-    """Sort answers to events: by offset in one partition, by the times of the events among several."""
+    """Sort answers to events: by offset in one partition, by the event times across several."""
     left: defaultdict[int, deque[WrittenAnswer]] = defaultdict(deque)
     for each in sorted(answers, key=attrgetter("n_partitions", "position")):
         left[each.position.partition].append(each)

@@ -129,10 +129,10 @@ class ClassBins:
         cost_positive: float = 0.0,
         cost_negative: float = 0.0,
     ) -> float:
-        """Return the threshold that meets a goal; `NEVER` if no threshold is known to.
+        """Return the threshold that meets a goal; `NEVER` if no threshold is known to meet the goal.
 
-        For precision and the false-positive rate, it is the lowest threshold whose bound meets the level; for
-        recall, the highest; for costs, the threshold of least cost.
+        For precision and the false-positive rate, return the lowest threshold whose bound meets the level;
+        for recall, the highest; for costs, the threshold with the lowest cost.
         """
         of_class, others = self._add_up()
         if goal == COST:
@@ -183,12 +183,12 @@ class ClassBins:
         self._wrong = n - self._right
 
     def _keeps(self, times: float, share: float, confidence: float) -> bool:
-        """Return whether `times` the labels of `_weigh` meet a share."""
+        """Return whether the labels of `_weigh`, multiplied by `times`, meet a share."""
         a, b = self._right * times + self._prior, self._wrong * times + self._prior_wrong
         return surely_above(a, b, share, confidence)
 
     def _times_more(self, share: float, confidence: float) -> float | None:
-        """Return how many times the labels of `_weigh` are needed; None if more than a thousand times."""
+        """Return the factor by which labels of `_weigh` must grow to meet a share; None if too large."""
         low, high = 1.0, float(_STEPS)
         if not self._keeps(high, share, confidence):
             return None

@@ -425,7 +425,7 @@ def _joined(parts: Sequence[Part]) -> Sequence[Output]:
 
 
 def _of_one(error: MessageTooLarge) -> TransactionFailed:
-    """Return the error for partitions of which one has a record that is too large."""
+    """Return the error for several partitions, one of which has a record that is too large."""
     return hinted(TransactionFailed, f"{error}; committing each partition separately from now on")
 
 

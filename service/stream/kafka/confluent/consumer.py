@@ -265,7 +265,7 @@ class ConfluentConsumer(KafkaMember):
         self._error = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
-        """Raise if the stream is unreachable: librdkafka reports when that begins, but not when it ends.
+        """Raise if the stream is unreachable: librdkafka reports the start of an outage, but not its end.
 
         Errors about generations and rebalances are ignored, as a rebalance follows.
         """

@@ -348,7 +348,7 @@ class KafkaPythonConsumer(KafkaMember):
             client.resume(*(ClientPartition(*place) for place in resume if place[0] == topic))
 
     def _is_paused(self, client: RecordConsumer) -> bool:
-        """Return whether all places of a client are paused, and not all of the other."""
+        """Return whether all places of this client are paused."""
         return bool(self._paused) and all(
             place in self._paused for place in self._places() if self._client_of[place[0]] is client
         )
