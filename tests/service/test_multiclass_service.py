@@ -63,7 +63,7 @@ def test_parameter_of_the_binary_model_is_a_clear_error():
         make_learner("perceptron", {"threshold": 0.5}, ANIMALS)
 
 
-def test_score_is_that_of_the_winning_class():
+def test_multiclass_score_belongs_to_the_predicted_class():
     feed = Feed(classes=CLASSES)
     first = feed.answer(event("1", "buzz", label="bee"))
     assert (first["label"], first["score"], first["truth"], first["mistake"]) == ("ant", 0.0, "bee", True)
@@ -72,7 +72,7 @@ def test_score_is_that_of_the_winning_class():
 
 
 @pytest.mark.parametrize("model", UNDOABLE)
-def test_corrected_label_removes_the_wrong_ones_effect(model):
+def test_correction_removes_the_effect_of_the_wrong_label(model):
     corrected, right = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
     corrected(event("1", "moo", label="bee"))
     corrected(label("1", "cow"))

@@ -11,7 +11,7 @@ from perceptron_core.trees import N_TREES
 from tests.perceptron_core.auto.laws import taught, thresholds
 
 
-def test_late_class_is_learned():
+def test_forest_learns_a_class_that_appears_late():
     model = taught(HoeffdingForest(), thresholds(400))
     taught(model, [({"a": 5.0 + k / 100, "b": 0.0}, "late") for k in range(300)])
     assert model.predict_one({"a": 6.0, "b": 0.0}) == "late"

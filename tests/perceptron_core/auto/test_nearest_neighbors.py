@@ -44,7 +44,7 @@ def test_learner_computes_its_documented_formula(n_classes):
         shares[labels.index(y)] += 1
 
 
-def test_late_class_is_learned():
+def test_neighbors_learn_classes_that_appear_late():
     model = taught(NearestNeighbors(), patches(300))
     for number, label in enumerate(["late", "later", "last"]):
         taught(model, [({"a": 5.0 + 9 * number + k / 100, "b": 0.0}, label) for k in range(30)])

@@ -224,7 +224,7 @@ def test_trains_every_learner(learner):
     assert trained.updates > 0
 
 
-def test_tests_without_learning():
+def test_perceptron_test_leaves_the_model_unchanged():
     model = perceptron_train(PHISHING, 2).model
     before = to_bytes(model)
     assessment = perceptron_test(model, PHISHING)
@@ -236,7 +236,7 @@ def test_tests_without_learning():
 
 
 @pytest.mark.parametrize("labels", [(True, False), (1, 0), (1, -1)])
-def test_tests_in_every_spelling_of_the_labels(labels):
+def test_perceptron_test_accepts_every_spelling_of_labels(labels):
     data = [({"a": 1}, labels[0]), ({"a": -1}, labels[1])]
     assert perceptron_test(perceptron_train(data).model, data).mistakes == 0
 

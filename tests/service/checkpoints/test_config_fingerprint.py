@@ -56,7 +56,7 @@ def test_other_fields_may_change_once_a_snapshot_has_everything(table, made, giv
     assert "run `serve --exit-at-end` once" in rejected.value.hint
 
 
-def test_same_mapping_is_the_same_model():
+def test_checkpoint_with_equal_mapping_is_accepted():
     windows = [{"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}]
     mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'", "windows": windows}
     check_config_fingerprint(snapshot(events=mapping), settings(events=mapping), n_batches=1)

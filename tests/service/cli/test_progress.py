@@ -78,7 +78,7 @@ def clock(monkeypatch):
     return still_clock(monkeypatch)
 
 
-def test_sender_keeps_the_rate(clock):
+def test_sender_limits_records_to_the_rate(clock):
     transport = Recorder()
     sender = Sender(transport, "t", batch_records=1000, rate=50)
     for _ in itertools.repeat(None, 101):

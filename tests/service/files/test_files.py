@@ -129,7 +129,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("case", EVENTS)
-def test_rows_become_events(events, case):
+def test_rows_of_each_format_are_read_as_events(events, case):
     name, content, options, expected = EVENTS[case]
     assert events(name, content, **options) == expected
 

@@ -13,7 +13,7 @@ def settings(**given):
     return load_settings(given).settings
 
 
-def test_left_out_messages_are_counted_and_reported():
+def test_unusable_examples_are_counted_and_reported():
     told = []
     messages = [
         b'{"id": "1", "text": "win", "label": true}',

@@ -54,7 +54,7 @@ def test_columns_of_tables_are_read_as_in_csv(read, name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_no_row_is_lost(tmp_path, name):
+def test_table_of_5000_rows_is_read_completely(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table({"x": range(5000)}), path)
     with opened(path) as source:

@@ -141,7 +141,7 @@ def test_value_that_is_not_an_object_is_rejected(value, reason):
 
 
 @given(st.text())
-def test_text_is_the_whole_value(text):
+def test_text_format_reads_the_whole_value_as_text(text):
     assert read_text(text.encode()) == text
 
 

@@ -46,7 +46,7 @@ def test_repeated_label_is_appended_once(scene, known):
     assert scene.writer.committed == []
 
 
-def test_label_that_waits_for_its_event_is_known(scene):
+def test_repeated_early_label_is_recognized(scene):
     scene.open()
     appended(scene.label("a", label=True))
     scene.process_all()

@@ -27,7 +27,7 @@ def test_labels_without_a_topic_are_appended_to_events():
     assert reader.label(b'{"id": "a", "label": true}').output.topic == "events"
 
 
-def test_id_from_the_key_is_that_of_the_request():
+def test_event_id_is_read_from_the_request_key():
     by_key = SubmissionReader(settings(events={"id": "@key", "format": "text"}))
     assert by_key.event(b"win", b"17").id == "17"
     assert rejection(by_key.event, b"win").reason is Reason.MISSING_FIELD

@@ -86,7 +86,7 @@ def calibration():
     return calibration
 
 
-def test_each_bin_is_at_its_mean_probability_and_accuracy(calibration):
+def test_reliability_diagram_plots_mean_probability_against_accuracy(calibration):
     (axes,) = charts.reliability_diagram(calibration).axes
     (points,) = (line for line in axes.lines if line.get_label() == "predictions")
     assert points.get_xydata().tolist() == [[b.mean_probability, b.accuracy] for b in calibration.bins()]

@@ -106,7 +106,7 @@ def test_whole_snapshot_follows_a_too_large_or_long_chain(stream, killed, monkey
     assert chain_of(stream) == chain
 
 
-def test_wanted_whole_snapshots_are_kept_with_all_their_increments(stream, killed, monkeypatch):
+def test_kept_whole_snapshots_keep_all_their_increments(stream, killed, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
     produce(stream, EVENTS)
     run(stream, 26, snapshots_kept=2)

@@ -131,7 +131,7 @@ def test_single_topic_never_waits():
     assert made.held(1) == frozenset()
 
 
-def test_topic_ahead_is_held_until_half_processed():
+def test_topic_far_ahead_is_held_until_half_processed():
     made = queues_of(records(EVENTS, *range(MANY)))
     assert made.held(5) == {(EVENTS, 0)}
     made.add(0, records(LABELS, *range(MANY)))
@@ -174,7 +174,7 @@ def test_partition_waits_for_no_topic_while_polls_are_full():
     assert made.blocked(since=15.0) == [(LABELS, 0)]
 
 
-def test_waiting_partition_does_not_delay_others():
+def test_partition_that_waits_for_labels_does_not_delay_others():
     made = queues_of(records(EVENTS, 1))
     made.open(1, [1])
     made.add(1, records(EVENTS, 9, partition=1))
@@ -219,7 +219,7 @@ def test_partitions_without_records_are_next_in_turn():
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
 
 
-def test_partition_out_of_turn_is_not_blocked():
+def test_partition_left_out_of_full_batch_is_not_blocked():
     made = RecordQueues((EVENTS, LABELS))
     for partition in range(2):
         made.open(partition, [partition])

@@ -51,7 +51,7 @@ def values(records):
     return [record.value for record in records]
 
 
-def test_logs_and_bounds_are_the_streams_without_a_request(stream):
+def test_read_ahead_returns_logs_and_bounds_without_another_request(stream):
     ahead = ReadAhead(stream, settings(), [0, 2])
     asked = stream.asked.total()
     assert ahead.bounds("checkpoints", 2) == (0, 3)
@@ -80,7 +80,7 @@ def test_restore_uses_what_was_read_ahead(stream):
 
 
 @pytest.mark.parametrize("labels_topic", ["labels", ""])
-def test_replayed_records_of_all_partitions_are_read_together(tmp_path, monkeypatch, labels_topic):
+def test_read_ahead_reads_replayed_records_of_all_partitions_together(tmp_path, monkeypatch, labels_topic):
     monkeypatch.setattr(Task, "hand_over", lambda *_: 0)  # killed
     transport = open_transport(f"memory://{tmp_path}-killed")
     given = settings(partitions=2, labels_topic=labels_topic, max_batch_records=3)

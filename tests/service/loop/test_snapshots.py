@@ -80,7 +80,7 @@ def restored(stream):
     return restore(stream, settings(**GIVEN), 0)
 
 
-def test_chunks_between_later_batches_hold_the_state_of_the_first(stream):
+def test_snapshot_chunked_over_later_batches_has_the_first_state(stream):
     produce(stream, EVENTS)
     runner = started(stream, snapshot_interval_records=10)
     steps(runner, lambda: len(log_of(stream).snapshots) == KEPT and 10 in kinds_of(stream))

@@ -106,7 +106,7 @@ def test_restored_state_of_a_partition_revoked_meanwhile_is_discarded(stream, he
     assert not runner._tasks.is_waiting
 
 
-def test_error_of_the_thread_is_raised_by_the_loop(runner, monkeypatch):
+def test_loop_raises_the_error_of_the_restoring_thread(runner, monkeypatch):
     def reject(*_, **__):
         raise CheckpointError("damaged", hint="mend it")
 

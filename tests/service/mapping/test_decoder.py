@@ -271,7 +271,7 @@ def test_unmapped_topic_has_the_native_schema():
     assert make_decoder(settings(events={"unknown_fields": "reject"})).has_native_schema
 
 
-def test_size_counts_long_names_of_features():
+def test_message_bytes_include_long_feature_names():
     value = json.dumps({"order": {"id": 7, "n" * 100: {str(n): n for n in range(50)}}}).encode()
     assert decode(value, {"id": "order.id", "features": ["order.*"]}).message_bytes > len(value)
 

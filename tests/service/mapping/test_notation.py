@@ -147,6 +147,6 @@ def test_text_that_is_not_a_feature_gives_no_warning(caplog, events):
         ("time_format", "%m.%m.%Y", "expected a strptime format"),
     ],
 )
-def test_another_notation_is_rejected(name, value, why):
+def test_invalid_notation_setting_is_rejected(name, value, why):
     with pytest.raises(ConfigurationError, match=why):
         load_settings({f"events.{name}": value})

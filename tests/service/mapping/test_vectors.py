@@ -109,7 +109,7 @@ def test_length_is_in_the_state_of_the_partition():
     assert restored.answer({"id": "b", "e": [1]})["id"] == "b"
 
 
-def test_path_is_a_vector_or_a_feature():
+def test_path_in_both_vectors_and_features_is_rejected():
     with pytest.raises(ValueError, match="'e' is in both"):
         settings(events={"vectors": "e", "features": "e"})
 

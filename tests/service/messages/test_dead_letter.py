@@ -82,7 +82,7 @@ def test_huge_key_and_huge_headers_leave_room_for_the_value():
     assert "h" not in origin
 
 
-def test_small_headers_of_the_producer_stay():
+def test_cut_dead_letter_keeps_small_producer_headers():
     cut, _ = fit(letter(NOISE, headers=(("h", b"1"),)), limit(10_000))
     assert cut.headers[0] == ("h", b"1")
     assert [name for name, _ in cut.headers[1:]] == [

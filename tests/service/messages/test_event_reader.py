@@ -137,7 +137,7 @@ def test_number_round_trips(number):
     assert struct.pack("d", read) == struct.pack("d", number)
 
 
-def test_names_keep_the_order_of_the_message_after_any_messages():
+def test_feature_names_keep_message_order_after_any_messages():
     reader = EventReader()
     for names in ("ab", "ab", "ab", "ba", "abc", "a", "ac", "b", "ab", "axb", "", "ab"):
         value = json.dumps({"id": "i", "features": dict.fromkeys(names, 1.5)}).encode()

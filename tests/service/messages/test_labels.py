@@ -46,7 +46,7 @@ def test_numbers_and_booleans_used_as_names_denote_classes(classes, labels):
 @pytest.mark.parametrize(
     ("classes", "label"), [(("1", "2"), 0), (("1", "2"), -1), (("1", "0"), -1), (("5", "ham"), 1)]
 )
-def test_only_named_numbers_denote_classes(classes, label):
+def test_number_that_names_no_class_is_rejected(classes, label):
     with pytest.raises(UnknownLabelError, match=f"unknown label .*, expected '{classes[0]}'"):
         Vocabulary(classes).truth(label)
 

@@ -22,7 +22,7 @@ def extract(features, text, tenant, **options):
     return FeatureExtractor(FeatureOptions(**options)).extract(features, text, tenant)
 
 
-def test_each_feature_counts_for_all_and_for_the_tenant():
+def test_tenant_event_has_shared_and_tenant_features():
     assert extract({"n": 2.5, "lang": "en"}, "win", "acme") == {
         "n": 2.5,
         "lang=en": 1.0,
@@ -94,7 +94,7 @@ def test_tenant_like_names_are_unchanged_without_tenants():
     assert extract(named, None, None) == {"tenant=acme×n": 1.0, "tenant=acme": 1.0}
 
 
-def test_key_moves_only_the_tenants_own_features():
+def test_hash_key_changes_only_tenant_features():
     keyless, one, other = (
         list(extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=key)) for key in (b"", b"one", b"other")
     )

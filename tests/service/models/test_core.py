@@ -34,7 +34,7 @@ class Opposite(Perceptron):
 
 
 @pytest.mark.parametrize("model", [VotedPerceptron(), Opposite()])
-def test_learner_with_its_own_answer_has_no_rule(model):
+def test_learner_that_overrides_predictions_has_no_linear_rule(model):
     assert BinaryLearner(model).rule is None
 
 
@@ -68,7 +68,7 @@ def test_multiclass_score_is_the_predicted_classs_log_odds():
     assert score == max(odds)
 
 
-def test_hash_bits_are_those_of_its_text_maps():
+def test_auto_hash_bits_parameter_overrides_the_setting():
     assert make_learner("auto", {}, hash_bits=12).model.hash_bits == 12
     assert make_learner("auto", {"hash_bits": 13}, hash_bits=12).model.hash_bits == 13
 
@@ -101,7 +101,7 @@ def test_model_of_another_kind_is_damaged(model, other):
 
 @pytest.mark.parametrize("other", [Perceptron(), HashedClassifier(Perceptron(), bits=4)])
 @pytest.mark.parametrize("hash_bits", [0, 4])
-def test_hashing_weights_keeps_the_kind_of_model(hash_bits, other):
+def test_hashed_learner_loads_state_of_unhashed_model(hash_bits, other):
     make_learner("perceptron", {}, hash_bits=hash_bits).load(to_bytes(other))
 
 
@@ -149,7 +149,7 @@ def test_every_built_in_model_takes_weights():
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_last_step_decides_whether_weights_are_supported(model, takes):
+def test_pipeline_takes_weights_if_its_last_step_does(model, takes):
     assert takes_weights(model) is takes
 
 

@@ -47,7 +47,7 @@ def test_feature_without_a_weight_is_not_known(model, classes):
     assert {each.feature: each.known for each in told.contributions} == {"a": True, "new": False}
 
 
-def test_feature_with_weights_of_another_class_is_known():
+def test_feature_with_a_weight_in_any_class_is_known():
     learner = make_learner("multiclass-perceptron", {}, ("u", "v", "w"))
     learner.learn({"a": 1.0}, "v")  # the weights of u and v move, not those of w
     (told,) = decide(learner, {"a": 1.0}, "w", 0.0).contributions

@@ -180,7 +180,7 @@ def test_step_is_undone_only_by_learners_that_can(name):
 
 
 @pytest.mark.parametrize("name", TWO_CLASS)
-def test_weights_are_given_where_there_is_one_vector_of_them(name):
+def test_only_single_vector_models_return_weights(name):
     learner = make_learner(name, {})
     learner.learn({"a": 1.0}, truth=True)
     if not hasattr(BUILT_IN[name], "weights"):

@@ -38,7 +38,7 @@ def test_pending_stream_request_is_shown_in_health():
     assert health.waiting_since is None
 
 
-def test_innermost_of_nested_steps_counts():
+def test_stall_of_nested_steps_begins_with_the_innermost_step():
     health, clock = ready(3)
     with health.doing("a step"), health.waiting_for_stream():
         clock.seconds = 2.0

@@ -111,7 +111,7 @@ def test_every_name_has_a_help_text_and_base_units(metrics):
         assert not re.search("milli|micro|percent", name)
 
 
-def test_is_valid_openmetrics(metrics):
+def test_metrics_are_valid_openmetrics(metrics):
     text = exposition.generate_latest(metrics.registry).decode()
     families = {family.name for family in parser.text_string_to_metric_families(text)}
     assert {"perceptron_mistakes", "perceptron_margin", "perceptron_build"} <= families
@@ -164,7 +164,7 @@ def test_no_count_falls_when_a_label_is_corrected():
     }
 
 
-def test_classes_beyond_the_first_are_counted_as_one():
+def test_classes_beyond_the_first_32_are_merged_into_others():
     names = [f"c{number}" for number in range(40)]
     feed = Feed(classes=",".join(names), model="multiclass-perceptron")
     for name in names:

@@ -47,7 +47,7 @@ def test_log_line_has_the_counts_of_its_interval(metrics, observed):
     assert (line["events"], line["mistakes"]) == (0, 0)
 
 
-def test_counts_of_former_owners_are_not_counted(metrics, observed):
+def test_throughput_excludes_records_counted_by_former_owners(metrics, observed):
     feed = Feed()
     feed(event("a"))  # by whom it was restored from
     metrics.publish(0, metrics.state_of(0, feed.processor))
@@ -63,7 +63,7 @@ def test_counts_of_former_owners_are_not_counted(metrics, observed):
     assert line["events"] == 1
 
 
-def test_line_shows_no_feature_and_no_text(metrics, observed):
+def test_throughput_log_hides_features_and_text(metrics, observed):
     feed = Feed()
     metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(1)

@@ -233,7 +233,7 @@ def test_decisions_equal_the_references_while_thresholds_are_found_repeatedly(mo
     ],
     ids=["auto", "several classes", "classes that are label values", "no rule", "mapped"],
 )
-def test_uncommon_settings_use_the_reference(given):
+def test_uncommon_settings_select_the_reference_engine(given):
     assert make_processor(building.settings(**given)).engine == "reference"
 
 
@@ -242,7 +242,7 @@ def test_without_machine_code_the_reference_is_used(monkeypatch):
     assert make_processor(building.settings()).engine == "reference"
 
 
-def test_replaced_model_answers():
+def test_fast_engine_predicts_with_a_replaced_model():
     feed = building.Feed()
     empty = feed.processor.learner.dump()
     feed(building.event("a", label=True))

@@ -86,7 +86,7 @@ def test_release_without_the_part_rejects_its_counts(stream, monkeypatch):
 
 
 @pytest.mark.usefixtures("part")
-def test_metric_counts_committed_records():
+def test_part_metric_counts_published_records_only():
     feed, metrics = Feed(), Metrics(CollectorRegistry())
     feed(event("a", ""))
     metrics.publish(0, metrics.state_of(0, feed.processor))
@@ -94,7 +94,7 @@ def test_metric_counts_committed_records():
     assert metrics.registry.get_sample_value("perceptron_blank_texts_total", {"partition": "0"}) == 1
 
 
-def test_status_shows_the_part(learned):
+def test_status_shows_the_counts_of_a_part(learned):
     (found,) = statuses(learned)
     row = status._as_row(found)
     assert row["blank_texts"] == 2

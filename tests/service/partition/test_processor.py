@@ -143,7 +143,7 @@ def test_failing_label_leaves_its_event_pending(sulky):
     assert sulky.counters.labels == {}
 
 
-def test_early_label_of_a_failing_event_stays(sulky):
+def test_early_label_is_kept_when_its_event_fails(sulky):
     sulky(label("a", True))
     assert reasons(sulky(event("a", "worse"))) == [b"model_error"]
     assert sulky.answer(event("a", "good"))["truth"] is True
@@ -190,7 +190,7 @@ def test_repeated_event_or_label_is_learned_once(case):
     assert (feed.model.n_updates, feed.counters.labels) == (1, counted)
 
 
-def test_labels_of_expired_events_are_late_of_unknown_ones_orphaned():
+def test_labels_without_pending_event_are_late_or_orphaned():
     feed = Feed(label_timeout_seconds=10)
     feed(event("a"), at_seconds=0)
     feed(label("unknown", True), at_seconds=1)

@@ -83,7 +83,7 @@ def test_evicted_event_is_not_learned_at_its_timeout():
     assert [each["id"] for each in tick(feed, 30)] == ["b"]
 
 
-def test_class_may_be_one_of_several():
+def test_timeout_label_may_be_one_of_several_classes():
     feed = feed_with("sea", **MULTICLASS)
     feed(event("a", "blue"))
     assert [each["label"] for each in values(feed(event("b"), at_seconds=11))[:1]] == ["sea"]

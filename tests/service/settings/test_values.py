@@ -89,7 +89,7 @@ def test_class_on_timeout_is_written_as_labels_are(given, classes, truth):
     assert made.events.truth_on_timeout(classes) is truth
 
 
-def test_file_of_code_is_imported_once(tmp_path):
+def test_code_file_is_imported_once(tmp_path):
     (tmp_path / "once.py").write_text("class Thing: pass\n")
     place = f"{tmp_path / 'once.py'}:Thing"
     assert import_code("model", place, "") is import_code("model", place, "")

@@ -67,7 +67,7 @@ def test_batch_equals_the_sequence_of_its_records(made):
 
 
 @given(_two_batches)
-def test_added_records_come_last(made):
+def test_records_are_appended_in_order(made):
     kind, messages, more = made
     batch = kind(messages)
     batch += more
@@ -85,7 +85,7 @@ def test_slice_is_a_batch_of_its_records(made, part):
     assert list(found) == messages[part]
 
 
-def test_part_outlives_the_batch():
+def test_slice_outlives_its_batch():
     batch = RecordBatch([Record("t", 0, n, n, b"k%d" % n, b"v" * n) for n in range(5000)])
     part = batch[4000:][990:]
     del batch
@@ -115,7 +115,7 @@ def test_batch_counts_bytes_records_and_offsets_by_topic(records):
 
 
 @given(RECORDS)
-def test_runs_are_the_parts_of_one_topic_each(records):
+def test_runs_split_a_batch_by_topic(records):
     batch = RecordBatch(records)
     runs = batch.runs()
     assert [record for _, run in runs for record in run] == records

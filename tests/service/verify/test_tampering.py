@@ -130,14 +130,14 @@ COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("table", "name"), [*COUNTS, ("consumed", "events"), ("offsets", "events")])
 @pytest.mark.parametrize("which", ["plain", "apart"])
-def test_changed_count_is_named(streams, which, table, name, by, number):
+def test_verify_reports_a_changed_count(streams, which, table, name, by, number):
     change = with_progress(number, **{table: {name: by}})
     found = streams[which].changed(C, change).findings()
     assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
 
 
 @pytest.mark.parametrize("name", ["late", "orphaned", "evicted", "skipped", "provisional"])
-def test_unknown_count_is_named(streams, name):
+def test_verify_reports_an_unknown_count(streams, name):
     found = streams["plain"].changed(C, with_progress(1, counts={name: 1})).findings()
     assert ("wrong", "checkpoints[0]@2", None) in found
 

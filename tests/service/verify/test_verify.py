@@ -282,7 +282,7 @@ def test_compaction_is_not_a_contradiction(open_stream, monkeypatch, offsets, sn
     assert any("missing between others" in note for note in report.notes)
 
 
-def test_earlier_records_that_came_later_are_not_a_contradiction(open_stream):
+def test_unordered_topics_before_oldest_progress_are_not_a_contradiction(open_stream):
     """Of what lies before the oldest progress record, no one knows the order among several places."""
     stream = open_stream(labels_topic="labels", snapshots_kept=1)
     for n in range(4):
@@ -294,7 +294,7 @@ def test_earlier_records_that_came_later_are_not_a_contradiction(open_stream):
     assert ("out of order", "dead-letters[0]@2", None) in swapped.findings()
 
 
-def test_earlier_truth_in_unknown_order_is_not_a_contradiction(open_stream):
+def test_unordered_event_with_earlier_label_is_not_a_contradiction(open_stream):
     stream = open_stream(labels_topic="labels", snapshots_kept=1, label_timeout_seconds=50)
     stream.produce(event("e", "win", True)).produce(event("k"), at_ms=10**13)
     stream.produce(event("e"), at_ms=1_010_000).run()

@@ -30,7 +30,7 @@ def idle():
         yield client
 
 
-def test_prediction_equals_the_streams_and_learns_nothing():
+def test_http_prediction_equals_the_stream_prediction_without_learning():
     stage = Stage(model="coin-betting")
     stage(event("a", "win money", label=True))
     model = stage.feeds[0].model
@@ -112,7 +112,7 @@ def test_contributions_and_bias_add_up_to_the_score(given, labels):
     assert max(weight for name, weight in shown.items() if name.endswith("text=wave")) > 0
 
 
-def test_vectors_are_as_long_as_those_of_the_stream():
+def test_http_vector_of_another_length_is_rejected():
     stage = Stage(events={"vectors": "e"})
     with stage.served() as client:
         assert client.post("/predict", json={"id": "a", "e": [1, 2, 3]}).is_success

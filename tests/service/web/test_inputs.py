@@ -75,7 +75,7 @@ def test_late_prediction_gets_202(stage, client):
     assert answer.json() == {"id": "a", "topic": "events", "partition": 0, "repeated": False}
 
 
-def test_large_event_is_read_as_a_small_one(client):
+def test_event_of_40_kb_is_accepted(client):
     assert client.post("/events", json=event("a", "win " * 10_000)).status_code == 200
 
 

@@ -204,7 +204,7 @@ def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
         (b"\r\n\r\n", 2),
     ],
 )
-def test_each_line_counts_the_empty_ones_too(client, body, count):
+def test_line_count_includes_empty_lines(client, body, count):
     answer = post(client, "/labels", body).json()
     assert (answer["lines"]["lines"] if count else answer["lines"]) == count
 

@@ -14,7 +14,7 @@ def stage():
     return stage
 
 
-def test_one_partition_is_shown_and_a_row_for_each(stage):
+def test_state_shows_chosen_partition_and_lists_all(stage):
     with stage.served() as client:
         shown = [client.get("/state", params=each).json() for each in ({}, {"partition": 1})]
         assert client.get("/state", params={"partition": "all"}).status_code == 422

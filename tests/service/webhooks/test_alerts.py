@@ -64,7 +64,7 @@ def test_first_matching_reason_is_named(fields):
     ("secret", "key"),
     [("a secret", b"a secret"), ("whsec_" + b64encode(b"\x00\x01key").decode(), b"\x00\x01key")],
 )
-def test_signature_is_that_of_standard_webhooks(secret, key):
+def test_signature_follows_standard_webhooks(secret, key):
     headers = headers_of(Alert("a-0-1", 1, b'{"a":1}'), secret, 1700000000)
     version, signature = headers["webhook-signature"].split(",")
     assert version == "v1"

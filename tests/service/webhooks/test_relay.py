@@ -164,7 +164,7 @@ def test_redirect_is_not_a_delivery(sqlite_place):
 
 
 @pytest.mark.parametrize("exits", [True, False])
-def test_a_full_disk_repeats_no_alert_and_ends_only_a_run_to_the_end(sqlite_place, monkeypatch, exits):
+def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, monkeypatch, exits):
     sqlite_place.produce(1)
     stop, commits, commit = threading.Event(), [], SqliteWriter.commit
 

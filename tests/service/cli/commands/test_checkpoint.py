@@ -331,7 +331,7 @@ def test_reset_of_one_partition_leaves_the_others_alone(reset, perceptron, broke
     assert [each["predictions"] for each in found] == [20, 0]
 
 
-def test_reset_asks_first(reset, stream):
+def test_reset_without_yes_asks_and_changes_nothing(reset, stream):
     produce(stream, *EVENTS)
     serve(stream)
     before = stream.bounds("checkpoints", 0)

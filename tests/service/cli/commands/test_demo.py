@@ -43,7 +43,7 @@ def finished(tmp_path_factory):
         yield process
 
 
-def test_replay_shows_the_mistakes_as_events_double(finished):
+def test_demo_replay_prints_a_row_at_powers_of_two(finished):
     found = [line.split() for line in finished.stderr.splitlines() if re.match(r" +[\d,]+ +\d+ ", line)]
     assert [int(row[0].replace(",", "")) for row in found] == [*(2**n for n in range(11)), 1250]
     model = run_bare(phishing_events()).model
@@ -91,7 +91,7 @@ def test_interrupted_demo_ends_soon_and_cleans_up(demo, tmp_path, monkeypatch, n
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_keep_continues_the_demo_until_a_signal(demo, number):
+def test_demo_with_keep_runs_until_a_signal(demo, number):
     process = demo(*FAST, "--keep")
     process.eventually(lambda: "; Ctrl-C ends it" in process.stderr)
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 1250)

@@ -78,7 +78,7 @@ def test_replay_of_a_file_equals_the_bare_model(replay, tmp_path, form, write):
     assert summary["weights_nonzero"] == len(model.weights)
 
 
-def test_rows_appear_on_stderr_as_the_labelled_events_double(perceptron):
+def test_replay_prints_progress_rows_at_powers_of_two_to_stderr(perceptron):
     result = perceptron("replay", "-", stdin=ndjson(phishing_events()))
     found = rows(result.stderr)
     assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]

@@ -57,7 +57,7 @@ def test_mapped_event_time_is_written(replay):
 
 
 @pytest.mark.parametrize("model", ["arow", "auto", "multiclass-arow"])
-def test_explaining_mistakes_changes_none(replay, model):
+def test_errors_option_does_not_change_replay_results(replay, model):
     plain, explained = replay("--model", model), replay("--model", model, "--errors", "5")
     assert {name: plain.get(name) for name in FIGURES} == {name: explained.get(name) for name in FIGURES}
 

@@ -106,7 +106,7 @@ def test_label_weights_decay_until_a_bin_is_dropped(score):
 
 
 @given(examples)
-def test_restored_state_is_the_same(rows):
+def test_restored_bins_equal_the_saved_bins(rows):
     bins, restored = filled(rows), ClassBins(True)
     restored.restore(bins.state())
     assert (restored.state(), restored.rows()) == (bins.state(), bins.rows())

@@ -47,7 +47,7 @@ def test_drift_is_a_signal_with_rates_before_and_after():
     assert 700 <= data["offsets"]["events"]["0"] <= 900
 
 
-def test_restart_repeats_and_loses_no_drift():
+def test_drift_signals_survive_restarts_exactly_once():
     quiet, wanted = fed()
     given, found = building.settings(**ON), []
     feed = Feed(**ON)

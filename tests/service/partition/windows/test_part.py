@@ -222,7 +222,7 @@ def records_of(fed, events):
     events, st.lists(st.integers(0, 30), max_size=4), st.sampled_from(["", "false"]),
     st.sampled_from(["perceptron", "auto", "arow"]),
 )  # fmt: skip
-def test_batches_and_restarts_in_between_change_no_bit(events, cuts, on_timeout, model):
+def test_windows_are_identical_for_any_batches_and_restarts(events, cuts, on_timeout, model):
     given = {
         "events": {
             "features": "amount",

@@ -152,7 +152,7 @@ def test_invalid_changes_are_rejected(name, value):
 
 
 @given(rows, st.integers(1, 4))
-def test_compiled_and_interpreted_are_the_same_bits(rows, max_keys):
+def test_compiled_and_interpreted_windows_are_identical(rows, max_keys):
     one, other = made(max_keys=max_keys), made(max_keys=max_keys, kind=INTERPRETED)
     for mine, others in zip(feed(one, rows), feed(other, rows), strict=True):
         assert pack(mine) == pack(others)
@@ -190,7 +190,7 @@ def test_overflowing_sums_make_no_feature():
 
 
 @pytest.mark.parametrize("at_ms", [-1, 0, -(2**63), 2**63 - 1])
-def test_any_times_are_accepted(at_ms):
+def test_window_accepts_any_event_time(at_ms):
     window = made()
     window.take(1, START_MS, [1.0], [5])
     features(window, 1, at_ms)

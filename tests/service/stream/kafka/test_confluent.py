@@ -43,7 +43,7 @@ def test_every_error_of_librdkafka_has_a_meaning():
     assert [name for name, code in CODES.items() if code not in MEANING_OF] == []
 
 
-def test_every_error_has_one_meaning():
+def test_every_librdkafka_error_is_listed_once():
     rows = [each for kind, each in TABLE.items() if kind != "called"]
     names = [name for row in rows for each in row.keys() - {"hint"} for name in row[each].split()]
     assert len(names) == len(set(names))
@@ -81,7 +81,7 @@ def test_fatal_error_hidden_by_a_callback_is_found():
         raise covered
 
 
-def test_flags_decide_about_unknown_errors():
+def test_unknown_error_is_classified_by_its_flags():
     unknown = 9999
     assert meaning_of(KafkaError(unknown)) is TransportError
     assert meaning_of(KafkaError(unknown, retriable=True)) is TransportUnavailable
@@ -110,7 +110,7 @@ def message(*headers):
     return made
 
 
-def test_message_becomes_a_record():
+def test_librdkafka_message_is_converted_to_a_record():
     found = as_record(message([("origin", b"x"), ("empty", None)]))
     assert type(found) is Record
     assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))

@@ -224,7 +224,7 @@ def test_record_without_a_key_goes_to_partition_0(partitions):
     assert partition_for_key(None, partitions) == 0
 
 
-def test_request_to_a_lost_coordinator_is_kept():
+def test_request_to_lost_coordinator_stays_pending():
     with socket.create_server(("127.0.0.1", 0)) as server:
         gone = "{}:{}".format(*server.getsockname())
     with closing(KafkaProducer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers=gone)) as client:
@@ -282,7 +282,7 @@ def test_join_that_has_begun_is_resumed_before_the_next_poll():
     ],
     ids=str,
 )
-def test_only_errors_of_an_ended_join_are_ignored(error, is_ignored):
+def test_join_ignores_only_errors_of_an_ended_generation(error, is_ignored):
     member = object.__new__(adapter.KafkaPythonMembership)
     with nullcontext() if is_ignored else pytest.raises(type(error)), member.joined_anew():
         raise error

@@ -79,7 +79,7 @@ def test_new_topic_is_looked_up_again(ask, monkeypatch):
     assert cluster.lag == 0
 
 
-def test_topic_gone_for_longer_is_missing(monkeypatch):
+def test_topic_absent_beyond_the_metadata_timeout_is_missing(monkeypatch):
     clock = iter(range(0, 1000, 2))
     monkeypatch.setattr("service.stream.kafka.transport.monotonic", lambda: next(clock))
     monkeypatch.setattr("service.stream.kafka.transport.sleep", lambda _: None)

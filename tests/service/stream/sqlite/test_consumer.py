@@ -83,7 +83,7 @@ def test_records_are_shared_out_fairly(budget, available, turn):
             assert count == available[source] or count >= max(granted.values()) - 1
 
 
-def test_partitions_take_turns_when_records_are_few():
+def test_small_polls_serve_all_partitions_in_turn():
     available = {("events", partition): 100 + partition for partition in range(6)}
     served = [shares(2, available, turn).keys() for turn in range(6)]
     assert set().union(*served) == available.keys()

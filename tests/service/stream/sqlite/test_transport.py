@@ -296,7 +296,7 @@ def test_deleted_file_is_detected_before_the_next_commit(path, transport, suffix
     transport.close()
 
 
-def test_commits_through_a_new_index_survive_the_old_ones_holder(path, transport):
+def test_commit_survives_a_writer_with_the_deleted_shm_file(path, transport):
     transport.produce([Output("events", None, b"a")])
     path.with_name("stream.db-shm").unlink()
     produce_elsewhere(path, b"b")
