@@ -59,7 +59,7 @@ class Example:
         The change of the weights when it was learned; before that, the learner's prediction context. Plain
         values that only the learner interprets.
     keys : bytes
-        Its keys in the windows that count labels, as `Windows.predicted` writes them.
+        Its keys in the windows that count labels, as `Windows.on_event` writes them.
     is_provisional : bool
         Whether its truth was assumed at the timeout, without a label.
     decision : str or None
@@ -297,7 +297,7 @@ class LearnedExamples:
         self._updates.append(updates)
         self._delays.append(None if isnan(label_delay_seconds) else label_delay_seconds)
         for part in self.parts:
-            part.learned(example, None, truth)
+            part.on_label(example, None, truth)
 
     def correct(self, example: Example, truth: TrueLabel, change: object) -> None:
         """Note a corrected truth of an example, and the weight change of learning it."""
@@ -308,7 +308,7 @@ class LearnedExamples:
             Correction(len(self), predicted, score, log_odds, example.truth, truth, example)
         )
         for part in self.parts:
-            part.learned(example, example.truth, truth)
+            part.on_label(example, example.truth, truth)
         example.step, example.truth = change, truth
 
     def predictions(self) -> list[TrueLabel]:

@@ -133,7 +133,7 @@ cdef class FastPath:
         example = Example(event_id, x, predicted, score, timestamp_ms, size)
         example.weight = weight
         for part in self._predicting:
-            fields += part.predicted(example, None, timestamp_ms, True)
+            fields += part.on_event(example, None, timestamp_ms, True)
         if truth is not None:
             self._learned.note(example, truth, step, rule.n_updates)
             self._answers.follow(self._reader.label)

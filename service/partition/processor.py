@@ -90,7 +90,7 @@ class Processor:
         self.further: tuple[Part, ...] = tuple(further)
         self._featuring, self._predicting, self._learning, self._observing = (
             tuple(part for part in self.further if getattr(type(part), what) is not getattr(Part, what))
-            for what in ("features", "predicted", "learned", "observe")
+            for what in ("features", "on_event", "on_label", "on_batch")
         )
         self._feature_names = frozenset[str]().union(*(part.feature_names for part in self._featuring))
         self.decoder, self._extractor = decoder, extractor
@@ -174,7 +174,7 @@ class Processor:
             self.join.n_evicted = 0
         self.counters.observe(learned)
         for part in self._observing:
-            part.observe(learned)
+            part.on_batch(learned)
             outputs += part.outputs(batch)
         self.observe(learned)
 
@@ -314,7 +314,7 @@ class Processor:
         """Pass a predicted event to the parts; return the fields that they add to its prediction."""
         fields = b""
         for part in self._predicting:
-            fields += part.predicted(example, event, timestamp_ms, is_new)
+            fields += part.on_event(example, event, timestamp_ms, is_new)
         return fields
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Example, bytes]:

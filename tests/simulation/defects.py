@@ -389,7 +389,7 @@ def an_event_lies_in_its_own_window(put, self, found, event, timestamp_ms):
     put(self, found, event, timestamp_ms)
 
 
-@replacing(Windows, "learned")
+@replacing(Windows, "on_label")
 def corrected_labels_count_twice_in_windows(counted, self, example, _, truth):
     """The one before is not taken back."""
     counted(self, example, None, truth)

@@ -12,7 +12,7 @@ class BlankTexts(Part):
     name = "blanks"
     counted: ClassVar = {"blank_texts": "Events whose text is empty."}
 
-    def predicted(self, example, event, timestamp_ms, is_new):
+    def on_event(self, example, event, timestamp_ms, is_new):
         self.count["blank_texts"] += event.text == ""
         return b""
 

@@ -75,7 +75,7 @@ cdef class Decisions(Part):
     cdef double _cost(self, Rule rule, truth) except? -1
 
     @cython.locals(made=Example, rule=Rule)
-    cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)
+    cpdef bytes on_event(self, example, event, long long timestamp_ms, bint is_new)
 
     @cython.locals(labelled=Example)
-    cpdef learned(self, example, before, truth)
+    cpdef on_label(self, example, before, truth)

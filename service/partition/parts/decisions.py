@@ -278,14 +278,14 @@ class Decisions(Part):
             return -_LARGEST if by_cost is None else by_cost
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
-    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
+    def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
         """Decide on an event; the example stores the decision."""
         made = example
         rule = self.decide(made.predicted, made.score, timestamp_ms)
         made.decision = None if rule is None else rule.name
         return UNDECIDED if rule is None else rule.written
 
-    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
+    def on_label(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Count the label of an example, with its prediction and decision."""
         labelled = example
         if before is None:

@@ -165,7 +165,7 @@ class Drift(Part):
         drift = settings.drift
         return cls(settings.signals_topic, drift.labels_between_false_alarms) if drift.is_on else None
 
-    def observe(self, learned: LearnedExamples) -> None:
+    def on_batch(self, learned: LearnedExamples) -> None:
         """Detect drifts in the labelled predictions of a batch."""
         mistakes, seen, start = learned.mistakes, [], 0
         for correction in learned.corrections:

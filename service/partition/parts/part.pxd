@@ -6,6 +6,6 @@ cdef class Part:
 
     cpdef features(self, dict features, event, long long timestamp_ms)
 
-    cpdef bytes predicted(self, example, event, long long timestamp_ms, bint is_new)
+    cpdef bytes on_event(self, example, event, long long timestamp_ms, bint is_new)
 
-    cpdef learned(self, example, before, truth)
+    cpdef on_label(self, example, before, truth)

@@ -35,7 +35,7 @@ class PartMetric(NamedTuple):
 class Part:
     """A part of a partition; this base class has counts. `part.pxd` gives this module its C types.
 
-    Of `features`, `predicted`, `learned` and `observe`, only methods that a subclass overrides are called;
+    Of `features`, `on_event`, `on_label` and `on_batch`, only methods that a subclass overrides are called;
     this is decided when the partition is opened.
     """
 
@@ -46,7 +46,7 @@ class Part:
     feature_names: frozenset[str] = frozenset()
     """The names of the features that it adds."""
     needs_events: ClassVar[bool] = True
-    """Whether `predicted` needs the event; then the fast path, which makes none, leaves events to Python."""
+    """Whether `on_event` needs the event; then the fast path, which makes none, leaves events to Python."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
@@ -62,7 +62,7 @@ class Part:
     def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
         """Add the features of `feature_names` to those of an event, without changing the part."""
 
-    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - compiled, there are no keywords
+    def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - compiled, there are no keywords
         """Take a predicted event; return the fields that this part adds to the prediction.
 
         `is_new` is False for a repeated event, whose example is discarded. The event is None only if no part
@@ -70,10 +70,10 @@ class Part:
         """
         return b""
 
-    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
+    def on_label(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Take the label of an example; `before` is the label that it corrects, if any."""
 
-    def observe(self, learned: LearnedExamples) -> None:
+    def on_batch(self, learned: LearnedExamples) -> None:
         """Take the labelled predictions of a batch."""
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:  # noqa: ARG002

@@ -333,7 +333,7 @@ class Windows(Part):
         if event.windowed is not None:
             put_all(self._windows, features, event.windowed, timestamp_ms)
 
-    def predicted(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - see Part
+    def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: FBT001 - see Part
         """Count a new event; the example stores its keys in the windows that count labels."""
         windowed = event.windowed if event is not None else None
         if windowed is not None and is_new:
@@ -343,7 +343,7 @@ class Windows(Part):
                 example.keys = self._key_bytes.pack(*[windowed[n][0] for n, _ in self._learners])
         return b""
 
-    def learned(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
+    def on_label(self, example: Example, before: TrueLabel | None, truth: TrueLabel) -> None:
         """Count the label of an event at the event's time; `before` is the label that it corrects."""
         if len(example.keys) != self._key_bytes.size:
             return  # the event has no keys

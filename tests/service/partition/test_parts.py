@@ -55,7 +55,7 @@ def test_part_state_is_restored_from_a_snapshot(learned):
 
 
 def test_part_with_diverging_replayed_counts_is_rejected(learned, monkeypatch):
-    monkeypatch.setattr(BlankTexts, "predicted", lambda *_: b"")
+    monkeypatch.setattr(BlankTexts, "on_event", lambda *_: b"")
     with pytest.raises(CheckpointError, match=r"'blank_texts': 2.*'blank_texts': 0"):
         restore(learned, settings(), 0)
 
@@ -127,7 +127,7 @@ def test_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
         name = "labels_seen"
         counted: ClassVar = {"labels_seen": "Labels seen."}
 
-        def observe(self, learned):
+        def on_batch(self, learned):
             self.count["labels_seen"] += len(learned)
 
     add_part(monkeypatch, Labels)
