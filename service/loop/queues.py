@@ -154,36 +154,36 @@ Ask = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 
 @dataclass(slots=True)
-class _Answer:
-    """The stream's last answer about one place."""
+class _End:
+    """The end of one place, as the stream last reported it."""
 
     good_until: float
     lag: int
     """The client's lag at that time; more may have been announced since without being delivered."""
     left: int | None
-    """Offsets from the last delivered record to the end at that time; None without an answer."""
+    """Offsets from the last delivered record to the end at that time; None: unknown."""
 
 
 class TopicEnds:
-    """Caches the distance to the ends of places; asks the stream again when an answer is too old.
+    """Caches the distance to the ends of places; asks the stream again when one is too old.
 
-    An answer holds only for a moment, as records are appended. But that moment is long compared to a batch,
+    An end holds only for a moment, as records are appended. But that moment is long compared to a batch,
     and a query for each batch would cost more than reading.
     """
 
     def __init__(self) -> None:
-        self._answers: dict[TopicPartition, _Answer] = {}
+        self._ends: dict[TopicPartition, _End] = {}
 
     def delivered(self, place: TopicPartition, count: int) -> None:
         """Note that `count` records of `place` were delivered: its end is that much nearer."""
-        answer = self._answers.get(place)
-        if answer is not None and answer.left is not None:
-            answer.left -= count
-            answer.lag = 0  # records that the client hears of from now on are new
+        end = self._ends.get(place)
+        if end is not None and end.left is not None:
+            end.left -= count
+            end.lag = 0  # records that the client hears of from now on are new
 
     def forget(self, places: Collection[TopicPartition]) -> None:
-        """Forget the answers about places, as they will be read from other offsets."""
-        self._answers = {place: each for place, each in self._answers.items() if place not in places}
+        """Forget the ends of places, as they will be read from other offsets."""
+        self._ends = {place: each for place, each in self._ends.items() if place not in places}
 
     def reached(
         self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
@@ -205,14 +205,14 @@ class TopicEnds:
         doubtful = [place for place in places if self._is_doubtful(place, lag.get(place, 0), now)]
         if doubtful:
             self._ask(doubtful, ask, lag, now)
-        return frozenset(place for place in places if self._answers[place].left == 0)
+        return frozenset(place for place in places if self._ends[place].left == 0)
 
     def _is_doubtful(self, place: TopicPartition, lag: int, now: float) -> bool:
-        """Return whether to ask again: the answer is old, or more records were announced since."""
-        answer = self._answers.get(place)
-        if answer is None or now >= answer.good_until:
+        """Return whether to ask again: the end is old, or more records were announced since."""
+        end = self._ends.get(place)
+        if end is None or now >= end.good_until:
             return True
-        return answer.left is not None and (answer.left < 0 or lag > answer.lag)
+        return end.left is not None and (end.left < 0 or lag > end.lag)
 
     def _ask(
         self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
@@ -223,7 +223,7 @@ class TopicEnds:
         except TransportUnavailable as error:
             _log.debug("the topics' ends are unknown: %s", error)
             left, good_until = {}, now + _ASK_AGAIN_SECONDS
-        self._answers |= {place: _Answer(good_until, lag.get(place, 0), left.get(place)) for place in places}
+        self._ends |= {place: _End(good_until, lag.get(place, 0), left.get(place)) for place in places}
 
 
 _UNKNOWN_BYTES: Final = 16_384

@@ -90,8 +90,8 @@ class _Batch(NamedTuple):
     offsets: Mapping[TopicPartition, int]
     records: RecordBatch
     outputs: Sequence[Output]
-    n_answers: int
-    """How many outputs are predictions, outcomes and dead letters; the others are checkpoint records."""
+    n_messages: int
+    """How many outputs are predictions, outcomes or dead letters; the others are checkpoint records."""
     started: float
     """When processing started, in monotonic seconds."""
 
@@ -223,7 +223,7 @@ class Task:
         self._is_clean = False
         processing_time_ms = int(clock.time() * 1000)
         outputs, must_compress = self._predict_and_learn(records, processing_time_ms)
-        n_answers = len(outputs)
+        n_messages = len(outputs)
         self._sequence += 1
         self._offsets |= records.next_offsets()
         state = self._state()
@@ -231,7 +231,7 @@ class Task:
         counts = state.counts, state.counters.consumed
         progress = Progress(self._sequence, self._offsets, *counts, processing_time_ms)
         outputs.append(progress_record(progress, self._address))
-        batch = _Batch(self._sequence, self.offsets, records, outputs, n_answers, started)
+        batch = _Batch(self._sequence, self.offsets, records, outputs, n_messages, started)
         self.finish_commit()
         self._is_clean = False
         self._begin_batch(batch, state, must_compress=must_compress)
@@ -334,7 +334,7 @@ class Task:
     def _log(self, batch: _Batch, seconds: float) -> None:
         _log.debug(
             "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
-            *(self.number, batch.sequence, len(batch.records), batch.n_answers, 1000 * seconds),
+            *(self.number, batch.sequence, len(batch.records), batch.n_messages, 1000 * seconds),
         )
 
     # Snapshots without a batch: at the start, of a replaced model, at the end
