@@ -1,8 +1,8 @@
 """HTTP within a bounded time.
 
-A socket's timeout only bounds each wait for bytes, so a slow answer might never end. Here the timeout bounds
-the whole answer, from the start of the connection. A redirect is an error, as it could lead to any reachable
-host.
+A socket's timeout only bounds each wait for bytes, so a slow response might never end. Here the timeout
+bounds the whole response, from the start of the connection. A redirect is an error, as it could lead to any
+reachable host.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
-    """Return a `urllib` opener of URLs whose timeout bounds each whole answer."""
+    """Return a `urllib` opener of URLs whose timeout bounds each whole response."""
     return build_opener(_Handler(), _TlsHandler(context), _RedirectRejecter())
 
 
-class _Answer(io.RawIOBase):
+class _ResponseBody(io.RawIOBase):
     """The bytes that a socket receives until a deadline."""
 
     def __init__(self, received: socket, deadline: float) -> None:
@@ -61,10 +61,10 @@ class _Bounded(HTTPConnection):
         super().connect()
 
     def response_class(self, sock: socket, *given: Any, **named: Any) -> HTTPResponse:  # type: ignore[override] # noqa: ANN401
-        answer = HTTPResponse(sock, *given, **named)
-        answer.fp.close()
-        answer.fp = io.BufferedReader(_Answer(sock, self._deadline))
-        return answer
+        response = HTTPResponse(sock, *given, **named)
+        response.fp.close()
+        response.fp = io.BufferedReader(_ResponseBody(sock, self._deadline))
+        return response
 
 
 class _BoundedTls(_Bounded, HTTPSConnection):

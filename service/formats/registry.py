@@ -25,11 +25,11 @@ from service.formats.schema import Schema, SchemaKind, name_of
 from service.settings.kafka import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
-"""Timeout of connecting, and of a whole answer."""
+"""Timeout of connecting, and of a whole response."""
 _LOOKUP_SECONDS: Final = 10.0
 """Time limit of a schema with its references: after it the batch waits, and the next attempt continues."""
 _MOST_BYTES: Final = 16 << 20
-"""Largest answer, and largest schema with its references."""
+"""Largest response, and largest schema with its references."""
 _MOST_REFERENCES: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
@@ -49,14 +49,14 @@ class _Reference(BaseModel, frozen=True):
 
 
 class _Registered(BaseModel):
-    """A schema in a registry's answer."""
+    """A schema in a registry's response."""
 
     text: str = Field(alias="schema")
     schema_type: str | None = Field(None, alias="schemaType", max_length=100)
     references: list[_Reference] | None = None
 
 
-class _ErrorAnswer(BaseModel):
+class _ErrorResponse(BaseModel):
     error_code: int | None = None
     message: str | None = None
 
@@ -184,9 +184,9 @@ class SchemaRegistry:
 def _explain(error: HTTPError, url: str) -> Exception:
     with error:
         try:
-            rejection = _ErrorAnswer.model_validate_json(error.read(_MOST_BYTES))
+            rejection = _ErrorResponse.model_validate_json(error.read(_MOST_BYTES))
         except (ValueError, OSError, HTTPException):
-            rejection = _ErrorAnswer()
+            rejection = _ErrorResponse()
     message = rejection.message or ""
     if error.code == _NOT_FOUND and rejection.error_code in _NOT_FOUND_CODES:
         return SchemaMissing(message)

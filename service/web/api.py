@@ -15,14 +15,6 @@ from service.errors import ModelBusy
 from service.messages.schema import UnlabelledEvent
 from service.monitoring.live_models import Assessed, LiveModel, LiveModels
 from service.monitoring.summary import RANKED
-from service.web.answers import (
-    DecisionsDescription,
-    Explanation,
-    LivePrediction,
-    ModelDescription,
-    documented,
-    json_response,
-)
 from service.web.requests import (
     JSON,
     MAIL,
@@ -32,6 +24,14 @@ from service.web.requests import (
     described_body,
     mail_event,
     media_type_of,
+)
+from service.web.responses import (
+    DecisionsDescription,
+    Explanation,
+    LivePrediction,
+    ModelDescription,
+    documented,
+    json_response,
 )
 from service.web.views import Window
 
@@ -55,7 +55,7 @@ class _AskedPartition(Parameters):
     partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION)
     """Partition whose model to ask. Default: the partition of an event with this id as its key, if this
     process serves it; otherwise, or without an event, the first partition that this process serves. The
-    answer has it as `partition`; `owned` is whether it is the event's partition."""
+    response has it as `partition`; `owned` is whether it is the event's partition."""
 
 
 class _AskedEvent(_AskedPartition):
@@ -109,9 +109,9 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
 async def _answer(
     live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_native: bool
 ) -> Response:
-    """Answer a question, on the server's thread if the answer is quick."""
+    """Answer a question, on the server's thread if the model is fast."""
 
-    def answer(*patience_seconds: float) -> Response:
+    def respond(*patience_seconds: float) -> Response:
         question = live.questions.read(body, is_native=is_native)
         model = live.get(partition, question.id)
         whose = {"partition": model.partition, "owned": live.owns(model.partition, question.id)}
@@ -120,8 +120,8 @@ async def _answer(
     is_short = len(body) <= READ_AT_ONCE_BYTES and (is_native or live.questions.is_plain)
     if is_short and live.predicts_fast:
         with suppress(ModelBusy):
-            return answer(0.0)
-    return await run_in_threadpool(answer)
+            return respond(0.0)
+    return await run_in_threadpool(respond)
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

@@ -23,11 +23,11 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.version import version
-from service.web.answers import ERROR_HANDLERS, Answered
 from service.web.api import api_router
 from service.web.guard import STATIC, Guard
 from service.web.inputs import Inputs
 from service.web.requests import PostEndpoints
+from service.web.responses import ERROR_HANDLERS, ResponseModel
 from service.web.views import Window
 
 _DESCRIPTION = """\
@@ -68,7 +68,7 @@ def _page(name: str) -> Callable[[], FileResponse]:
     return lambda: FileResponse(FOLDER / name)
 
 
-class Condition(Answered):
+class Condition(ResponseModel):
     """The condition of the loop."""
 
     state: str

@@ -1,7 +1,7 @@
 """Middleware before every endpoint: rejects requests, reads bodies, adds security headers.
 
 It rejects an unknown host name, a missing token, and a body that is too large or too slow. The
-headers keep a browser from doing anything with an answer except showing it.
+headers keep a browser from doing anything with a response except showing it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.settings.declaration import split_address
 from service.settings.load import Settings
-from service.web.answers import problem_response
+from service.web.responses import problem_response
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
 MONITORING: Final = PROBES | {"/metrics"}
@@ -121,7 +121,7 @@ class Guard:
         """Read the whole body, unless it is too large or too slow.
 
         A body that is too large is read for a while and discarded: a client that sends its whole body before
-        it reads the answer would otherwise only see a closed connection.
+        it reads the response would otherwise only see a closed connection.
         """
         limit, seconds = self._max_body_bytes, BODY_SECONDS
         most = limit + _DISCARDED_BYTES

@@ -32,18 +32,6 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.stream.partitioner import partition_for_key
-from service.web.answers import (
-    RETRYABLE,
-    SOON_SECONDS,
-    Appended,
-    CommittedPrediction,
-    LinesAppended,
-    UnsupportedBody,
-    documented,
-    json_response,
-    line_problems,
-    problem_response,
-)
 from service.web.api import BODY_READ
 from service.web.requests import (
     JSON,
@@ -55,6 +43,18 @@ from service.web.requests import (
     described_lines,
     lines_of,
     media_type_of,
+)
+from service.web.responses import (
+    RETRYABLE,
+    SOON_SECONDS,
+    Appended,
+    CommittedPrediction,
+    LinesAppended,
+    UnsupportedBody,
+    documented,
+    json_response,
+    line_problems,
+    problem_response,
 )
 
 _WAIT_SECONDS: Final = 10.0
@@ -93,7 +93,7 @@ class _LabelParameters(Parameters):
 
 class _EventParameters(_LabelParameters):
     wait_seconds: float = Field(_WAIT_SECONDS, ge=0, le=_MOST_WAITED_SECONDS, allow_inf_nan=False)
-    """Seconds to wait for the prediction; after that, the answer is 202 with the position of the event."""
+    """Seconds to wait for the prediction; after that, the response is 202 with the position of the event."""
 
 
 Read = Callable[[bytes, bytes | None], Submission]
@@ -147,8 +147,8 @@ class Inputs:
         """Append an event to the events topic; answer with its prediction, once that is committed.
 
         A request may be repeated safely: the same event under the same id is not appended again. Each line of
-        an NDJSON body is appended; the answer has the number of durable lines, and the problem of each other
-        line.
+        an NDJSON body is appended; the response has the number of durable lines, and the problem of each
+        other line.
         """
         if _has_lines(request, self.settings.events):
             if "wait_seconds" in query.model_fields_set:

@@ -1,7 +1,7 @@
 """Read requests: their parameters, and their bodies: a record, a mail, or a line for each of several.
 
 `PostEndpoints` calls the endpoints that read a body, since FastAPI's routing and dependencies take several
-times as long as an answer. FastAPI describes these endpoints, and calls all other endpoints.
+times as long as a response. FastAPI describes these endpoints, and calls all other endpoints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.errors import MessageTooLarge, ServiceError
 from service.mapping.texts import text_of_mail
 from service.messages.rejection import Reason, Rejection
-from service.web.answers import UnsupportedBody, problem_of
+from service.web.responses import UnsupportedBody, problem_of
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"

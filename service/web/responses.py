@@ -1,7 +1,8 @@
-"""Models of the answers for the OpenAPI document, and answers to errors.
+"""Models of the responses for the OpenAPI document, and responses to errors.
 
-Events and predictions have the schema of the stream (`service.messages.schema`). For speed, answers to events
-and labels are written without a model instance, but in the same form. A `Problem` has what, where and hint.
+Events and predictions have the schema of the stream (`service.messages.schema`). For speed, responses to
+events and labels are written without a model instance, but in the same form. A `Problem` has what, where and
+hint.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ _UNREADABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 
 
-class Answered(BaseModel):
-    """Base of all answers: fields that are not described are forbidden."""
+class ResponseModel(BaseModel):
+    """Base of all responses: fields that are not described are forbidden."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class WhatIsWrong(Answered):
+class WhatIsWrong(ResponseModel):
     """What is wrong with a request, or with a line of its body."""
 
     what: str
@@ -85,7 +86,7 @@ class LineProblem(WhatIsWrong):
     """Status that a request with only this line would get."""
 
 
-class LinesAppended(Answered):
+class LinesAppended(ResponseModel):
     """The result of each line of a body: it is acknowledged or has a problem."""
 
     lines: int = Field(ge=0)
@@ -105,7 +106,7 @@ class Problem(WhatIsWrong):
     """For an NDJSON body with unacknowledged lines; the other fields are about one of these lines."""
 
 
-class FeatureContribution(Answered):
+class FeatureContribution(ResponseModel):
     """What one feature added to the score."""
 
     feature: str
@@ -128,7 +129,7 @@ class LivePrediction(Assessment):
     another process, predicts such events."""
 
 
-class Appended(Answered):
+class Appended(ResponseModel):
     """The position of an appended event or label."""
 
     id: str
@@ -150,7 +151,7 @@ class CommittedPrediction(Prediction):
     """Whether it had been appended before, or was being appended: it is there once."""
 
 
-class Expert(Answered):
+class Expert(ResponseModel):
     """A learner of a mixture."""
 
     name: str
@@ -182,7 +183,7 @@ class Explanation(LivePrediction):
     """For a mixture: its learners, the largest weight first."""
 
 
-class Weight(Answered):
+class Weight(ResponseModel):
     """One weight."""
 
     name: str
@@ -190,7 +191,7 @@ class Weight(Answered):
     weight: float
 
 
-class Bound(Answered):
+class Bound(ResponseModel):
     """The perceptron's mistake bound (R/γ)² on the latest examples, which the model separates."""
 
     updates: float | None
@@ -216,7 +217,7 @@ class Bound(Answered):
         )
 
 
-class Counts(Answered):
+class Counts(ResponseModel):
     """Counts of a model since it was created, as of its last commit; active parts add their own counts."""
 
     model_config = ConfigDict(extra="allow")
@@ -233,7 +234,7 @@ class Counts(Answered):
     """Predictions that wait for their label."""
 
 
-class ModelDescription(Answered):
+class ModelDescription(ResponseModel):
     """A partition's model."""
 
     partition: int = Field(ge=0)
@@ -254,7 +255,7 @@ class ModelDescription(Answered):
     """Null if the theorem does not apply to the model."""
 
 
-class DecisionMetrics(Answered):
+class DecisionMetrics(ResponseModel):
     """Results that a decision had, or would have had; null if unknown."""
 
     class_: LabelValue = Field(alias="class")
@@ -292,7 +293,7 @@ class ThresholdRow(DecisionMetrics):
     """Mean number of decided events in a day of event time."""
 
 
-class DecisionsDescription(Answered):
+class DecisionsDescription(ResponseModel):
     """A partition's decisions."""
 
     partition: int = Field(ge=0)
@@ -306,7 +307,7 @@ def _finite(value: float) -> float | None:
 
 
 def json_response(fields: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
-    """Return an answer with these fields, written in the form in which Pydantic writes a model."""
+    """Return a response with these fields, written in the form in which Pydantic writes a model."""
     return Response(to_json(fields, inf_nan_mode="null"), status, media_type="application/json")
 
 
@@ -320,7 +321,7 @@ def problem_response(
     partition: int | None = None,
     **headers: str,
 ) -> Response:
-    """Make the answer to a request that cannot be answered."""
+    """Make the response to a request that cannot be answered."""
     problem = Problem(what=what, where=where, hint=hint, reason=reason, partition=partition)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = problem.model_dump_json(exclude_none=True)
@@ -328,12 +329,12 @@ def problem_response(
 
 
 def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
-    """Describe answers of these statuses, for the OpenAPI document."""
+    """Describe responses of these statuses, for the OpenAPI document."""
     return {int(status): {"model": Problem, "description": status.phrase} for status in statuses}
 
 
 def problem_of(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that ends with an error; the server logs unexpected ones."""
+    """Return the response to a request that ends with an error; the server logs unexpected ones."""
     if isinstance(error, Rejection):
         kind = "label" if request.url.path == "/labels" else "event"
         hint = f"`perceptron schema {kind}` shows the expected fields; the settings `{kind}s.*` map others"
@@ -386,8 +387,8 @@ def line_problems(request: Request) -> Callable[[int, Exception], dict[str, Any]
 
     def fields(number: int, error: Exception) -> dict[str, Any]:
         if id(error) not in known:
-            answer = problem_of(request, error)
-            known[id(error)] = error, {"status": answer.status_code, **json.loads(bytes(answer.body))}
+            response = problem_of(request, error)
+            known[id(error)] = error, {"status": response.status_code, **json.loads(bytes(response.body))}
         return {"line": number, **known[id(error)][1]}
 
     return fields

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import ServerError
 from service.settings.declaration import split_address, url_at
-from service.web.answers import problem_response
 from service.web.guard import MONITORING
+from service.web.responses import problem_response
 
 _STOP_SECONDS: Final = 5.0
 """Time for open requests when the service stops."""
@@ -35,11 +35,11 @@ _MOST_CONNECTIONS: Final = 200
 _PROBE_CONNECTIONS: Final = 50
 """Further open connections, above which the oldest connection is closed for each new one."""
 
-_ANSWER_SECONDS: Final = 30.0
-"""How long a client may take to read an answer."""
+_RESPONSE_SECONDS: Final = 30.0
+"""How long a client may take to read a response."""
 
 _CHECK_SECONDS: Final = 5.0
-"""Interval of the checks whether a client reads its answer."""
+"""Interval of the checks whether a client reads its response."""
 
 _BUSY: Final = problem_response(
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -99,9 +99,9 @@ def http_server(app: FastAPI, address: str) -> Iterator[str]:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's protocol with bounds on heads, chunk sizes, trailers and addresses, and with our answers.
+    """uvicorn's protocol with bounds on heads, chunk sizes, trailers and addresses, and with our responses.
 
-    It closes connections of clients that send no request or do not read an answer. If too many connections
+    It closes connections of clients that send no request or do not read a response. If too many connections
     are open, it only answers monitoring.
     """
 
@@ -191,10 +191,10 @@ class _Protocol(HttpToolsProtocol):
         self._next_check = self.loop.call_later(_CHECK_SECONDS, self._check_unread)
 
     def _check_unread(self) -> None:
-        """Close the connection if a part of an answer has stayed unread at every check for too long."""
+        """Close the connection if a part of a response has stayed unread at every check for too long."""
         waits = self.transport.get_write_buffer_size() > 0
         self._unread_seconds = self._unread_seconds + _CHECK_SECONDS if waits else 0.0
-        if self._unread_seconds > _ANSWER_SECONDS:
+        if self._unread_seconds > _RESPONSE_SECONDS:
             self.transport.abort()
         else:
             self._check_later()
@@ -214,7 +214,7 @@ class _Protocol(HttpToolsProtocol):
 def _listen(host: str, port: int, address: str) -> socket.socket:
     """Bind before the thread starts, so that a port that is taken is an error and not a log line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Without the name TCP, asyncio keeps Nagle's algorithm: 40 ms for each answer on an open connection.
+    # Without the name TCP, asyncio keeps Nagle's algorithm: 40 ms for each response on an open connection.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -25,7 +25,7 @@ from service.partition.parts.counters import concerns
 from service.partition.parts.quality import Confusion, ScoreBins, least_score
 from service.redaction import redacted_url
 from service.settings.load import Settings
-from service.web.answers import Bound, Counts, ModelDescription, Weight
+from service.web.responses import Bound, Counts, ModelDescription, Weight
 
 _PAGE_WEIGHTS: Final = 12
 _CLASSES_SHOWN: Final = 30

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from service.errors import TransactionFailed
 from service.stream.partitioner import partition_for_key
-from service.web.answers import LinesAppended, Problem
 from service.web.requests import JSON, MOST_LINES, NDJSON
+from service.web.responses import LinesAppended, Problem
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 from tests.service.web.test_requests import BODIES

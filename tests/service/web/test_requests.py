@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from service.web.answers import Appended, CommittedPrediction, Explanation, LivePrediction, Problem
 from service.web.app import make_app
+from service.web.responses import Appended, CommittedPrediction, Explanation, LivePrediction, Problem
 from tests.service.building import event, label
 from tests.service.poison import POISON
 from tests.service.web.stage import Stage

@@ -114,7 +114,7 @@ def test_requests_get_503_when_all_connections_are_held(client, dial):
 
 def test_non_reading_client_is_disconnected(monkeypatch, dial):
     monkeypatch.setattr(server, "_CHECK_SECONDS", 0.1)
-    monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(server, "_RESPONSE_SECONDS", 0.5)
     closed = []
     lost = server._Protocol.connection_lost
     monkeypatch.setattr(
