@@ -158,7 +158,7 @@ def rejection_hint(reasons: Collection[str], events: EventSettings) -> str:
     if events.maps_fields:
         return "map the fields with --events-id, --labels-id, …; `check-input` shows the result"
     how = next((hint for reason, hint in _OWN_HINTS.items() if reason in reasons), _FORMAT_HINT)
-    return f"{_EXPECTED}; {how}"
+    return f"{how}; {_EXPECTED}"
 
 
 def _reject_insane(x: X) -> None:
