@@ -64,7 +64,7 @@ STOP_FIRST: Final = "stop the service first, with SIGTERM"
 @click.option("--yes", is_flag=True, help="Reset without confirmation.")
 @setting_options(*STATE, "bootstrap", "create_topics", "session_timeout_seconds")
 def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
-    """Delete models and counts: begin with an untrained model, or one that is trained on --bootstrap.
+    """Delete models and counts; begin untrained or with --bootstrap.
 
     Use it after the checkpoints topic was lost or damaged, or for settings that make another model. Models,
     counts and pending labels of the partitions are deleted for good; predictions and dead letters stay. The
