@@ -141,7 +141,7 @@ class Case:
             first = self._prediction_of.get(event.first)
             if event.labels_first is not None and first is not None:
                 is_mistake = first.answer.predicted != event.labels_first
-                self._ledger.compare(event, is_mistake=is_mistake)
+                self._ledger.add_comparison(event, is_mistake=is_mistake)
         self._check_outcomes()
 
     def _flag(self, fault: Fault, position: RecordPosition, message: str) -> None:
@@ -170,7 +170,7 @@ class Case:
         answer, known = written.answer, self._known
         first = event.first if known.is_exact else self._events[0].number
         is_first, has_truth = first == event.number, answer.truth is not None
-        self._ledger.pair(written, event, is_compared=is_first and has_truth)
+        self._ledger.add_pair(written, event, is_compared=is_first and has_truth)
         known.n_ambiguous += has_truth and not is_first
         if answer.contradiction:
             return  # reported by `read`
@@ -227,7 +227,7 @@ class Case:
     def _match(self, written: WrittenAnswer, event: Event, label: Label) -> None:
         """Note an outcome as that of an event."""
         self._answered.add(event.number)
-        self._ledger.pair(written, label, is_compared=True)
+        self._ledger.add_pair(written, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
         position, before = written.position, prediction.position if prediction else None
         if before and position[:2] == before[:2] and position < before:

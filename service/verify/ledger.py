@@ -85,7 +85,7 @@ class Ledger:
             written = WrittenAnswer(position, answer, is_new, n_partitions)
             self._insert("entries", key, answer.kind, pack(written))
 
-    def expect(self, event_id: str, expected: Event | Label) -> None:
+    def add_expected(self, event_id: str, expected: Event | Label) -> None:
         """Add an event or a label that should have an answer."""
         side = "event" if isinstance(expected, Event) else "label"
         self._insert("entries", event_id.encode(), side, pack(expected))
@@ -98,7 +98,7 @@ class Ledger:
         truth, time_ms = self._truth_on_timeout, event.timestamp_ms + self._timeout_ms
         return () if truth is None else [Label(*event[:4], time_ms, truth, event.number)]
 
-    def dead_letter(
+    def add_dead_letter(
         self, position: RecordPosition, origin: RecordPosition, task: int, number: int, batch: int
     ) -> None:
         """Note the source record of a dead letter."""
@@ -109,7 +109,7 @@ class Ledger:
         """Return the source partition of a record if the order is known only within each partition."""
         return str(position._replace(offset=None)) if batch in self.completeness[task].unordered else ""
 
-    def pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
+    def add_pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
         """Note an answer and the record that it belongs to."""
         answer, position = written.answer, written.position
         self._stream.report.predictions += answer.kind == "prediction"
@@ -120,7 +120,7 @@ class Ledger:
         key = answer.event_id.encode()
         self._insert("pairs", answer.kind, *where, *flags, written.n_partitions, key, source)
 
-    def compare(self, event: Event, *, is_mistake: bool) -> None:
+    def add_comparison(self, event: Event, *, is_mistake: bool) -> None:
         """Note a labelled prediction without an outcome."""
         where = event.task, event.number, event.batch, 0, 0
         self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"", "")

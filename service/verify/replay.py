@@ -137,23 +137,23 @@ class Replay:
         if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in reasons:
             for event_id, event in join.advance(timestamp_ms):
                 time_ms = event.timestamp_ms + join.timeout_ms
-                ledger.expect(event_id, Label(*where, time_ms, event.truths[0], event.number))
+                ledger.add_expected(event_id, Label(*where, time_ms, event.truths[0], event.number))
         if isinstance(message, Skipped) and not dead_letters:
             return "skipped"
         if dead_letters or isinstance(message, Rejection):
             reason = message.reason if isinstance(message, Rejection) else None
             self._dead_letters.check(record, dead_letters, reason)
             if len(dead_letters) == 1:  # a replay appends copies
-                ledger.dead_letter(dead_letters[0].position, *where)
+                ledger.add_dead_letter(dead_letters[0].position, *where)
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
             joined = join.label(message.id, message.truth, timestamp_ms)
             due = None if joined is None else joined.number
-            ledger.expect(message.id, Label(*where, timestamp_ms, message.truth, due))
+            ledger.add_expected(message.id, Label(*where, timestamp_ms, message.truth, due))
             return "labels"
         expected = join.event(self._record, message, timestamp_ms)
-        ledger.expect(message.id, Event(*where, timestamp_ms, message.truth, *expected))
+        ledger.add_expected(message.id, Event(*where, timestamp_ms, message.truth, *expected))
         return "predictions"
 
     def _read(self, record: Record) -> tuple[Incoming | Rejection, int, bool]:
