@@ -40,14 +40,14 @@ def meanings(whose: str) -> dict[str, type[ServiceError]]:
     return {name: kind for kind in _KINDS for name in TABLE[kind.__name__].get(whose, "").split()}
 
 
-def hinted(kind: type[Kind], what: str) -> Kind:
+def with_hint(kind: type[Kind], what: str) -> Kind:
     """Return an error of this kind with its hint."""
     return kind(what, hint=HINTS.get(kind, ""))
 
 
-def missing(topic: str, where: str) -> TopicMissing:
+def missing_topic(topic: str, where: str) -> TopicMissing:
     """Return the error for a missing topic."""
-    return hinted(TopicMissing, f"{where}: topic {topic!r} does not exist")
+    return with_hint(TopicMissing, f"{where}: topic {topic!r} does not exist")
 
 
 def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
@@ -59,10 +59,10 @@ def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
 
 def unreachable(where: str) -> TransportUnavailable:
     """Return the error for a cluster that does not answer."""
-    return hinted(TransportUnavailable, f"{where} does not answer")
+    return with_hint(TransportUnavailable, f"{where} does not answer")
 
 
-def unresolved(where: str) -> TransportUnavailable:
+def unknown_host(where: str) -> TransportUnavailable:
     """Return the error for a cluster whose host names have no address."""
     return TransportUnavailable(
         f"{where}: unknown host", hint="check the host name in `broker`, and this machine's DNS"

@@ -59,7 +59,7 @@ class TopicLimits:
     def __init__(self) -> None:
         self._message_bytes: dict[str, int] = {}
 
-    def note(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
+    def note_limit(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
         """Remember a topic's limit, None if the broker does not report it; return the limit of a record."""
         self._message_bytes[topic] = max_message_bytes or _DEFAULT_MESSAGE_BYTES
         most = self._message_bytes[topic] - _BATCH_FRAME_BYTES

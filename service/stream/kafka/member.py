@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from service.errors import OwnershipLost, TransportError, TransportUnavailable, raise_first
 from service.stream.batches import RecordBatch
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer
-from service.stream.kafka.errors import missing
+from service.stream.kafka.errors import missing_topic
 from service.stream.kafka.limits import (
     ClientOptions,
     appending_id,
@@ -91,7 +91,7 @@ class KafkaMembership(ABC):
             self._assignee.partitions_assigned(arrived)
         return bool(arrived)
 
-    def mute(self) -> None:
+    def stop_notifying(self) -> None:
         """Stop notifying the assignee."""
         self.owned.clear()
 
@@ -133,7 +133,7 @@ class UndeliveredRecords:
     def __bool__(self) -> bool:
         return bool(self.by_place)
 
-    def room(self, max_records: int) -> int:
+    def n_free(self, max_records: int) -> int:
         """Return how many more records fit into a poll."""
         return max(0, max_records - sum(map(len, self.by_place.values())))
 
@@ -497,7 +497,7 @@ class KafkaMember(ABC):
         if not self._closed:
             self._closed = True
             self._transactions.drop()
-            self._membership.mute()
+            self._membership.stop_notifying()
             with suppress(TransportError), self._translated(self._cluster.name):
                 self._leave()
 
@@ -509,7 +509,7 @@ class KafkaMember(ABC):
             self._check_topics({topic})
             description = self._cluster.describe(topic)
         if description is None:
-            raise missing(topic, self._cluster.name)
+            raise missing_topic(topic, self._cluster.name)
         return description.n_partitions
 
     def _where(self, partition: int) -> str:

@@ -23,7 +23,7 @@ from service.errors import (
 )
 from service.stream.batches import OutputBatch
 from service.stream.kafka.cluster import Producer
-from service.stream.kafka.errors import GenerationChanged, hinted
+from service.stream.kafka.errors import GenerationChanged, with_hint
 from service.stream.kafka.limits import MOMENT_SECONDS, ClientOptions, seconds_left
 from service.stream.protocol import Output, TopicPartition, Writer, topics_of
 
@@ -166,7 +166,7 @@ class KafkaWriter(Writer):
         """End the writer; return the error that it raises from now on."""
         # A broker that aborts a transaction for taking too long fences the producer, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
-            error = hinted(TransactionFailed, str(error))
+            error = with_hint(TransactionFailed, str(error))
         self._ended = error.copied()
         return self._ended.copied()
 
@@ -327,7 +327,7 @@ class Transactions:
             call.result()
         except TimeoutError as stuck:
             sent, self._sent = self._sent, []
-            error = hinted(
+            error = with_hint(
                 TransportUnavailable, f"{self._where(sent)}: the client did not end the transaction"
             )
             error.__cause__ = stuck
@@ -426,7 +426,7 @@ def _joined(parts: Sequence[Part]) -> Sequence[Output]:
 
 def _of_one(error: MessageTooLarge) -> TransactionFailed:
     """Return the error for several partitions, one of which has a record that is too large."""
-    return hinted(TransactionFailed, f"{error}; committing each partition separately from now on")
+    return with_hint(TransactionFailed, f"{error}; committing each partition separately from now on")
 
 
 def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from service.errors import AccessDenied, ConfigurationError, TopicMissing
 from service.stream.kafka.cluster import Bound, KafkaCluster, Producer, TopicDescription
-from service.stream.kafka.errors import missing, unreachable
+from service.stream.kafka.errors import missing_topic, unreachable
 from service.stream.kafka.limits import (
     AGE_OPTIONS,
     KEEP_FOREVER,
@@ -68,7 +68,7 @@ class KafkaTopics:
         """Create missing topics; see `Transport.ensure_topics`."""
         absent = {topic: wanted for topic, wanted in partitions.items() if not self._has(topic)}
         if absent and not create:
-            raise missing(next(iter(absent)), self._cluster.name)
+            raise missing_topic(next(iter(absent)), self._cluster.name)
         if absent:
             self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
             for topic, count in absent.items():
@@ -155,7 +155,7 @@ class KafkaTopics:
 
         def describe() -> TopicDescription:
             if (description := self._cluster.describe(topic)) is None:
-                raise missing(topic, self._cluster.name)
+                raise missing_topic(topic, self._cluster.name)
             return description
 
         description = self._ask([topic], describe)
@@ -177,7 +177,7 @@ class KafkaTopics:
         """Return how large a record of `topic` may be; see `Transport.record_limit`."""
         options = self._ask([topic], lambda: self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]))
         value = options.get(MAX_MESSAGE_BYTES)
-        return self._limits.note(topic, int(value) if value else None)
+        return self._limits.note_limit(topic, int(value) if value else None)
 
     def warn_of_age(self, outputs: Iterable[Output]) -> None:
         """Warn if a topic may delete the first record with a time at once, because of its age."""

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessDenied, ServiceError, TransportUnavailable
 from service.stream.kafka.confluent.errors import meaning_of, translate, translated
-from service.stream.kafka.errors import no_tls, unreachable, unresolved
+from service.stream.kafka.errors import no_tls, unknown_host, unreachable
 from service.stream.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -152,7 +152,7 @@ class AdminRequests:
         """Return the error for a cluster that did not answer, with the client's errors, if any."""
         met = [error for error in self._asking.errors if error.code() != _ALL_DOWN]
         if met and all(each.code() == _UNRESOLVED for each in met):
-            return unresolved(self.name)
+            return unknown_host(self.name)
         return unreachable(f"{self.name} ({met[-1].str()})" if met else self.name)
 
     @property

@@ -206,7 +206,7 @@ class ConfluentConsumer(KafkaMember):
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self._wake_fetching()
         self._wake_membership()
-        room = self._undelivered.room(max_records)
+        room = self._undelivered.n_free(max_records)
         if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
             self._cluster.serve()  # while idle
 
@@ -337,7 +337,7 @@ class ConfluentConsumer(KafkaMember):
         partitions that were not fetched.
         """
         if getattr(self, "_client", None) is not None:
-            self._membership.mute()
+            self._membership.stop_notifying()
             with suppress(*FOREIGN):
                 self._leave()
 

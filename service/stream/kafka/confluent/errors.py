@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import ServiceError, TransactionFailed, TransportError, TransportUnavailable
-from service.stream.kafka.errors import TABLE, hinted, meanings, same_instance
+from service.stream.kafka.errors import TABLE, meanings, same_instance, with_hint
 
 _CALLED: Final[dict[str, str]] = TABLE["called"]
 # By code; an older librdkafka lacks some.
@@ -66,7 +66,7 @@ def translate(error: object, where: str) -> ServiceError:
     else:
         kind = TransportUnavailable if isinstance(error, (OSError, BufferError)) else TransportError
         text = f"{type(error).__name__}: {error}"
-    return hinted(kind, f"{where}: {text}")
+    return with_hint(kind, f"{where}: {text}")
 
 
 @contextmanager

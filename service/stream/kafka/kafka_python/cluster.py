@@ -22,7 +22,7 @@ from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import AccessDenied, TopicMissing, TransportUnavailable
 from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
-from service.stream.kafka.errors import hinted
+from service.stream.kafka.errors import with_hint
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
 from service.stream.kafka.kafka_python.errors import noted_failures, reason_of, translated
 from service.stream.kafka.kafka_python.private import count_ended_connections, keep_unsent_requests
@@ -172,7 +172,7 @@ class KafkaPythonCluster(KafkaCluster):
             resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
             answer = self._admin.alter_configs([resource])["topic"][topic]
         if answer != "OK":
-            raise hinted(AccessDenied, f"{self.name}: topic {topic!r}: {answer}")
+            raise with_hint(AccessDenied, f"{self.name}: topic {topic!r}: {answer}")
 
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
@@ -217,7 +217,7 @@ class KafkaPythonCluster(KafkaCluster):
         with contextlib.closing(self._open(KafkaAdminClient)) as client, translated(where):
             description = client.describe_groups([group])[group]
         if description["error"] and description["group_state"] != "Dead":
-            raise hinted(TransportUnavailable, f"{where}: {description['error']}")
+            raise with_hint(TransportUnavailable, f"{where}: {description['error']}")
         return {each["member_id"] for each in description["members"]}
 
     @contextlib.contextmanager

@@ -326,7 +326,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _poll_one(self, client: RecordConsumer, wait_seconds: float, max_records: int) -> bool:
         """Poll for as many records as fit; return whether there were any."""
-        room = self._undelivered.room(max_records)
+        room = self._undelivered.n_free(max_records)
         try:
             batches = client.fetched(room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:

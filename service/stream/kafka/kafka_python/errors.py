@@ -20,7 +20,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.stream.kafka.errors import hinted, meanings, no_tls, same_instance, unreachable, unresolved
+from service.stream.kafka.errors import meanings, no_tls, same_instance, unknown_host, unreachable, with_hint
 
 # kafka-python's own errors. KafkaError and RetriableError match all others.
 OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
@@ -72,7 +72,7 @@ def translate(error: Exception, where: str) -> ServiceError:
         kind = meaning_of(type(error))
     else:
         kind = TransportUnavailable if isinstance(error, OSError) else TransportError
-    return hinted(kind, f"{where}: {_describe(error)}")
+    return with_hint(kind, f"{where}: {_describe(error)}")
 
 
 @contextmanager
@@ -134,9 +134,9 @@ def reason_of(error: Exception, failures: Sequence[Exception], where: str, *, lo
         return translate(rejection, where)
     met = [failure for failure in failures if not isinstance(failure, KafkaTimeoutError)]
     if met and all(_NO_ADDRESS in str(each) for each in met):
-        return unresolved(where)
+        return unknown_host(where)
     if logs_in and any(_CLOSED in str(each) for each in met):
-        return hinted(AccessDenied, f"{where}: authentication failed: every connection was closed at login")
+        return with_hint(AccessDenied, f"{where}: authentication failed: each connection was closed at login")
     return unreachable(where)
 
 

@@ -13,7 +13,7 @@ from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.stream.batches import OutputBatch
-from service.stream.kafka.errors import hinted
+from service.stream.kafka.errors import with_hint
 from service.stream.kafka.kafka_python.errors import translate
 from service.stream.kafka.kafka_python.private import producer_epoch
 from service.stream.kafka.limits import CLIENT_LIMIT, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
@@ -94,7 +94,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             failure = translate(error, where)
             # kafka-python reports unexpected errors as a bare KafkaError, and has then ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
-                failure = hinted(TransactionFailed, str(failure))
+                failure = with_hint(TransactionFailed, str(failure))
             try:
                 raise failure from error
             finally:
