@@ -63,12 +63,12 @@ class Availability:
         self.is_away, self.waits_for_space = False, True
         self._waits_for = ""
 
-    def failed(self, error: TransportError, wait_seconds: float) -> None:
+    def report_or_raise(self, error: TransportError, wait_seconds: float) -> None:
         """Report an error of an operation that will be retried in `wait_seconds`, or raise it."""
         if isinstance(error, StorageFull) and not self.waits_for_space:
             raise error
         _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
-        self.note(error)
+        self.note_error(error)
         self._health.become(State.UNAVAILABLE, str(error))
 
     def waits_for(self, places: Sequence[TopicPartition]) -> bool:
@@ -86,15 +86,15 @@ class Availability:
         """Whether the stream has sent nothing for a while: it may be frozen or unreachable."""
         return self._clock.monotonic() - self._heard_at >= _SILENT_SECONDS
 
-    def heard(self) -> None:
+    def note_contact(self) -> None:
         """Note that the stream has answered or delivered records."""
         self._heard_at = self._clock.monotonic()
 
-    def unanswered(self, error: TransportUnavailable) -> None:
+    def report_silence(self, error: TransportUnavailable) -> None:
         """Report an unanswered request: the stream counts as silent until it answers."""
         self._heard_at = -inf
         self._health.become(State.UNAVAILABLE, str(error))
 
-    def note(self, error: TransportError) -> None:
+    def note_error(self, error: TransportError) -> None:
         """Note whether an error means that the stream is unreachable."""
         self.is_away = isinstance(error, TransportUnavailable)

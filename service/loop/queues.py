@@ -185,7 +185,7 @@ class TopicEnds:
         """Forget the ends of places, as they will be read from other offsets."""
         self._ends = {place: each for place, each in self._ends.items() if place not in places}
 
-    def reached(
+    def places_at_end(
         self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> frozenset[TopicPartition]:
         """Return the places that were delivered up to their ends, as of a moment ago or of now.
@@ -361,7 +361,7 @@ class TaskQueue:
         empty = [place for place, records in self.by_place.items() if not records]
         return empty if len(empty) < len(self.by_place) else []
 
-    def hold(self, batch_records: int) -> Collection[TopicPartition]:
+    def to_pause(self, batch_records: int) -> Collection[TopicPartition]:
         """Choose the places to pause: each is so far ahead that half its records are to be taken first."""
         most_records = max(_MOST_WAITING, batch_records)
         for place, records in self.by_place.items():
@@ -410,7 +410,7 @@ class RecordQueues:
         """Return whether a batch of `max_records` records, or of the largest size in bytes, is here."""
         return len(self) >= max_records or self._n_bytes >= BATCH_BYTES
 
-    def room(self, max_records: int) -> int:
+    def n_to_poll(self, max_records: int) -> int:
         """Return how many records to poll for, if `max_records` may wait and new ones are as large as these.
 
         It is never 0: a record of another place may be the one that all records here wait for.
@@ -466,11 +466,11 @@ class RecordQueues:
         self._filled.pop(task, None)
         self._numbers = {partition: number for partition, number in self._numbers.items() if number != task}
 
-    def held(self, max_records: int) -> frozenset[TopicPartition]:
+    def to_pause(self, max_records: int) -> frozenset[TopicPartition]:
         """Return the places to pause, as they are far ahead of the other places of their task."""
         if not self._merges:
             return frozenset()
-        return frozenset(place for waiting in self._filled.values() for place in waiting.hold(max_records))
+        return frozenset(chain(*(waiting.to_pause(max_records) for waiting in self._filled.values())))
 
     def next_batches(
         self, max_records: int, ask: Ask, lag: Mapping[TopicPartition, int], now: float
@@ -520,14 +520,14 @@ class RecordQueues:
     ) -> None:
         """Add up to `left` records that only wait for places whose end is reached."""
         empty = {task: self._filled[task].empty_places() for task in batches}
-        reached = self._ends.reached([*chain(*empty.values())], ask, lag, now)
+        reached = self._ends.places_at_end([*chain(*empty.values())], ask, lag, now)
         for task, batch in batches.items():
             if finished := reached.intersection(empty[task]):
                 more = self._filled[task].first(left, finished, batch)
                 left -= len(more)
                 batch.extend(more)
 
-    def rush(self, now: float) -> None:
+    def note_full_poll(self, now: float) -> None:
         """Note that a poll was full: other places' records may wait for their turn in the client."""
         for waiting in self._filled.values():
             if waiting.blocked_since is not None:

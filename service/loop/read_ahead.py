@@ -65,7 +65,7 @@ class KeptState(NamedTuple):
         """Return whether a log with these bounds continues where this one ended."""
         return first <= self.next_offset <= end
 
-    def continued(
+    def continued_log(
         self, records: Sequence[Record] | None, first_offset: int, settings: Settings
     ) -> CheckpointLog | None:
         """Return the log with the records that follow; None if later batches did not continue this state.
@@ -179,7 +179,7 @@ class ReadAhead(ReadStream):
         """Yield the readable logs; reading another one later raises its error."""
         for task, state in [*self.kept.items()]:
             first_offset = self._bounds[self._log, task][0]
-            log = state.continued(self._records.pop(task, None), first_offset, settings)
+            log = state.continued_log(self._records.pop(task, None), first_offset, settings)
             if log is None:
                 del self.kept[task]
             else:

@@ -213,30 +213,30 @@ class Runner:
             with self._health.waiting_for_stream():
                 return self._consumer.remaining(places)
         except TransportUnavailable as error:
-            self._availability.unanswered(error)
+            self._availability.report_silence(error)
             raise
 
     def _receive(self, timeout_seconds: float) -> None:
         """Poll for records to fill a batch, or for the records that queued records wait for."""
-        wanted = self._queues.room(self._size.waiting(self._queues.n_partitions))
+        wanted = self._queues.n_to_poll(self._size.waiting(self._queues.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
             self._queues.add(partition, records)
         if sum(map(len, polled.values())) >= wanted // 2:  # one topic alone may get more than half
-            self._queues.rush(self._clock.monotonic())
+            self._queues.note_full_poll(self._clock.monotonic())
         waiting = self._queues.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, RecordBatch]:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
-            held = self._queues.held(self._size.records)
+            held = self._queues.to_pause(self._size.records)
             with self._health.waiting_for_stream("a poll"):
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
-            self._availability.failed(error, wait_seconds)
+            self._availability.report_or_raise(error, wait_seconds)
             self._clock.wait(self._stop, wait_seconds)
             return {}
         except OffsetOutOfRange as error:
@@ -256,14 +256,14 @@ class Runner:
     def _keep_in_touch(self, *, has_heard: bool) -> None:
         """Send a request to a stream that was silent for a while. Raises `TransportUnavailable`."""
         if has_heard:
-            self._availability.heard()
+            self._availability.note_contact()
         elif self._availability.is_silent:
             running = sorted(self._tasks.partitions)
             step = len(running) // _MAX_PARTITIONS_PER_LAG_QUERY + 1
             asked = running[self._n_asked % step :: step]
             self._n_asked += 1
             self._consumer.remaining([(topic, each) for topic in self._topics for each in asked])
-            self._availability.heard()
+            self._availability.note_contact()
 
     def _report_health(self) -> None:
         """Report ready once every assigned partition has a task and has repeated its failed batch."""

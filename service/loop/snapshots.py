@@ -109,7 +109,7 @@ class _Chain(NamedTuple):
         """Whether another increment costs less than a whole snapshot."""
         return self.size_bytes < CHAIN_RATIO * self.whole_bytes and self.n_increments < MOST_INCREMENTS
 
-    def grown(self, sequence: int, mark: bytes, size_bytes: int) -> _Chain:
+    def with_increment(self, sequence: int, mark: bytes, size_bytes: int) -> _Chain:
         """Return the chain with another increment."""
         return _Chain(sequence, mark, self.whole_bytes, self.size_bytes + size_bytes, self.n_increments + 1)
 
@@ -170,7 +170,7 @@ class _UnderWay:
         """Return the chain that the next increment extends."""
         if self.chain is None:
             return _Chain(self.sequence, self.mark, self.size_bytes)
-        return self.chain.grown(self.sequence, self.mark, self.size_bytes)
+        return self.chain.with_increment(self.sequence, self.mark, self.size_bytes)
 
 
 class Snapshots:

@@ -77,7 +77,7 @@ class Failures:
     def __bool__(self) -> bool:
         return bool(self._to_repeat)
 
-    def note(self, partition: int) -> None:
+    def note_failure(self, partition: int) -> None:
         """Note that a batch failed."""
         self._to_repeat.add(partition)
 
@@ -236,7 +236,7 @@ class Tasks:
             self._fail(number, error)
         except RegistryUnavailable as error:  # the batch was not processed: it will be polled again
             self._queues.forget(number)
-            self._failures.note(number)
+            self._failures.note_failure(number)
             self._postpone(number, error)
         except RETRYABLE as error:
             self._fail(number, error)
@@ -247,7 +247,7 @@ class Tasks:
     def _fail(self, number: int, error: TransportError) -> None:
         self._set_aside(number)
         self.running.pop(number).close()
-        self._failures.note(number)
+        self._failures.note_failure(number)
         self._postpone(number, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
@@ -269,14 +269,14 @@ class Tasks:
             try:
                 task.finish_commit()
             except TransportError as error:
-                self._availability.note(error)
+                self._availability.note_error(error)
         if self._context.live:
             self._context.live.close(number)
 
     def _postpone(self, number: int, error: TransportError) -> None:
         seconds = self._failures.next_seconds(number)
         self._waiting[number] = self._clock.monotonic() + seconds
-        self._availability.failed(error, seconds)
+        self._availability.report_or_raise(error, seconds)
 
     # Opening
 
@@ -309,7 +309,7 @@ class Tasks:
         """Open the writer of a task, before its state is read; None after a retryable error: retry later."""
         partitions = sorted(self._assigned[number])
         try:
-            self._growth.reach(partitions[-1])
+            self._growth.ensure_partition(partitions[-1])
             writers = {partition: self._consumer.writer(partition) for partition in partitions}
         except RETRYABLE as error:
             self._set_aside(number)
@@ -424,7 +424,7 @@ class Tasks:
             return 0 if self._availability.is_away else act() or 0
         except TransportError as error:
             _log.info("snapshot skipped at hand-over: %s", error)
-            self._availability.note(error)
+            self._availability.note_error(error)
             return 0
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:

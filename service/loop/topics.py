@@ -79,7 +79,7 @@ class Growth:
             ) from error
         self._is_missing = False
 
-    def reach(self, partition: int) -> None:
+    def ensure_partition(self, partition: int) -> None:
         """Make sure that every topic has this partition. Raises as `check`, and `TransportUnavailable`."""
         if partition >= self.n_partitions:
             self._follow()

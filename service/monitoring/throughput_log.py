@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from service.clock import SYSTEM_CLOCK, Clock
 from service.logs import LOG_INTERVAL_SECONDS
 from service.monitoring.metrics import Metrics, Published, warnings_of_labels
-from service.partition.parts.counters import Totals, listed
+from service.partition.parts.counters import Totals, format_labels
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class ThroughputLog:
         _log.info(
             "%d events in %.3g s (%.1f/s), %d labelled%s, %d mistakes, %d rejected, %d skipped; lag %d, "
             "%d partitions",
-            *(events, seconds, rate, labelled, listed(labels), mistakes, rejected, skipped),
+            *(events, seconds, rate, labelled, format_labels(labels), mistakes, rejected, skipped),
             *(lag, len(self._known)),
             extra={
                 "seconds": round(seconds, 3),

@@ -140,7 +140,7 @@ def _report(states: Collection[Published], settings: Settings, *, is_end: bool) 
     tallies = [each.counters for each in states]
     done = counters.Totals.sum_of(tally.totals() for tally in tallies)
     events, labelled, _, rejected, skipped, *_ = done
-    mistakes, kinds = done.mistakes + done.revised, counters.listed(done.labels())
+    mistakes, kinds = done.mistakes + done.revised, counters.format_labels(done.labels())
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
     left_out = f", {skipped} skipped" if skipped else ""
     report_progress(

@@ -89,10 +89,10 @@ class Totals(NamedTuple):
         return {name: (counts | real)[name] for name in LABELS if name in counts | real}
 
 
-def listed(labels: Mapping[str, int]) -> str:
+def format_labels(labels: Mapping[str, int]) -> str:
     """Format kinds of labels for a line, in parentheses; empty if there are none.
 
-    >>> listed({"provisional": 9, "real": 1, "corrected": 1})
+    >>> format_labels({"provisional": 9, "real": 1, "corrected": 1})
     ' (9 provisional, 1 real, 1 corrected)'
     """
     return f" ({', '.join(f'{count} {name}' for name, count in labels.items())})" if labels else ""

@@ -128,23 +128,23 @@ def test_full_batch_requests_no_end():
 def test_single_topic_never_waits():
     made = queues_of(records(EVENTS, 5, 1), topics=(EVENTS,))
     assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]
-    assert made.held(1) == frozenset()
+    assert made.to_pause(1) == frozenset()
 
 
 def test_topic_far_ahead_is_held_until_half_processed():
     made = queues_of(records(EVENTS, *range(MANY)))
-    assert made.held(5) == {(EVENTS, 0)}
+    assert made.to_pause(5) == {(EVENTS, 0)}
     made.add(0, records(LABELS, *range(MANY)))
     taken(made, Rest(labels=1), limit=MANY - 2)
-    assert made.held(5) == {(EVENTS, 0)}
+    assert made.to_pause(5) == {(EVENTS, 0)}
     taken(made, Rest(labels=1), limit=4)
-    assert made.held(5) == frozenset()
+    assert made.to_pause(5) == frozenset()
 
 
 def test_topic_of_large_records_is_held_sooner():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)])
-    assert queues_of(large[:15]).held(5) == frozenset()
-    assert queues_of(large).held(5) == {(EVENTS, 0)}
+    assert queues_of(large[:15]).to_pause(5) == frozenset()
+    assert queues_of(large).to_pause(5) == {(EVENTS, 0)}
 
 
 @given(times, times, st.integers(1, 5))
@@ -169,7 +169,7 @@ def test_blocking_topic_is_named_after_a_while():
 def test_partition_waits_for_no_topic_while_polls_are_full():
     made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
-    made.rush(now=15.0)
+    made.note_full_poll(now=15.0)
     assert made.blocked(since=14.0) == []
     assert made.blocked(since=15.0) == [(LABELS, 0)]
 
@@ -230,13 +230,13 @@ def test_partition_left_out_of_full_batch_is_not_blocked():
 
 def test_size_of_polls_accounts_for_waiting_records():
     made = queues_of(topics=(EVENTS,))
-    assert (made.room(5), made.room(MANY)) == (5, 1024)  # if records are as large as most are not
+    assert (made.n_to_poll(5), made.n_to_poll(MANY)) == (5, 1024)  # if records are as large as most are not
     made.add(0, records(EVENTS, *range(10)))
-    assert (made.room(10), made.room(MANY)) == (1, 8000)
-    assert queues_of(records(EVENTS, 1, 2)).room(2) == 1000  # of two topics, many are wanted of the other
+    assert (made.n_to_poll(10), made.n_to_poll(MANY)) == (1, 8000)
+    assert queues_of(records(EVENTS, 1, 2)).n_to_poll(2) == 1000  # of two topics, the other may have many
     made.next_batches(10, away, UNHEARD, 0.0)
     made.add(0, RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)]))
-    assert made.room(MANY) == 5
+    assert made.n_to_poll(MANY) == 5
 
 
 # How large a batch is
