@@ -87,7 +87,7 @@ def test_sources_set_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
 def test_boolean_is_rejected_as_a_number(name, tmp_path):
     for value in ("true", "[true, true]"):
         path = write(tmp_path / "settings.toml", f"{name} = {value}")
-        with pytest.raises(ConfigurationError, match=rf"{name} = .*: (expected|must be)"):
+        with pytest.raises(ConfigurationError, match=rf"{name} = .*: expected"):
             load_settings({}, path)
 
 
