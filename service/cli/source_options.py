@@ -78,10 +78,10 @@ class Inputs:
 
     def open_all(self, settings: Settings) -> InputFiles:
         """Open FILE and, if given, the file of labels, merged by event time."""
+        topic, time = settings.events_topic, self.timestamp or settings.events.timestamp
         if self.labels is None:
-            return InputFiles(TopicFile(self.open(settings), settings.events_topic, self.timestamp or ""))
-        tables = {settings.events_topic: settings.events, settings.labels_topic: settings.labels}
-        times = {topic: self.timestamp or table.timestamp for topic, table in tables.items()}
+            return InputFiles(TopicFile(self.open(settings), topic, time))
+        times = {topic: time, settings.labels_topic: self.timestamp or settings.labels.timestamp}
         check_joinable(settings)
         _check_ordered(settings, times)
         with ExitStack() as rejected:
