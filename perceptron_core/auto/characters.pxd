@@ -16,20 +16,11 @@ cdef class Characters:
     cdef readonly Example x
     cdef readonly bint is_shown
     cdef readonly Py_ssize_t n_classes
-    cdef Py_ssize_t _n_known
-    cdef Py_ssize_t _shortest
+    cdef Py_ssize_t _n_known, _shortest, _stride, _n, _n_known_rows
     cdef int _mask
-    cdef Py_ssize_t _stride
-    cdef double[::1] _counts
-    cdef double[::1] _events
-    cdef double[::1] _totals
-    cdef double[::1] _products
-    cdef double[::1] _scores
+    cdef double[::1] _counts, _events, _totals, _products, _scores
     cdef unsigned char[::1] _marks
-    cdef int[::1] _grams
-    cdef Py_ssize_t _n
-    cdef int[::1] _known_rows
-    cdef Py_ssize_t _n_known_rows
+    cdef int[::1] _grams, _known_rows
     cdef TextHasher _hasher
     cdef TextHasher _hasher_of_ascii
 

@@ -9,31 +9,16 @@ cdef int _RUN, _EARLY
 
 
 cdef class Columns:
-    cdef readonly Py_ssize_t limit
-    cdef readonly Py_ssize_t n
-    cdef readonly Py_ssize_t n_present
+    cdef readonly Py_ssize_t limit, n, n_present, version
     cdef Py_ssize_t _next
-    cdef readonly Py_ssize_t version
     cdef readonly long long n_events
     cdef readonly list names
-    cdef readonly dict numbers
-    cdef readonly dict candidates
+    cdef readonly dict numbers, candidates
     cdef list _waiting
-    cdef double[::1] z
-    cdef double[::1] _values
-    cdef double[::1] _counts
-    cdef double[::1] _means
-    cdef double[::1] _squares
-    cdef double[::1] _next_means
-    cdef double[::1] _next_squares
-    cdef long long[::1] _first
-    cdef double[::1] _early
-    cdef double[::1] _sorted
-    cdef double[::1] _last
+    cdef double[::1] z, values, _counts, _means, _squares, _next_means, _next_squares, _early, _sorted, _last
     cdef double[::1] _n_repeated
-    cdef unsigned char[::1] _n_early
-    cdef unsigned char[::1] _n_far
-    cdef unsigned char[::1] present
+    cdef long long[::1] _first
+    cdef unsigned char[::1] _n_early, _n_far, present
 
     @cython.locals(number=Py_ssize_t)
     cdef clear(self)

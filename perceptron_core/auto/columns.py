@@ -68,7 +68,7 @@ class Columns:
         """(number of the first event, events that had it)"""
         self._waiting: list[tuple[Hashable, float]] = []
         self.z = doubles(limit)
-        self._values = doubles(limit)
+        self.values = doubles(limit)
         self._counts = doubles(limit)
         self._means = doubles(limit)
         self._squares = doubles(limit)
@@ -101,7 +101,7 @@ class Columns:
             self._next = number + 1
             self.n_present += not self.present[number]
             self.present[number] = 1
-            self._values[number] = value
+            self.values[number] = value
             return True
         if self.n_events == 0:
             self._waiting.append((name, value))
@@ -158,7 +158,7 @@ class Columns:
         in 25 events, such as −999 for a missing number, does not make the deviation grow without bound: the
         square of the limit times its share is less than 1.
         """
-        value = self._values[number]
+        value = self.values[number]
         if self._squares[number] > 0:
             bound = limit * sqrt(self._squares[number] / self._counts[number])
             value = max(self._means[number] - bound, min(value, self._means[number] + bound))
@@ -168,7 +168,7 @@ class Columns:
         """Store the value of a column if it is one of the first."""
         n = self._n_early[number]
         if n == self._counts[number] and n < _EARLY:
-            self._early[number * _EARLY + n] = self._values[number]
+            self._early[number * _EARLY + n] = self.values[number]
             self._n_early[number] = n + 1
 
     def _level(self, number: int) -> None:
@@ -213,10 +213,10 @@ class Columns:
 
     def _learn(self, number: int) -> None:
         """Count the value of a column."""
-        is_far = self._winsorised(number, _NEAR) != self._values[number]
+        is_far = self._winsorised(number, _NEAR) != self.values[number]
         self._n_far[number] = min(self._n_far[number] + 1, _RUN) if is_far else 0
-        self._n_repeated[number] += self._values[number] == self._last[number]
-        self._last[number] = self._values[number]
+        self._n_repeated[number] += self.values[number] == self._last[number]
+        self._last[number] = self.values[number]
         self._keep(number)
         self._counts[number] += 1.0
         self._means[number], self._squares[number] = self._next_means[number], self._next_squares[number]

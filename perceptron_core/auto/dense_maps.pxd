@@ -18,9 +18,7 @@ cdef class FourierMap:
     cdef readonly object seed
     cdef object name
     cdef double _scale
-    cdef double[::1] _frequencies
-    cdef double[::1] _phases
-    cdef double[::1] _sums
+    cdef double[::1] _frequencies, _phases, _sums
     cdef dict _drawn
 
     cpdef arrange(self, Columns columns)
@@ -37,18 +35,13 @@ cdef class FourierMap:
 cdef class DenseMaps:
     cdef readonly Py_ssize_t limit
     cdef readonly object seed
-    cdef readonly Example linear
-    cdef readonly Example squashed
-    cdef readonly Example binned
-    cdef readonly Example paired
+    cdef readonly Example linear, squashed, binned, paired
     cdef readonly FourierMap fourier
     cdef readonly FourierMap wide
     cdef readonly list pairs
     cdef readonly dict blocks
-    cdef int[::1] _pair_columns
-    cdef int[::1] _bases
+    cdef int[::1] _pair_columns, _bases, _cells
     cdef Py_ssize_t _n_pairs
-    cdef int[::1] _cells
 
     cpdef arrange(self, Columns columns)
 

@@ -11,18 +11,15 @@ from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.tables cimport WeightTable
 
 cdef double CLIP
-cdef int GRAMS, N_MAPS, WORDS, _MOST_CACHED, _IN_A_LINE, _SPARE
+cdef int BOOSTED, GRAMS, N_MAPS, WORDS, _MOST_CACHED, _IN_A_LINE, _SPARE
 
 
 cdef class Learners:
-    cdef readonly Py_ssize_t number
+    cdef readonly Py_ssize_t number, n
     cdef readonly list rules
-    cdef readonly Py_ssize_t n
-    cdef int[::1] maps
-    cdef int[::1] _room
-    cdef list _blocks
+    cdef int[::1] maps, _room
+    cdef list _blocks, _edges
     cdef unsigned char[::1] _left
-    cdef list _edges
 
     cpdef add(self, LinearRule rule, int map_number)
 
@@ -48,18 +45,11 @@ cdef class Learners:
 
 
 cdef class Ensemble(Learners):
-    cdef readonly list names
-    cdef readonly list mixers
-    cdef readonly Py_ssize_t n_blind
-    cdef readonly Py_ssize_t n_late
+    cdef readonly list names, mixers, favourites
+    cdef readonly Py_ssize_t n_blind, n_late
     cdef LabelHistory history
     cdef double information
-    cdef readonly list favourites
-    cdef double[::1] factors
-    cdef double[::1] scores
-    cdef double[::1] inputs
-    cdef double[::1] all_inputs
-    cdef double[::1] answers
+    cdef double[::1] factors, scores, inputs, all_inputs, answers
 
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
@@ -98,11 +88,10 @@ cdef class Ensemble(Learners):
 
 
 cdef class ExpertMistakes:
-    cdef double[::1] all
-    cdef double[::1] recent
-    cdef double[::1] labels
+    cdef double[::1] all, recent, labels
+    cdef readonly bint boosted_is_wrong
 
     @cython.locals(
         k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, first=Ensemble, ensemble=Ensemble
     )
-    cdef count(self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount)
+    cdef count(self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount, Py_ssize_t n)

@@ -11,7 +11,7 @@ from math import fsum
 from typing import Any, Final
 
 from perceptron_core import memory
-from perceptron_core.auto.plan import GRAMS, N_MAPS, WORDS
+from perceptron_core.auto.plan import BOOSTED, GRAMS, N_MAPS, WORDS
 from perceptron_core.linear import restored
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.lead import Lead
@@ -364,11 +364,16 @@ class ExpertMistakes:
         """Mistakes of each learner, discounted."""
         self.labels = doubles(MOST_EXPERTS)
         """Labels with which each learner was evaluated, discounted in the same way."""
+        self.boosted_is_wrong = False
+        """Whether the boosted trees misclassified the last event."""
 
-    def count(self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float) -> None:
-        """Count the learners' mistakes on an event of class `number`, by their answers at prediction."""
+    def count(
+        self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float, n: int
+    ) -> None:
+        """Count the mistakes of the first n learners, which had answered, on an event of class `number`."""
         first = ensembles[0]
-        for k in range(first.n):
+        self.boosted_is_wrong = False
+        for k in range(n):
             if active[first.maps[k]]:
                 best = 1 if len(ensembles) == 1 and first.inputs[k] > 0.0 else 0
                 highest = first.inputs[k]
@@ -377,6 +382,8 @@ class ExpertMistakes:
                     if ensemble.inputs[k] > highest:
                         best, highest = j, ensemble.inputs[k]
                 is_wrong = best != number
+                if first.maps[k] == BOOSTED:
+                    self.boosted_is_wrong = is_wrong
                 self.all[k] += is_wrong
                 self.recent[k] = discount * self.recent[k] + is_wrong
                 self.labels[k] = discount * self.labels[k] + 1.0

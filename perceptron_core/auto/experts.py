@@ -9,6 +9,7 @@ from perceptron_core.auto.characters import CharacterVote
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.plan import (
     BINNED,
+    BOOSTED,
     CHARACTERS,
     FOREST,
     FOURIER,
@@ -29,6 +30,7 @@ from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
 from perceptron_core.trees.neighbors import NeighborVote
+from perceptron_core.trees.refitted import RefittedVote
 
 _BITS: Final = 8
 """Initial size of the tables in bits; they grow with the slots of their maps."""
@@ -45,8 +47,9 @@ _MAP_NAMES: Final = {
     FOREST: "trees",
     CHARACTERS: "characters",
     NEIGHBORS: "neighbours",
+    BOOSTED: "boosted trees",
 }
-_FAVOURITES: Final = {"words": (0,), "dense": (0, 1)}
+_FAVOURITES: Final = {"words": (0,), "dense": (0, 1), "boosted": (0,)}
 """Which learners of a group may answer by themselves; all of them without a mixer."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
 """Sum of the initial weights of a group's learners; other groups start at 0. Words and characters share the
@@ -88,6 +91,8 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
         return [(CHARACTERS, CharacterVote(number))]
     if group == "neighbors":
         return [(NEIGHBORS, NeighborVote(number))]
+    if group == "boosted":
+        return [(BOOSTED, RefittedVote(number))]
     return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
 
 

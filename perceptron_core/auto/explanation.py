@@ -13,7 +13,7 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble, ExpertMistakes
-from perceptron_core.auto.plan import CHARACTERS, FOURIER, NEIGHBORS, WIDE
+from perceptron_core.auto.plan import BOOSTED, CHARACTERS, FOURIER, NEIGHBORS, WIDE
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.text.scripts import folded, tokens_of
@@ -60,9 +60,16 @@ def statuses(
 
 
 def addends(
-    ensemble: Ensemble, weights: Sequence[float], examples: Sequence[Example], names: Sequence[Sequence[str]]
+    ensemble: Ensemble,
+    weights: Sequence[float],
+    examples: Sequence[Example],
+    names: Sequence[Sequence[str]],
+    boosted: Mapping[str, float],
 ) -> tuple[dict[str, float], float]:
-    """Split an answer, given the weights of the learners, into contributions by name, and intercepts."""
+    """Split an answer, given the weights of the learners, into contributions by name, and intercepts.
+
+    `boosted` are the contributions to the answer of boosted trees.
+    """
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
     for k, share in enumerate(weights):
@@ -71,6 +78,11 @@ def addends(
             continue
         scale = share * answer / score
         number = ensemble.map_of(k)
+        if number == BOOSTED:
+            intercept += scale * (score - fsum(boosted.values()))
+            for name, part in boosted.items():
+                found[name] += scale * part
+            continue
         bias, parts = _parts(ensemble.rules[k], examples[number], number, score)
         intercept += scale * bias
         for name, part in zip(names[number], parts, strict=True):

@@ -10,10 +10,12 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.trees.categories cimport Categories
 from perceptron_core.trees.neighbors cimport Window
+from perceptron_core.trees.refitted cimport RefittedTrees
 from perceptron_core.trees.trees cimport Trees
 from perceptron_core.validation cimport as_double
 
-cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, LINEAR, PAIRED, FOREST, N_MAPS, N_FOURIER, N_BINS, N_PARTS, _LAST_PLACE
+cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, BOOSTED, LINEAR, PAIRED, FOREST
+cdef int N_MAPS, N_FOURIER, N_BINS, N_PARTS, _LAST_PLACE
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE, MOST_CHARACTERS
 
@@ -26,25 +28,19 @@ cdef class FeatureMaps:
     cdef readonly Trees trees
     cdef readonly Characters characters
     cdef readonly Window window
+    cdef readonly RefittedTrees boosted
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
     cdef int[::1] sizes
-    cdef unsigned char[::1] active
+    cdef unsigned char[::1] active, _bins
     cdef TextHasher _word_hasher
     cdef TextHasher _gram_hasher
     cdef Murmur _murmur
-    cdef Py_ssize_t _version
-    cdef Py_ssize_t _version_of_categories
-    cdef readonly bint has_texts
-    cdef readonly bint has_maps
-    cdef readonly bint has_trees
-    cdef readonly bint has_characters
-    cdef readonly bint has_neighbors
-    cdef Py_ssize_t n_classes
-    cdef unsigned char[::1] _bins
+    cdef Py_ssize_t _version, _version_of_categories, n_classes
+    cdef readonly bint has_texts, has_maps, has_trees, has_characters, has_neighbors, has_boosted, is_empty
+    cdef bint _is_kept
     cdef unsigned short[::1] _places
-    cdef readonly bint is_empty
 
     @cython.locals(m=Py_ssize_t, named=dict)
     cdef show(self, x)
@@ -69,7 +65,7 @@ cdef class FeatureMaps:
 
     cdef prepare(self, Py_ssize_t n_classes)
 
-    cdef count(self, Py_ssize_t number, double w)
+    cdef count(self, Py_ssize_t number, double w, bint is_wrong)
 
     cdef grow(self, Py_ssize_t number, double w)
 

@@ -24,6 +24,7 @@ from perceptron_core.auto.explanation import (
     words_and_pairs,
 )
 from perceptron_core.auto.plan import (
+    BOOSTED,
     CHARACTERS,
     FOREST,
     GRAMS,
@@ -42,6 +43,7 @@ from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.trees import N_BINS, N_PARTS
 from perceptron_core.trees.categories import Categories
 from perceptron_core.trees.neighbors import Window
+from perceptron_core.trees.refitted import RefittedTrees
 from perceptron_core.trees.trees import Trees
 from perceptron_core.validation import (
     MAX_MAGNITUDE,
@@ -90,10 +92,13 @@ class FeatureMaps:
         self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
+        self.has_boosted, self._is_kept = "boosted" in plan.groups, False
+        self.boosted = RefittedTrees(seed, limit, 2 * limit)
         dense = self.dense
         self.examples = [
             *(self.words.x, self.grams.x, dense.linear, dense.squashed, dense.binned, dense.paired),
             *(dense.fourier.x, dense.wide.x, self.trees.x, self.characters.x, self.window.x),
+            self.boosted.x,
         ]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
         """Bins and positions of columns, then of categories."""
@@ -106,7 +111,7 @@ class FeatureMaps:
         self._version = self._version_of_categories = 0
         self.is_empty = True
         """Whether the present event has no features."""
-        sizes = [0, 0, limit, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0]
+        sizes = [0, 0, limit, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0, 0]
         self.sizes = array("i", sizes)
         """Number of slots of each map."""
 
@@ -151,15 +156,21 @@ class FeatureMaps:
             self.characters.score()
         if self.active[NEIGHBORS]:
             self.window.score()
+        if self.active[BOOSTED]:
+            self.boosted.score()
 
     def _show_bins(self) -> None:
         """Pass the event's columns and categories, if any, to trees and neighbours."""
         active = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.in_event
         self.active[FOREST], self.active[NEIGHBORS] = self.has_trees and active, self.has_neighbors and active
-        if self.active[FOREST] or self.active[NEIGHBORS]:
+        self._is_kept = self.has_boosted and active
+        self.active[BOOSTED] = self._is_kept and self.boosted.trees.n_trees > 0
+        if self.active[FOREST] or self.active[NEIGHBORS] or self._is_kept:
             self.categories.show(self._bins, self.columns.limit)
         if self.active[NEIGHBORS]:
             self.window.show(self.columns.z, self.columns.present, self._bins)
+        if self._is_kept:
+            self.boosted.show(self.columns.values, self.columns.present, self._bins)
         if self.active[FOREST]:
             self._place()
             self.trees.show(self._places)
@@ -185,13 +196,17 @@ class FeatureMaps:
             self.characters.prepare(n_classes)
         if self.active[NEIGHBORS]:
             self.window.prepare(n_classes)
+        if self._is_kept:
+            self.boosted.prepare(n_classes)
 
-    def count(self, number: int, w: float) -> None:
-        """Update naive Bayes and nearest neighbours with the present event, its class and weight."""
+    def count(self, number: int, w: float, is_wrong: bool) -> None:
+        """Update naive Bayes, nearest neighbours and boosted trees with the present event."""
         if self.active[CHARACTERS]:
             self.characters.learn(number, w)
         if self.active[NEIGHBORS]:
             self.window.learn(number, w)
+        if self._is_kept:
+            self.boosted.learn(number, w, is_wrong)
 
     def grow(self, number: int, w: float) -> None:
         """Update the trees with the present event, its class and weight."""
@@ -224,6 +239,8 @@ class FeatureMaps:
                 self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
             if self.has_neighbors:
                 self.window.arrange(self._bins_in_use(), self._hashes_in_use())
+            if self.has_boosted:
+                self.boosted.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
 
     def _hashes_in_use(self) -> list[int]:
@@ -333,7 +350,13 @@ class NamedMaps(FeatureMaps):
             tested,
             [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
             [NEAREST] if self.window.x.n else [],
+            [],
         ]
+
+    def parts_of_boosted(self, number: int) -> dict[str, float]:
+        """Return the contributions of features to the boosted trees' answer for a class."""
+        parts = self.boosted.parts(number) if self.active[BOOSTED] else {}
+        return {self._name_of_bin(bin_number): part for bin_number, part in parts.items()}
 
     def _name_of_bin(self, number: int) -> str:
         """Return the feature name of a bin; for an unused bin, the name of the common term."""
@@ -352,7 +375,7 @@ class NamedMaps(FeatureMaps):
             "columns": self.columns.get_state(),
             "pairs": self.dense.get_state(),
         }
-        if self.has_trees or self.has_neighbors:
+        if self.has_trees or self.has_neighbors or self.has_boosted:
             found["categories"] = self.categories.get_state()
         if self.has_trees:
             found["trees"] = self.trees.get_state()
@@ -360,6 +383,8 @@ class NamedMaps(FeatureMaps):
             found["characters"] = self.characters.get_state()
         if self.has_neighbors:
             found["neighbors"] = self.window.get_state()
+        if self.has_boosted:
+            found["boosted"] = self.boosted.get_state()
         return found
 
     def set_state(self, state: Mapping[str, Any], n_classes: int) -> None:
@@ -373,12 +398,15 @@ class NamedMaps(FeatureMaps):
         if self.has_characters:
             self.characters.set_state(state["characters"], n_classes)
             self.examples[CHARACTERS] = self.characters.x
-        if self.has_trees or self.has_neighbors:
+        if self.has_trees or self.has_neighbors or self.has_boosted:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version
         if self.has_neighbors:
             self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
             self.examples[NEIGHBORS] = self.window.x
+        if self.has_boosted:
+            self.boosted.set_state(state["boosted"], self._bins_in_use(), self._hashes_in_use(), n_classes)
+            self.examples[BOOSTED] = self.boosted.x
         if self.has_trees:
             self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
             self._check_bins(state["trees"])

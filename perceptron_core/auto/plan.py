@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 
 from perceptron_core.trees import N_TREES
 
-N_MAPS: Final = 11
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS = range(N_MAPS)
+N_MAPS: Final = 12
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS, BOOSTED = range(
+    N_MAPS
+)
 MAP_OF_GROUP: Final = {
     "words": WORDS,
     "grams": GRAMS,
@@ -16,6 +18,7 @@ MAP_OF_GROUP: Final = {
     "forest": FOREST,
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
+    "boosted": BOOSTED,
 }
 """The map that must be active once before a group of learners joins."""
 
@@ -68,7 +71,7 @@ _MIXTURES: Final = (
 PLANS: Final = {
     "low": Plan(("words", "grams", "dense"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
     "high": Plan(
-        ("words", "grams", "dense", "forest", "characters", "neighbors"),
+        ("words", "grams", "dense", "forest", "characters", "neighbors", "boosted"),
         ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0), (0.00005, 1.0), (0.1, 0.999)),
         0.1,
         n_late=1,

@@ -46,16 +46,13 @@ cdef class AutoRule:
     cdef public FeatureMaps maps
     cdef LastEvent _last
     cdef SeveralClasses _together
-    cdef public list labels
+    cdef public list labels, ensembles, groups
     cdef public dict numbers
-    cdef public list ensembles
-    cdef public list groups
     cdef list _absent
     cdef const double[::1] _no_context
     cdef readonly Lead lead
     cdef ExpertMistakes _mistakes
-    cdef public long long n_mistakes
-    cdef public long long n_updates
+    cdef public long long n_mistakes, n_updates
 
     cdef list _log_odds(self)
 
@@ -87,6 +84,7 @@ cdef class AutoRule:
 
     @cython.locals(
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
+        first=Ensemble, n_known=Py_ssize_t, late=double,
         is_other=bint
     )
     cdef _learn(self, label, double w, const double[::1] context, double emphasis)

@@ -217,7 +217,8 @@ class AutoRule:
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
         weights = ensemble.given_weights(self.lead, self.maps.active)
-        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x))
+        boosted = self.maps.parts_of_boosted(ensemble.number)
+        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x), boosted)
         found |= ensemble.part_of_history(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
@@ -334,11 +335,16 @@ class AutoRule:
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # one ensemble: of the second class
         was_prompt = self.lead.is_prompt()
-        self.lead.note(lateness(context, self.n_updates))
+        late = lateness(context, self.n_updates)
+        self.lead.note(late)
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
         self._evaluate(number, w)
-        self._mistakes.count(self.ensembles, self.maps.active, number, self.lead.discount)
+        first = self.ensembles[0]
+        n_known = int(context[1]) if late > 0 else first.n
+        self._mistakes.count(
+            self.ensembles, self.maps.active, number, self.lead.discount, min(n_known, first.n)
+        )
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn_mixers(k == positive, w, self.lead, is_other)
@@ -346,7 +352,7 @@ class AutoRule:
         w *= emphasis
         if len(self.ensembles) > 1:
             self._together.learn(self.maps.examples, self.maps.active, number, w)
-        self.maps.count(number, w)
+        self.maps.count(number, w, self._mistakes.boosted_is_wrong)
         if self.maps.active[FOREST]:
             self._grow(number, w)
         self.n_updates += 1

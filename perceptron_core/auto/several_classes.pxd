@@ -11,16 +11,9 @@ cdef int _NO_ROOM
 
 
 cdef class SeveralClasses:
-    cdef list _learners
-    cdef int[::1] _places
-    cdef int[::1] _maps
-    cdef int[::1] _room
-    cdef Py_ssize_t _n_classes
-    cdef Py_ssize_t _n_experts
-    cdef Py_ssize_t _n_lanes
-    cdef list _blocks
-    cdef int[::1] _widths
-    cdef int[::1] _capacities
+    cdef list _learners, _blocks
+    cdef int[::1] _places, _maps, _room, _widths, _capacities
+    cdef Py_ssize_t _n_classes, _n_experts, _n_lanes
 
     @cython.locals(first=Ensemble, number=int, room=int)
     cdef make_room(self, list ensembles, int[::1] sizes)

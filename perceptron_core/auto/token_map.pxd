@@ -12,9 +12,7 @@ cdef class TokenMap:
     cdef readonly int bits
     cdef readonly Example x
     cdef readonly Py_ssize_t n_slots
-    cdef int[::1] _rows
-    cdef int[::1] _indices
-    cdef int[::1] _index_of
+    cdef int[::1] _rows, _indices, _index_of
     cdef unsigned char[::1] _marks
     cdef Py_ssize_t _n_marked
     cdef int _mask

@@ -23,19 +23,13 @@ cdef class LastEvent:
 
 
 cdef class Lead:
-    cdef Py_ssize_t _n_always
-    cdef Py_ssize_t _n_blind
-    cdef Py_ssize_t _n_mixers
-    cdef readonly Py_ssize_t n
-    cdef readonly Py_ssize_t leader
-    cdef readonly Py_ssize_t prompt_labels
+    cdef Py_ssize_t _n_always, _n_blind, _n_mixers
+    cdef readonly Py_ssize_t n, leader, prompt_labels
     cdef public double discount
     cdef readonly double[::1] weights
     cdef bint _averages
     cdef double _loss
-    cdef double[::1] _losses
-    cdef double[::1] _regrets
-    cdef double[::1] _surprises
+    cdef double[::1] _losses, _regrets, _surprises
 
     cpdef bint is_prompt(self)
 

@@ -8,10 +8,8 @@ cdef double _LEAST, _LARGEST_WEIGHT, MAX_LEARNED
 
 
 cdef class LabelHistory:
-    cdef double[::1] _rates
-    cdef double[::1] _shares
-    cdef long long _n_of_class
-    cdef long long _n_labels
+    cdef double[::1] _rates, _shares
+    cdef long long _n_of_class, _n_labels
 
     @cython.locals(k=Py_ssize_t, rate=double)
     cpdef count(self, bint is_class)
@@ -28,13 +26,10 @@ cdef extern from "math.h":
 
 
 cdef class Mixer:
-    cdef public double variance
-    cdef public double forgetting
+    cdef public double variance, forgetting
     cdef readonly Py_ssize_t n
     cdef Py_ssize_t _capacity
-    cdef double[::1] _weights
-    cdef double[::1] _covariance
-    cdef double[::1] _gain
+    cdef double[::1] _weights, _covariance, _gain
 
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, double weight)

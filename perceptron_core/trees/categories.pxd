@@ -3,18 +3,10 @@ cimport cython
 
 
 cdef class Categories:
-    cdef readonly Py_ssize_t limit
-    cdef readonly list names
+    cdef readonly Py_ssize_t limit, version
+    cdef readonly list names, codes, seen, uncoded, chosen, lasts, freed
     cdef readonly dict numbers
-    cdef readonly list codes
-    cdef readonly list seen
-    cdef readonly list uncoded
-    cdef readonly list chosen
-    cdef readonly Py_ssize_t version
-    cdef readonly list lasts
-    cdef list _none_before
-    cdef readonly list freed
-    cdef list _shown
+    cdef list _none_before, _shown
 
     cdef clear(self)
 

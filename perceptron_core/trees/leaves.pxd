@@ -19,25 +19,13 @@ cpdef double n_log_n(Py_ssize_t n) noexcept
 
 
 cdef class Leaves:
-    cdef readonly Py_ssize_t n_features
-    cdef readonly Py_ssize_t n_classes
-    cdef readonly Py_ssize_t n_blocks
-    cdef readonly Py_ssize_t n_free
-    cdef readonly Py_ssize_t limit
+    cdef readonly Py_ssize_t n_features, n_classes, n_blocks, n_free, limit, feature
     cdef unsigned short[::1] cells
-    cdef int[::1] totals
-    cdef int[::1] seen
-    cdef int[::1] checked
-    cdef int[::1] _free
-    cdef readonly Py_ssize_t feature
+    cdef int[::1] totals, seen, checked, _free, left, _order, _left
     cdef readonly unsigned long long mask
     cdef readonly double gain
-    cdef int[::1] left
-    cdef int[::1] _order
     cdef double[::1] _shares
-    cdef int[::1] _left
-    cdef double _second
-    cdef double _whole
+    cdef double _second, _whole
 
     cpdef bint has_room(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 

@@ -15,26 +15,14 @@ cdef double CLIP, _CLIP, _FORGETTING
 
 
 cdef class Window:
-    cdef readonly Py_ssize_t n_numbers
-    cdef readonly Py_ssize_t n_bins
+    cdef readonly Py_ssize_t n_numbers, n_bins, n_classes
     cdef readonly Example x
-    cdef readonly Py_ssize_t n_classes
     cdef readonly long long n_events
     cdef list _names
-    cdef int[::1] _places
-    cdef int[::1] _used
-    cdef int[::1] _summed
-    cdef Py_ssize_t _n_used
-    cdef float[::1] _rows
-    cdef float[::1] _shown
-    cdef int[::1] _labels
-    cdef double[::1] _weights
-    cdef double[::1] _shares
-    cdef double[::1] _scores
-    cdef float[::1] _distances
-    cdef int[::1] _nearest
-    cdef double[::1] _squares
-    cdef Py_ssize_t _n_nearest
+    cdef int[::1] _places, _used, _summed, _labels, _nearest
+    cdef Py_ssize_t _n_used, _n_nearest
+    cdef float[::1] _rows, _shown, _distances
+    cdef double[::1] _weights, _shares, _scores, _squares
 
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, start=Py_ssize_t, n_places=Py_ssize_t,
                    n_kept=Py_ssize_t, rows=float[::1])

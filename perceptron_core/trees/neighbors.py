@@ -245,9 +245,9 @@ class Window:
         shares = restored.several(state["shares"], _COUNT, n_classes)
         if n_classes > most_classes:
             raise ValueError(f"{n_classes} classes of {most_classes} have neighbours")
-        labels = _unpacked("i", state["labels"], n)
-        weights = _unpacked("d", state["weights"], n)
-        rows = _unpacked("f", state["rows"], n * len(bins))
+        labels = unpacked("i", state["labels"], n)
+        weights = unpacked("d", state["weights"], n)
+        rows = unpacked("f", state["rows"], n * len(bins))
         self.prepare(n_classes)
         for k in range(n_classes):
             self._shares[k] = shares[k]
@@ -266,10 +266,10 @@ class NeighborVote(ClassVote):
     """Answers with the log-odds of one class from `Window`."""
 
 
-def _unpacked(kind: buffers.Type, data: bytes, n: int) -> Any:
+def unpacked(kind: buffers.Type, data: bytes, n: int) -> Any:
     """Return exactly n numbers of a type of `array`. Raises `ValueError` otherwise."""
     n_bytes = n * array(kind).itemsize
-    unpacked = zlib.decompressobj().decompress(data, n_bytes + 1)
-    if len(unpacked) != n_bytes:
-        raise ValueError(f"the neighbours have not {n} numbers")
-    return buffers.from_bytes(kind, unpacked)
+    found = zlib.decompressobj().decompress(data, n_bytes + 1)
+    if len(found) != n_bytes:
+        raise ValueError(f"expected {n} compressed numbers")
+    return buffers.from_bytes(kind, found)

@@ -26,8 +26,7 @@ cdef extern from "math.h":
 
 cdef class Drift:
     cdef int[::1] ages
-    cdef double[::1] lately
-    cdef double[::1] errors
+    cdef double[::1] lately, errors
 
     cdef void restart(self, Py_ssize_t tree) noexcept
 
@@ -36,16 +35,11 @@ cdef class Drift:
 
 cdef class DrawnFeatures:
     cdef readonly object seed
-    cdef readonly Py_ssize_t n_trees
-    cdef readonly Py_ssize_t n_bins
+    cdef readonly Py_ssize_t n_trees, n_bins
     cdef unsigned long long _key
     cdef readonly list columns
-    cdef unsigned long long[::1] _hashes
-    cdef int[::1] _chosen
-    cdef unsigned long long[::1] _ranks
-    cdef int[::1] features
-    cdef int[::1] widths
-    cdef int[::1] generations
+    cdef unsigned long long[::1] _hashes, _ranks
+    cdef int[::1] _chosen, features, widths, generations
 
     @cython.locals(k=Py_ssize_t)
     cdef note(self, list columns, list hashes)
@@ -63,23 +57,13 @@ cdef class DrawnFeatures:
 
 
 cdef class Trees(DrawnFeatures):
-    cdef readonly Py_ssize_t n_numbers
+    cdef readonly Py_ssize_t n_numbers, n_regrown, n_slots
     cdef readonly Example x
     cdef readonly Leaves leaves
     cdef Leaves _next
-    cdef readonly Py_ssize_t n_regrown
-    cdef readonly Py_ssize_t n_slots
-    cdef int[::1] _shifts
-    cdef int[::1] n_nodes
+    cdef int[::1] _shifts, n_nodes, tests, children, depths, blocks, votes, _ends, forgotten
     cdef Drift drift
-    cdef int[::1] tests
     cdef unsigned long long[::1] masks
-    cdef int[::1] children
-    cdef int[::1] depths
-    cdef int[::1] blocks
-    cdef int[::1] votes
-    cdef int[::1] _ends
-    cdef int[::1] forgotten
     cdef readonly long long n_events
 
     @cython.locals(tree=Py_ssize_t, n_features=Py_ssize_t)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound="NDArray[Any]")
-Type = Literal["d", "f", "i", "H"]
+Type = Literal["d", "f", "i", "H", "Q"]
 
 LENT_FROM_BYTES: Final = 1 << 20
 """Smallest array with a separate memory mapping; a process may have some 65,000 mappings."""
@@ -32,6 +32,11 @@ def lent_doubles(n: int) -> array[float]:
 def lent_integers(n: int) -> array[int]:
     """Return n 32-bit zeros, allocated as in `lent_doubles`."""
     return integers(n) if 4 * n < LENT_FROM_BYTES else _lent("i", 4 * n)
+
+
+def lent_floats(n: int) -> array[float]:
+    """Return n 32-bit zeros, allocated as in `lent_doubles`."""
+    return array("f", bytes(4 * n)) if 4 * n < LENT_FROM_BYTES else _lent("f", 4 * n)
 
 
 def integers(n: int) -> array[int]:

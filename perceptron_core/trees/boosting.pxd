@@ -1,0 +1,67 @@
+# The C types of boosting.py, for compiled code; those of most variables are inferred.
+cimport cython
+
+from perceptron_core.trees.trees cimport mixed
+
+cdef int MOST_LEAVES, N_NODES, N_BINS, _FEWEST, _HESSIAN, _HESSIANS, _COUNTS, _LINK
+cdef long long _GRADIENT
+cdef unsigned long long _CHOSEN, _ONE
+cdef double _RATE, _LAMBDA, _MOST, _SMOOTHING, _G_UNITS, _H_UNITS
+
+
+cdef class TreeNodes:
+    cdef readonly Py_ssize_t n_trees, n_outputs
+    cdef Py_ssize_t n_numbers
+    cdef readonly int[::1] links
+    cdef readonly unsigned long long[::1] masks
+    cdef readonly double[::1] bases, limits, values
+
+    @cython.locals(link=int, number=int, value=double, is_left=int, code=int)
+    cdef Py_ssize_t next_of(self, Py_ssize_t node, const float[::1] row) noexcept
+
+    cdef Py_ssize_t leaf_of(self, Py_ssize_t tree, const float[::1] row) noexcept
+
+    cdef double sum_of(self, Py_ssize_t output, const float[::1] row) noexcept
+
+    cdef dict parts_of(self, Py_ssize_t output, const float[::1] row)
+
+
+cdef class Grower:
+    cdef readonly Py_ssize_t n, width
+    cdef Py_ssize_t n_numbers, _n_chosen, _n_leaves
+    cdef unsigned char[::1] codes
+    cdef int[::1] bins, _n_codes, _chosen, _order, _other, _starts, _ends, _nodes, _columns, _splits, _ranked
+    cdef unsigned long long[::1] _names, _masks
+    cdef long long[::1] packed, _sums, _totals
+    cdef double[::1] edges, values, _gains, _ranks
+    cdef double unit
+
+    cdef void find_edges(self, Py_ssize_t column, Py_ssize_t n) noexcept
+
+    cdef void _sort(self, Py_ssize_t n) noexcept
+
+    @cython.locals(code=int, end=int, middle=int)
+    cdef void code(self, Py_ssize_t column, Py_ssize_t event, double value) noexcept
+
+    @cython.locals(first="long long", second="long long")
+    cdef void set_gradient(self, Py_ssize_t event, double g, double h) noexcept
+
+    cdef void grow(self, TreeNodes nodes, unsigned long long seed) noexcept
+
+    cdef void add_to(self, double[::1] sums, TreeNodes nodes, Py_ssize_t output) noexcept
+
+    cdef double _value_of(self, long long total) noexcept
+
+    cdef void _choose(self, unsigned long long seed) noexcept
+
+    cdef void _add_up(self, Py_ssize_t leaf) noexcept
+
+    @cython.locals(is_left=int, code=int, total="long long", mask="unsigned long long")
+    cdef void _split(self, Py_ssize_t leaf, TreeNodes nodes, Py_ssize_t n_nodes) noexcept
+
+    @cython.locals(n=int, g=double, h=double, mask="unsigned long long", left="long long", code=int, n_left=int,
+                   g_left=double, h_left=double)
+    cdef void _search(self, Py_ssize_t leaf) noexcept
+
+    @cython.locals(rank=double, code=int)
+    cdef Py_ssize_t _rank(self, Py_ssize_t first) noexcept

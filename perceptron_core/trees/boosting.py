@@ -1,0 +1,341 @@
+# cython: infer_types=True
+"""Gradient-boosted trees on binned events, grown leaf by leaf from integer histograms.
+
+`boosting.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from math import inf
+from typing import Any, Final
+
+from perceptron_core.linear import restored
+from perceptron_core.trees import N_BINS
+from perceptron_core.trees.trees import mixed
+from perceptron_core.weights.buffers import doubles, integers
+
+MOST_LEAVES: Final = 16
+N_NODES: Final = 2 * MOST_LEAVES - 1
+"""Largest number of nodes of a tree."""
+_FEWEST: Final = 3
+"""Smallest number of events of a leaf."""
+_RATE: Final = 0.2
+_LAMBDA: Final = 1.0
+_MOST: Final = 4.0
+"""Largest absolute value of a node."""
+_SMOOTHING: Final = 2.5
+"""Added to the second derivatives when the values of a category are sorted."""
+_CHOSEN: Final = 3006477107
+"""2³² times the share of the columns that a tree may use, .7."""
+MOST_SORTED: Final = 1000
+"""Largest number of values from which the edges of a column's bins are found."""
+
+_GRADIENT: Final = 1 << 36
+_HESSIAN: Final = 1 << 13
+_HESSIANS: Final = (1 << 23) - 1
+_COUNTS: Final = _HESSIAN - 1
+"""A sum over events is one integer: Σg in 28 bits, Σh in 23, the number of events in 13."""
+_G_UNITS: Final = 16384.0
+_H_UNITS: Final = 4096.0
+"""Integers of a gradient and of a second derivative 1, of an event of the largest weight."""
+_ONE: Final = 1
+_LINK: Final = 1024
+"""Above the largest number of bins."""
+
+_link = restored.whole(_LINK * N_NODES)
+_mask = restored.whole((1 << 64) - 1)
+_limit = restored.between(-inf, 1e39)
+_value = restored.between(-_MOST, _MOST)
+_base = restored.between(-100.0, 100.0)
+
+
+class TreeNodes:
+    """Trees whose leaves add to one of several outputs. Tree t is for output t modulo their number.
+
+    Node k of tree t is at t·`N_NODES` + k. Bins from `n_numbers` on are categories.
+    """
+
+    def __init__(self, most_trees: int, n_outputs: int, n_numbers: int) -> None:
+        n = most_trees * N_NODES
+        self.n_trees, self.n_outputs, self.n_numbers = 0, n_outputs, n_numbers
+        self.bases = doubles(n_outputs)
+        self.links, self.masks = integers(n), array("Q", bytes(8 * n))
+        """First child of a node in the same tree, times `_LINK`, plus the bin that it tests; 0 for a leaf."""
+        self.limits, self.values = doubles(n), doubles(n)
+        """The largest number that goes to the first child; what the node adds if it is a leaf."""
+
+    def next_of(self, node: int, row: array[float]) -> int:
+        """Return the child of an inner node for these values by bin."""
+        link = self.links[node]
+        number = link % _LINK
+        value = row[number]
+        is_left = int(value <= self.limits[node])
+        if number >= self.n_numbers:
+            code = int(value)
+            is_left = (self.masks[node] >> code) & 1
+        return node - node % N_NODES + link // _LINK + 1 - is_left
+
+    def leaf_of(self, tree: int, row: array[float]) -> int:
+        """Return the leaf of a tree for these values by bin."""
+        node = tree * N_NODES
+        while self.links[node]:
+            node = self.next_of(node, row)
+        return node
+
+    def sum_of(self, output: int, row: array[float]) -> float:
+        """Compute an output for these values by bin."""
+        total, tree = self.bases[output], output
+        while tree < self.n_trees:
+            total += self.values[self.leaf_of(tree, row)]
+            tree += self.n_outputs
+        return total
+
+    def parts_of(self, output: int, row: array[float]) -> dict[int, float]:
+        """Return what each tested bin adds to an output: the differences of the nodes on the paths."""
+        found: dict[int, float] = {}
+        for tree in range(output, self.n_trees, self.n_outputs):
+            node = tree * N_NODES
+            while self.links[node]:
+                number, before = self.links[node] % _LINK, self.values[node]
+                node = self.next_of(node, row)
+                found[number] = found.get(number, 0.0) + self.values[node] - before
+        return found
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the trees as plain values."""
+        found: dict[str, Any] = {"bases": memoryview(self.bases).tolist()}
+        for name in ("links", "masks", "limits", "values"):
+            found[name] = memoryview(getattr(self, name))[: self.n_trees * N_NODES].tolist()
+        return found
+
+    def set_state(self, state: Mapping[str, Any], n_bins: int) -> None:
+        """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
+        n = len(state["links"])
+        if n % N_NODES or n > len(self.links):
+            raise ValueError(f"{n} nodes of boosted trees, at most {len(self.links)}")
+        bases = restored.several(state["bases"], _base, self.n_outputs)
+        for k in range(self.n_outputs):
+            self.bases[k] = bases[k]
+        links, masks = restored.several(state["links"], _link, n), restored.several(state["masks"], _mask, n)
+        limits = restored.several(state["limits"], _limit, n)
+        values = restored.several(state["values"], _value, n)
+        for node in range(n):
+            child, number = links[node] // _LINK, links[node] % _LINK
+            if links[node] and (not node % N_NODES < child < N_NODES - 1 or number >= n_bins):
+                raise ValueError(f"node {node} of boosted trees tests bin {number} and has the child {child}")
+            self.links[node], self.masks[node] = links[node], masks[node]
+            self.limits[node], self.values[node] = limits[node], values[node]
+        self.n_trees = n // N_NODES
+
+
+class Grower:
+    """The binned events of a refit, and what grows a tree on them.
+
+    Gradients are rounded to integers, so that sums depend neither on their order nor on the machine.
+
+    Parameters
+    ----------
+    n
+        Number of events, at most 8,000.
+    bins, names
+        The column's position in an event, and the hash of its name.
+
+    Attributes
+    ----------
+    values : array
+        Values of a column, for `find_edges`.
+
+    """
+
+    def __init__(self, n: int, bins: list[int], names: list[int], n_numbers: int) -> None:
+        self.n, self.width, self.n_numbers = n, len(bins), n_numbers
+        self.bins, self._names = array("i", bins), array("Q", names)
+        self.codes, self.edges = bytearray(n * self.width), doubles(self.width * N_BINS)
+        """Bin of each event in each column, event by event, and the upper edges of the bins."""
+        self._n_codes, self._chosen, self._n_chosen = integers(self.width), integers(self.width), 0
+        self.packed, self._order, self._other = array("q", bytes(8 * n)), integers(n), integers(n)
+        """Gradient, second derivative and count of each event; the events, leaf by leaf."""
+        self._sums = array("q", bytes(8 * MOST_LEAVES * self.width * N_BINS))
+        self._starts, self._ends, self._nodes = (integers(MOST_LEAVES) for _ in range(3))
+        self._columns, self._splits, self._n_leaves = integers(MOST_LEAVES), integers(MOST_LEAVES), 0
+        self._masks, self._totals = array("Q", bytes(8 * MOST_LEAVES)), array("q", bytes(8 * MOST_LEAVES))
+        self._gains, self.values = doubles(MOST_LEAVES), doubles(MOST_SORTED)
+        self._ranks, self._ranked, self.unit = doubles(N_BINS), integers(N_BINS), 1.0
+
+    def find_edges(self, column: int, n: int) -> None:
+        """Find the edges of a column's bins, at quantiles of the first n `values`."""
+        self._sort(n)
+        first, n_edges, at, n_codes = column * N_BINS, 0, 0, min(N_BINS, n // 8 + 8)
+        while at < n and n_edges < n_codes - 1:
+            last = at + (n - at - 1) // (n_codes - n_edges)
+            while last + 1 < n and self.values[last + 1] == self.values[last]:
+                last += 1
+            if last + 1 < n:
+                self.edges[first + n_edges] = 0.5 * (self.values[last] + self.values[last + 1])
+                n_edges += 1
+            at = last + 1
+        self._n_codes[column] = n_edges + 1
+
+    def _sort(self, n: int) -> None:
+        """Sort the first n values, by Shell's method."""
+        gap = 364
+        while gap > 0:
+            for k in range(gap, n):
+                value, j = self.values[k], k
+                while j >= gap and self.values[j - gap] > value:
+                    self.values[j] = self.values[j - gap]
+                    j -= gap
+                self.values[j] = value
+            gap //= 3
+
+    def code(self, column: int, event: int, value: float) -> None:
+        """Set the bin of an event in a column."""
+        code, first, end = 0, column * N_BINS, self._n_codes[column] - 1
+        if self.bins[column] >= self.n_numbers:
+            code = end = int(value)
+        while code < end:
+            middle = (code + end) >> 1
+            if value <= self.edges[first + middle]:
+                end = middle
+            else:
+                code = middle + 1
+        self.codes[event * self.width + column] = code
+
+    def set_gradient(self, event: int, g: float, h: float) -> None:
+        """Set the derivatives of the loss of an event, in units of the largest weight."""
+        first, second = int(g * _G_UNITS + 32768.5), int(h * _H_UNITS + 0.5)
+        self.packed[event] = (first - 32768) * _GRADIENT + second * _HESSIAN + 1
+
+    def grow(self, nodes: TreeNodes, seed: int) -> None:
+        """Add a tree."""
+        self._choose(seed)
+        first, n_nodes = nodes.n_trees * N_NODES, 1
+        self._totals[0] = 0
+        for event in range(self.n):
+            self._order[event] = event
+            self._totals[0] += self.packed[event]
+        self._starts[0], self._ends[0], self._nodes[0], self._n_leaves = 0, self.n, first, 1
+        nodes.values[first] = self._value_of(self._totals[0])
+        self._add_up(0)
+        self._search(0)
+        while self._n_leaves < MOST_LEAVES:
+            best = 0
+            for leaf in range(1, self._n_leaves):
+                if self._gains[leaf] > self._gains[best]:
+                    best = leaf
+            if self._gains[best] <= 0.0:
+                break
+            self._split(best, nodes, n_nodes)
+            n_nodes += 2
+        nodes.n_trees += 1
+
+    def add_to(self, sums: array[float], nodes: TreeNodes, output: int) -> None:
+        """Add the last tree's answers to the sums of an output, event by event."""
+        for leaf in range(self._n_leaves):
+            for k in range(self._starts[leaf], self._ends[leaf]):
+                sums[self._order[k] * nodes.n_outputs + output] += nodes.values[self._nodes[leaf]]
+
+    def _value_of(self, total: int) -> float:
+        """Return what a node adds: a Newton step."""
+        g = (total >> 36) * (self.unit / _G_UNITS)
+        h = ((total >> 13) & _HESSIANS) * (self.unit / _H_UNITS)
+        return max(-_MOST, min(-_RATE * g / (h + _LAMBDA), _MOST))
+
+    def _choose(self, seed: int) -> None:
+        """Draw the columns of a tree."""
+        self._chosen[0], self._n_chosen = seed % self.width, 0
+        for column in range(self.width):
+            if mixed(self._names[column] ^ (seed << 32)) < _CHOSEN:
+                self._chosen[self._n_chosen] = column
+                self._n_chosen += 1
+        self._n_chosen = max(self._n_chosen, 1)
+
+    def _add_up(self, leaf: int) -> None:
+        """Compute the sums of a leaf's events by column and bin."""
+        first, n = leaf * self.width * N_BINS, self._n_chosen
+        for k in range(n * N_BINS):
+            self._sums[first + k] = 0
+        for k in range(self._starts[leaf], self._ends[leaf]):
+            at, packed = self._order[k] * self.width, self.packed[self._order[k]]
+            for f in range(n):
+                self._sums[first + f * N_BINS + self.codes[at + self._chosen[f]]] += packed
+
+    def _split(self, leaf: int, nodes: TreeNodes, n_nodes: int) -> None:
+        """Split a leaf; the child with fewer events is the new leaf, whose sums are counted."""
+        node, other, column = self._nodes[leaf], self._n_leaves, self._columns[leaf]
+        split, mask, is_number = self._splits[leaf], self._masks[leaf], self._masks[leaf] == 0
+        nodes.links[node], nodes.masks[node] = n_nodes * _LINK + self.bins[column], mask
+        nodes.limits[node] = self.edges[column * N_BINS + split] if is_number else 0.0
+        start, end = self._starts[leaf], self._ends[leaf]
+        at, n_right, total = start, 0, self._totals[leaf]
+        for k in range(start, end):
+            event = self._order[k]
+            code = self.codes[event * self.width + column]
+            is_left = code <= split if is_number else (mask >> code) & 1  # no branch, as none is predictable
+            self._order[at] = self._other[n_right] = event
+            total -= is_left * self.packed[event]
+            at += is_left
+            n_right += 1 - is_left
+        for k in range(n_right):
+            self._order[at + k] = self._other[k]
+        is_left = n_right <= at - start  # whether the leaf becomes the first child
+        child = node - node % N_NODES + n_nodes
+        nodes.values[child], nodes.values[child + 1] = (
+            self._value_of(self._totals[leaf] - total),
+            self._value_of(total),
+        )
+        self._totals[other] = total if is_left else self._totals[leaf] - total
+        self._totals[leaf] -= self._totals[other]
+        self._nodes[leaf], self._nodes[other] = child + 1 - is_left, child + is_left
+        self._starts[other], self._ends[other] = at if is_left else start, end if is_left else at
+        self._starts[leaf], self._ends[leaf] = start if is_left else at, at if is_left else end
+        self._n_leaves += 1
+        if self._n_leaves < MOST_LEAVES:
+            self._add_up(other)
+            first, second = leaf * self.width * N_BINS, other * self.width * N_BINS
+            for k in range(self._n_chosen * N_BINS):
+                self._sums[first + k] -= self._sums[second + k]
+            self._search(leaf)
+            self._search(other)
+
+    def _search(self, leaf: int) -> None:
+        """Find the best split of a leaf; its gain is 0 if there is none."""
+        total, ridge = self._totals[leaf], _LAMBDA * _H_UNITS / self.unit
+        n, g, h = total & _COUNTS, float(total >> 36), float((total >> 13) & _HESSIANS)
+        best = before = g * g / (h + ridge)
+        for f in range(self._n_chosen if n >= 2 * _FEWEST else 0):
+            column, first, mask, left = self._chosen[f], (leaf * self.width + f) * N_BINS, 0, 0
+            is_category = self.bins[column] >= self.n_numbers
+            for k in range((self._rank(first) if is_category else self._n_codes[column]) - 1):
+                code = self._ranked[k] if is_category else k
+                if not self._sums[first + code]:
+                    continue
+                left += self._sums[first + code]
+                n_left = left & _COUNTS
+                if is_category:
+                    mask |= _ONE << code
+                if n - n_left < _FEWEST:
+                    break
+                g_left, h_left = float(left >> 36), float((left >> 13) & _HESSIANS) + ridge
+                g_right, h_right = g - g_left, h + 2.0 * ridge - h_left
+                gain = g_left * g_left * h_right + g_right * g_right * h_left
+                if n_left >= _FEWEST and gain > best * (h_left * h_right):
+                    best = gain / (h_left * h_right)
+                    self._columns[leaf], self._splits[leaf], self._masks[leaf] = column, code, mask
+        self._gains[leaf] = best - before
+
+    def _rank(self, first: int) -> int:
+        """Sort the values of a category by their answer; return how many there are."""
+        n, smoothing = 0, _SMOOTHING * _H_UNITS / self.unit
+        for code in range(N_BINS):
+            total = self._sums[first + code]
+            if total:
+                rank, k = float(total >> 36) / (float((total >> 13) & _HESSIANS) + smoothing), n
+                while k > 0 and self._ranks[k - 1] > rank:
+                    self._ranks[k], self._ranked[k] = self._ranks[k - 1], self._ranked[k - 1]
+                    k -= 1
+                self._ranks[k], self._ranked[k] = rank, code
+                n += 1
+        return n

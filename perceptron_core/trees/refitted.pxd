@@ -1,0 +1,85 @@
+# The C types of refitted.py, for compiled code; those of most variables are inferred.
+cimport cython
+
+from perceptron_core.elementary cimport exp, log, logistic
+from perceptron_core.linear.linear_rule cimport ClassVote
+from perceptron_core.trees.boosting cimport Grower, TreeNodes
+from perceptron_core.trees.trees cimport mixed
+from perceptron_core.weights.example cimport Example
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+cdef int MOST_SORTED, N_BINS, _MOST_KEPT, _ROOM, _MOST_NEW, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
+cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS, inf
+
+
+cdef class RefittedTrees:
+    cdef readonly object seed
+    cdef unsigned long long _key
+    cdef readonly Py_ssize_t n_numbers, n_bins
+    cdef readonly Example x
+    cdef float[::1] row, _columns
+    cdef dict _names
+    cdef int[::1] _used, _labels
+    cdef readonly TreeNodes trees
+    cdef TreeNodes _next
+    cdef Grower _grower
+    cdef Py_ssize_t _n_used, _n_trees, _step
+    cdef long long _n_events, _first, _due, _start, _end, _age, _offset
+    cdef double[::1] _sums, _chances, _weights
+    cdef double _lately, _error
+
+    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
+    cpdef arrange(self, list bins, list names)
+
+    cdef void show(
+        self, const double[::1] values, const unsigned char[::1] present, const unsigned char[::1] codes
+    ) noexcept
+
+    @cython.locals(answer=double, total=double)
+    cdef void score(self) noexcept
+
+    cdef prepare(self, Py_ssize_t n_classes)
+
+    cdef _reserve(self, Py_ssize_t n, Py_ssize_t n_classes, list bins)
+
+    @cython.locals(grown="long long")
+    cdef void learn(self, Py_ssize_t label, double w, bint is_wrong) noexcept
+
+    cdef bint _is_drift(self, bint is_wrong) noexcept
+
+    cdef double _value(self, Py_ssize_t place, Py_ssize_t event) noexcept
+
+    @cython.locals(label=int, count=double)
+    cdef void _begin(self) noexcept
+
+    cdef void _advance(self) noexcept
+
+    cdef void _bin(self, Py_ssize_t column) noexcept
+
+    @cython.locals(is_class=bint, p=double, w=double)
+    cdef void _grow(self) noexcept
+
+    @cython.locals(total=double)
+    cdef void _show_chances(self) noexcept
+
+    cpdef dict parts(self, Py_ssize_t number)
+
+    @cython.locals(first="long long", n=Py_ssize_t, columns=float[::1], k=Py_ssize_t, place=Py_ssize_t,
+                   event=Py_ssize_t)
+    cpdef get_state(self)
+
+    cpdef set_state(self, state, list bins, list names, Py_ssize_t most)
+
+    @cython.locals(event=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, value=double, least=double, most=double, code=int,
+                   is_whole=bint)
+    cdef _set_columns(self, const float[::1] values, long long first, Py_ssize_t n, Py_ssize_t n_classes)
+
+    @cython.locals(n=Py_ssize_t, row=float[::1], event=Py_ssize_t, column=Py_ssize_t, k=Py_ssize_t,
+                   n_trees=Py_ssize_t, tree=Py_ssize_t, leaf=Py_ssize_t)
+    cdef _resume(self, bins, state, Py_ssize_t step, Py_ssize_t n_outputs)
+
+
+cdef class RefittedVote(ClassVote):
+    pass

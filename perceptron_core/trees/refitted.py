@@ -1,0 +1,380 @@
+# cython: infer_types=True
+"""Boosted trees on the last labelled events, refitted in the background of the stream.
+
+`refitted.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Mapping, Sequence
+from math import inf, sqrt
+from typing import Any, Final
+
+from perceptron_core.elementary import exp, log, logistic
+from perceptron_core.linear import restored
+from perceptron_core.linear.linear_rule import ClassVote
+from perceptron_core.mixing.mixture import CLIP
+from perceptron_core.trees import N_BINS
+from perceptron_core.trees.boosting import MOST_SORTED, Grower, TreeNodes
+from perceptron_core.trees.neighbors import unpacked
+from perceptron_core.trees.trees import mixed
+from perceptron_core.weights import buffers
+from perceptron_core.weights.buffers import doubles, integers, lent_floats
+from perceptron_core.weights.example import Example
+
+_MOST_KEPT: Final = 8000
+"""Largest number of events of a refit."""
+_ROOM: Final = 9000
+"""Number of rows in the ring buffer: the events of a refit stay until it is finished."""
+_FIRST: Final = 50
+"""Number of events of the first refit."""
+_GROWTH: Final = 0.3
+_MOST_NEW: Final = 1500
+"""The next refit is due when the kept events have grown by this share, or by this number."""
+_N_ROUNDS: Final = 40
+_FEWEST_ROUNDS: Final = 10
+_N_TREES: Final = 120
+"""Number of trees of several classes, unless that is fewer rounds."""
+_MOST_CLASSES: Final = 10
+"""Largest number of classes for which trees are grown."""
+_MOST_TREES: Final = max(_N_TREES, _FEWEST_ROUNDS * _MOST_CLASSES)
+_CELLS: Final = 20_000
+"""Number of values that are binned with an event, of one column at least."""
+_WORK: Final = 500_000
+"""Work on trees with an event, of one tree at least."""
+_LARGEST: Final = 3e38
+"""Largest absolute number in a row, a 32-bit float."""
+_MOST_WEIGHT: Final = 16.0
+_SMALLEST: Final = 1e-30
+
+_SHORT: Final = 0.02
+_LONG: Final = 0.002
+"""Rates of the two mean errors that are compared."""
+_DEVIATIONS: Final = 5.0
+_AFTER_DRIFT: Final = 20
+"""Number of the last events that are kept after a drift."""
+_BETWEEN: Final = 300
+"""Smallest number of labels between two drifts."""
+_share = restored.between(0.0, 1.0)
+
+
+class RefittedTrees:
+    """Boosted trees on the last 8,000 labelled events, refitted as these grow.
+
+    Parameters
+    ----------
+    seed
+        Seed of the columns that each tree may use.
+    n_numbers, n_bins
+        Number of bins that are numbers, and of all bins.
+
+    Attributes
+    ----------
+    x : Example
+        Log-odds by class, clipped to ±`CLIP`.
+    row : array
+        The present event by bin: numbers, −∞ for a missing one, and codes of categories, 0 for a missing one.
+
+    """
+
+    def __init__(self, seed: int, n_numbers: int, n_bins: int) -> None:
+        self.seed, self.n_numbers, self.n_bins = seed, n_numbers, n_bins
+        self._key = mixed(seed & 0xFFFFFFFFFFFFFFFF)
+        self.x = Example()
+        self.row = array("f", [-inf]) * n_numbers + array("f", [0.0]) * (n_bins - n_numbers)
+        self._names: dict[int, int] = {}
+        """Hash of the name of each bin in use."""
+        self._used, self._n_used = integers(n_bins), 0
+        self._columns = array("f")
+        """The values of the last events, bin by bin; then their classes and weights."""
+        self.trees = self._next = TreeNodes(0, 1, n_numbers)
+        self._grower = Grower(1, [0], [0], n_numbers)
+        self._n_events, self._first, self._due = 0, 0, _FIRST
+        """Number of events learned, of the first that is kept, and at which a refit begins."""
+        self._start, self._end, self._step, self._n_trees, self._offset = 0, 0, -1, 0, 0
+        """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
+        self._labels, self._weights = integers(0), doubles(0)
+        self._sums, self._chances, self._age, self._lately, self._error = doubles(0), doubles(0), 0, 0.0, 0.0
+
+    def arrange(self, bins: list[int], names: list[int]) -> None:
+        """Set the bins in use, and the hashes of their names. A bin of another name is missing so far."""
+        before, self._names = self._names, dict(zip(bins, names, strict=True))
+        for number in before | self._names:
+            if self._names.get(number) != before.get(number):
+                self.row[number] = -inf if number < self.n_numbers else 0.0
+                for at in range(_ROOM if len(self._columns) else 0):
+                    self._columns[number * _ROOM + at] = self.row[number]
+                if number in before and self._step >= 0:
+                    self._step, self._due = -1, self._n_events
+        for k in range(len(bins)):
+            self._used[k] = bins[k]
+        self._n_used = len(bins)
+
+    def show(self, values: array[float], present: bytearray, codes: bytearray) -> None:
+        """Set the present event: its numbers, which of them it has, and the codes of its categories."""
+        for k in range(self._n_used):
+            number = self._used[k]
+            if number >= self.n_numbers:
+                self.row[number] = codes[number]
+            elif present[number]:
+                self.row[number] = max(-_LARGEST, min(values[number], _LARGEST))
+            else:
+                self.row[number] = -inf
+
+    def score(self) -> None:
+        """Compute the log-odds of each class for the present event; a class without trees has the least."""
+        n, total = self.trees.n_outputs, 0.0
+        for k in range(n):
+            self.x.values[k] = self.trees.sum_of(k, self.row)
+            if n > 1:
+                self.x.values[k] = exp(self.x.values[k])
+                total += self.x.values[k]
+        for k in range(n):
+            answer = self.x.values[k]
+            if n > 1:
+                answer = log(answer) - log(total - answer) if total > answer else CLIP
+            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+        if n == 1:
+            self.x.values[1], self.x.values[0] = self.x.values[0], -self.x.values[0]
+        for k in range(max(n, 2), self.x.n):
+            self.x.values[k] = -CLIP
+
+    def prepare(self, n_classes: int) -> None:
+        """Allocate memory for learning with this number of classes."""
+        while self.x.capacity < max(n_classes, 2):
+            self.x.widen()
+        if not len(self._columns):
+            self._columns = lent_floats((self.n_bins + 2) * _ROOM)
+        if self._step < 0 and self._n_events + 1 >= self._due:
+            n = min(self._n_events + 1 - self._first, _MOST_KEPT)
+            self._reserve(n, n_classes, [*self._names])
+        self.x.n = n_classes
+
+    def _reserve(self, n: int, n_classes: int, bins: list[int]) -> None:
+        """Allocate memory for a refit of n events with these bins."""
+        self._n_trees = 0
+        if n_classes <= _MOST_CLASSES and bins:
+            n_outputs = n_classes if n_classes > 2 else 1  # noqa: PLR2004  two classes have one output
+            n_trees = max(min(_N_ROUNDS, _N_TREES // n_outputs), _FEWEST_ROUNDS) * n_outputs
+            names = sorted([(self._names[number], number) for number in bins])
+            self._grower = Grower(
+                n, [number for _, number in names], [name for name, _ in names], self.n_numbers
+            )
+            self._sums, self._chances = doubles(n * n_outputs), doubles(n * n_outputs)
+            self._labels, self._weights = integers(n), doubles(n)
+            self._next, self._n_trees = TreeNodes(n_trees, n_outputs, self.n_numbers), n_trees
+
+    def learn(self, label: int, w: float, is_wrong: bool) -> None:
+        """Keep the present event, with its class and weight; continue a refit. Allocates nothing."""
+        at, place = self._n_events % _ROOM, self.n_bins * _ROOM
+        self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MOST_WEIGHT)
+        for k in range(self._n_used):
+            self._columns[self._used[k] * _ROOM + at] = self.row[self._used[k]]
+        self._n_events += 1
+        self._first = max(self._first, self._n_events - _MOST_KEPT)
+        if self._step >= 0:
+            self._advance()
+        elif self._n_events >= self._due and self._n_trees:
+            self._start, self._end, self._step = self._first, self._n_events, 0
+            self._offset = self._start % _ROOM
+            grown = int(_GROWTH * (self._end - self._start))
+            self._due = self._end + max(1, min(grown, _MOST_NEW))
+            self._begin()
+        if self.trees.n_trees and self._is_drift(is_wrong):
+            self._first = max(self._first, self._n_events - _AFTER_DRIFT)
+            self._due, self._step = self._n_events, -1
+
+    def _is_drift(self, is_wrong: bool) -> bool:
+        """Count an answer; return whether the recent error is significantly higher than before."""
+        self._age += 1
+        self._lately += (is_wrong - self._lately) * max(_SHORT, 1.0 / self._age)
+        self._error += (is_wrong - self._error) * max(_LONG, 1.0 / self._age)
+        e = self._error
+        bound = _DEVIATIONS * sqrt(max(e * (1.0 - e), 0.0) * 0.01 + 0.0001)
+        if self._age < _BETWEEN or self._lately - e <= bound:
+            return False
+        self._age, self._lately, self._error = 0, 0.0, 0.0
+        return True
+
+    def _value(self, place: int, event: int) -> float:
+        """Return the value of a bin in an event of the present refit."""
+        at = self._offset + event
+        return self._columns[place * _ROOM + (at if at < _ROOM else at - _ROOM)]
+
+    def _begin(self) -> None:
+        """Begin a refit: with the log-odds of the classes."""
+        n, n_outputs, bases = self._grower.n, self._next.n_outputs, self._next.bases
+        self._grower.unit = _SMALLEST
+        for k in range(n_outputs):
+            bases[k] = 0.0
+        for event in range(n):
+            label = int(self._value(self.n_bins, event))
+            self._labels[event], self._weights[event] = label, self._value(self.n_bins + 1, event)
+            self._grower.unit = max(self._grower.unit, self._weights[event])
+            bases[0 if n_outputs == 1 else label] += label if n_outputs == 1 else 1
+        for k in range(n_outputs):
+            count = bases[k] + 1.0
+            bases[k] = log(count / (n + 2.0 - count if n_outputs == 1 else n + n_outputs))
+        for k in range(n * n_outputs):
+            self._sums[k] = bases[k % n_outputs]
+
+    def _advance(self) -> None:
+        """Bin some columns or grow some trees; the new trees answer once all are grown."""
+        n, width = self._grower.n, self._grower.width
+        n_columns = max(1, _CELLS // n)
+        first = self._step * n_columns
+        if first < width:
+            for column in range(first, min(first + n_columns, width)):
+                self._bin(column)
+        else:
+            for _ in range(max(1, _WORK // ((n + 500) * (width + 10)))):
+                if self._next.n_trees < self._n_trees:
+                    self._grow()
+        self._step += 1
+        if self._next.n_trees == self._n_trees:
+            self.trees, self._step = self._next, -1
+
+    def _bin(self, column: int) -> None:
+        """Find the bins of a column, and those of all events."""
+        n, place, n_sorted = self._grower.n, self._grower.bins[column], 0
+        stride = (n + MOST_SORTED - 1) // MOST_SORTED
+        while n_sorted * stride < n:
+            self._grower.values[n_sorted] = self._value(place, n_sorted * stride)
+            n_sorted += 1
+        self._grower.find_edges(column, n_sorted)
+        for event in range(n):
+            self._grower.code(column, event, self._value(place, event))
+
+    def _grow(self) -> None:
+        """Grow a tree for the next output."""
+        trees, unit = self._next, self._grower.unit
+        output, n_outputs = trees.n_trees % trees.n_outputs, trees.n_outputs
+        self._show_chances()
+        for event in range(self._grower.n):
+            p, w = self._chances[event * n_outputs + output], self._weights[event] / unit
+            is_class = self._labels[event] == (1 if n_outputs == 1 else output)
+            self._grower.set_gradient(event, w * (p - is_class), w * p * (1.0 - p))
+        self._grower.grow(trees, mixed(self._key ^ (self._end * _ROOM + trees.n_trees)))
+        self._grower.add_to(self._sums, trees, output)
+
+    def _show_chances(self) -> None:
+        """Compute the probabilities of the classes of each event, at the first tree of a round."""
+        n_outputs = self._next.n_outputs
+        for event in range(0 if self._next.n_trees % n_outputs else self._grower.n):
+            first, total = event * n_outputs, 0.0
+            if n_outputs == 1:
+                self._chances[event] = logistic(self._sums[event])
+                continue
+            for k in range(first, first + n_outputs):
+                self._chances[k] = exp(self._sums[k])
+                total += self._chances[k]
+            for k in range(first, first + n_outputs):
+                self._chances[k] /= total
+
+    def parts(self, number: int) -> dict[int, float]:
+        """Return what each bin adds to the log-odds of a class, or to its logit, for the present event."""
+        if self.trees.n_outputs == 1 or number >= self.trees.n_outputs:
+            return self.trees.parts_of(0, self.row) if number == 1 else {}
+        return self.trees.parts_of(number, self.row)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the learned state as plain values."""
+        first = min(self._first, self._start) if self._step >= 0 else self._first
+        n, places = self._n_events - first, [*self._names, self.n_bins, self.n_bins + 1]
+        columns = array("f", bytes(4 * n * len(places)))
+        for k in range(len(places)):
+            place = places[k]
+            for event in range(n):
+                columns[k * n + event] = self._columns[place * _ROOM + (first + event) % _ROOM]
+        state = {
+            "counts": [self._n_events, self._first, self._due, self._age, self.x.n],
+            "errors": [self._lately, self._error],
+            "columns": zlib.compress(buffers.to_bytes("f", columns), 1),
+            "trees": [self.trees.n_outputs, self.trees.get_state()],
+        }
+        if self._step >= 0:
+            bins = memoryview(self._grower.bins).tolist()
+            counts = [self._start, self._end, self._step, self._next.n_outputs]
+            state["refit"] = [counts, bins, self._next.get_state()]
+        return state
+
+    def set_state(self, state: Mapping[str, Any], bins: list[int], names: list[int], most: int) -> None:
+        """Set a state from `get_state`, of these bins and at most `most` classes.
+
+        Raises `ValueError` if it is invalid.
+        """
+        self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
+        counts = restored.several(state["counts"], restored.count, 5)
+        self._n_events, self._first, self._due, self._age, n_classes = counts
+        self._lately, self._error = restored.several(state["errors"], _share, 2)
+        refit, first = state.get("refit"), self._first
+        if refit:
+            progress, refitted, next_trees = refit
+            self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
+            first = min(self._first, self._start)
+        n = self._n_events - first
+        if n_classes > most or not self._n_events - _MOST_KEPT <= self._first <= self._n_events or n > _ROOM:
+            raise ValueError(f"{n} events of {n_classes} classes are kept")
+        self.arrange(bins, names)
+        self.prepare(n_classes)
+        self._set_columns(unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
+        n_outputs, trees = state["trees"]
+        self.trees = TreeNodes(_MOST_TREES, self._outputs(n_outputs), self.n_numbers)
+        self.trees.set_state(trees, self.n_bins)
+        if refit:
+            self._resume(refitted, next_trees, min(step, _ROOM), self._outputs(outputs))
+
+    def _outputs(self, n: int) -> int:
+        """Check a number of outputs."""
+        if n != 1 and not 2 < restored.whole(_MOST_CLASSES)(n) <= self.x.n:  # noqa: PLR2004  as above
+            raise ValueError(f"boosted trees have {n!r:.50} outputs for {self.x.n} classes")
+        return n
+
+    def _set_columns(self, values: memoryview[float], first: int, n: int, n_classes: int) -> None:
+        """Set the values of n events, bin by bin, then their classes and weights."""
+        places = [*self._names, self.n_bins, self.n_bins + 1]
+        for k in range(len(places)):
+            place, least, most = places[k], 0.0, N_BINS - 1.0
+            is_whole = self.n_numbers <= place <= self.n_bins
+            if place >= self.n_bins:
+                most = n_classes - 1.0 if is_whole else _MOST_WEIGHT
+            elif not is_whole:
+                least, most = -inf, 1.01 * _LARGEST
+            for event in range(n):
+                value = values[k * n + event]
+                code = int(value) if 0.0 <= value <= most and is_whole else 0
+                if not least <= value <= most or (is_whole and value != code):
+                    raise ValueError(f"a value of bin {place} is {value}")
+                self._columns[place * _ROOM + (first + event) % _ROOM] = value
+
+    def _resume(self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int) -> None:
+        """Continue a refit after these steps."""
+        n, row = self._end - self._start, array("f", self.row)
+        is_known = 0 < len({*bins}) == len(bins) and self._names.keys() >= {*bins}
+        if not (0 < n <= _MOST_KEPT and self._end <= self._n_events and is_known):
+            raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
+        self._offset = self._start % _ROOM
+        self._reserve(n, 2 if n_outputs == 1 else n_outputs, [*bins])
+        self._next.set_state(state, self.n_bins)
+        for event in range(n):
+            if self._value(self.n_bins, event) >= max(n_outputs, 2):
+                raise ValueError(f"a refit with {n_outputs} outputs has events of more classes")
+        self._begin()
+        for column in range(min(step * max(1, _CELLS // n), self._grower.width)):
+            self._bin(column)
+        n_trees, self._step = self._next.n_trees, step
+        for tree in range(n_trees):
+            self._next.n_trees = tree
+            self._show_chances()
+            for event in range(n):
+                for k in range(self._n_used):
+                    row[self._used[k]] = self._value(self._used[k], event)
+                leaf = self._next.leaf_of(tree, row)
+                self._sums[event * n_outputs + tree % n_outputs] += self._next.values[leaf]
+        self._next.n_trees = n_trees
+
+
+class RefittedVote(ClassVote):
+    """Answers with the log-odds of one class from `RefittedTrees`."""

@@ -1,0 +1,175 @@
+"""The boosted trees among the learners of `AutoClassifier`."""
+
+import random
+import zlib
+from array import array
+from collections import deque
+
+import pytest
+
+from perceptron_core import AutoClassifier, DamagedError, from_bytes, to_bytes
+from perceptron_core.formats.packed import pack, seal, unpack, unseal
+from tests.perceptron_core.auto.laws import KINDS, check_explanations_add_up, taught, thresholds
+from tests.perceptron_core.auto.test_every_part import altered
+
+NAME = "boosted trees: RefittedVote"
+
+
+def state_of(model):
+    return model._get_state()["maps"]["boosted"]
+
+
+def boxes(n, seed=1, flipped_from=10**9):
+    """Make events of four numbers whose class is that of a box, the other one from an event on."""
+    draw = random.Random(seed)
+    for k in range(n):
+        x = {name: draw.random() for name in "abcd"}
+        y = (x["a"] > 0.5) ^ (x["b"] > 0.3) ^ (x["c"] > 0.6)
+        yield x, y if k < flipped_from else not y
+
+
+def mistakes_of(model, name=NAME):
+    return {each.name: each.mistakes for each in model.experts}.get(name, 0)
+
+
+def model_within_a_refit(n_classes):
+    """Return a model that has grown some of the trees of a refit."""
+    model = AutoClassifier(max_columns=4)
+    for x, y in thresholds(2000, n_classes):
+        model.learn_one(x, y)
+        state = state_of(model)
+        if state["trees"][1]["links"] and "refit" in state and state["refit"][2]["links"]:
+            return model
+    raise AssertionError("no refit takes several events")
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_a_model_restored_at_any_event_continues_unchanged(n_classes):
+    model = again = AutoClassifier(max_columns=4)
+    within = 0
+    for turn, (x, y) in enumerate(thresholds(900, n_classes)):
+        if turn % 25 == 0 or "refit" in state_of(model):
+            data = to_bytes(model)
+            assert to_bytes(again) == data
+            again = from_bytes(data)
+            within += "refit" in state_of(again)
+        assert again.log_odds(x) == model.log_odds(x)
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+    assert within > 10
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_a_model_restored_between_two_trees_continues_unchanged(n_classes):
+    model = model_within_a_refit(n_classes)
+    again = from_bytes(to_bytes(model))
+    for x, y in thresholds(100, n_classes, seed=4):
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+def test_a_refit_begins_again_when_a_column_goes():
+    model = again = AutoClassifier(max_columns=3)
+    draw = random.Random(3)
+    for turn in range(1500):
+        names = {0: "ab", 1: "bc", 2: "acd"}[turn // 250 % 3]
+        x = {name: draw.random() for name in names}
+        if turn % 10 == 0:
+            again = from_bytes(to_bytes(model))
+        assert again.log_odds(x) == model.log_odds(x)
+        y = x["b" if "b" in x else "a"] > 0.5
+        model.learn_one(x, y)
+        if again is not model:
+            again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+def test_trees_are_the_best_learner_of_interactions():
+    model = taught(AutoClassifier(), boxes(2000))
+    before = {each.name: each.mistakes for each in model.experts}
+    taught(model, boxes(1000, seed=2))
+    later = {each.name: each.mistakes - before[each.name] for each in model.experts}
+    assert min(later, key=later.__getitem__) == NAME
+    assert later[NAME] < 50
+
+
+def test_after_an_abrupt_drift_the_events_before_are_dropped():
+    model = taught(AutoClassifier(), boxes(3000, flipped_from=2400))
+    before = mistakes_of(model)
+    taught(model, boxes(500, seed=2, flipped_from=0))
+    assert state_of(model)["counts"][1] > 2300
+    assert mistakes_of(model) - before < 75
+
+
+def test_without_drift_no_event_is_dropped():
+    counts = state_of(taught(AutoClassifier(), boxes(3000)))["counts"]
+    assert counts[:2] == [3000, 0]
+
+
+def test_trees_are_judged_on_answers_given_at_prediction():
+    model, waiting, wrong = AutoClassifier(), deque(), 0
+    for x, y in boxes(1200):
+        model.predict_one(x)
+        names = model.ensembles[0].names if model.ensembles else []
+        answer = model.ensembles[0].scored(names.index(NAME))[1] > 0 if NAME in names else None
+        waiting.append((x, y, 1.0, model.prediction_context(), answer))
+        if len(waiting) > 100:
+            *learned, answer = waiting.popleft()
+            wrong += answer is not None and answer != learned[1]
+            model.learn_one(*learned)
+    assert mistakes_of(model) == wrong > 0
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_explanations_add_up_for_several_effects_of_trees(n_classes):
+    model = taught(AutoClassifier(), thresholds(600, n_classes))
+    assert model.ensembles[0].names[-1] == NAME
+    check_explanations_add_up(model, thresholds(20, n_classes, seed=7))
+
+
+def test_an_explanation_by_trees_names_the_columns_that_they_test():
+    model = taught(AutoClassifier(), boxes(1500))
+    model.log_odds({"a": 0.9, "b": 0.1, "c": 0.1, "d": 0.5})
+    parts = model.maps.parts_of_boosted(1)
+    assert {*parts} <= {*"abcd"}
+    assert abs(parts["d"]) < min(abs(parts[name]) for name in "abc")
+
+
+@pytest.mark.parametrize("name", ["counts", "errors", "trees", "refit"])
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_an_altered_state_of_a_refit_is_refused_or_works(n_classes, name):
+    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model_within_a_refit(n_classes)))
+    draw, events = random.Random(name), [*thresholds(30, n_classes, seed=6)]
+    for _ in range(60):
+        check_altered(version, body, name, draw, events, altered)
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_altered_events_are_refused_or_work(n_classes):
+    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model_within_a_refit(n_classes)))
+    draw, events = random.Random(1), [*thresholds(30, n_classes, seed=6)]
+    for _ in range(60):
+        check_altered(version, body, "columns", draw, events, with_another_number)
+
+
+def with_another_number(data, draw):
+    numbers = array("f", zlib.decompress(data))
+    at = draw.randrange(len(numbers))
+    numbers[at] = draw.choice(
+        [float("nan"), float("inf"), -float("inf"), 1e38, -1e38, 64.0, -1.0, 0.5, 2.0, 3.4e38]
+    )
+    return zlib.compress(numbers.tobytes())
+
+
+def check_altered(version, body, name, draw, events, change):
+    *content, state = unpack(body)
+    kept = state["maps"]["boosted"]
+    maps = {**state["maps"], "boosted": {**kept, name: change(kept[name], draw)}}
+    data = pack([*content, {**state, "maps": maps}])
+    try:
+        again = from_bytes(seal(b"perceptron-model", version, data))
+    except DamagedError:
+        return
+    taught(again, events)
