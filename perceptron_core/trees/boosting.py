@@ -140,7 +140,9 @@ class Grower:
     n
         Number of events, at most 8,000.
     bins, names
-        The column's position in an event, and the hash of its name.
+        The position of each column in an event, and the hash of its name.
+    n_numbers
+        Number of bins that are numbers.
 
     Attributes
     ----------

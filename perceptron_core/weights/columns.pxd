@@ -17,8 +17,8 @@ cdef class Scales(Column):
     cdef double dot_scaled(self, Column weights, Example x, double start, Column ratios) noexcept
 
     @cython.locals(
-        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, n_raised=Py_ssize_t, size=double, scale=double, quotients="double*",
-        slots="int*",
+        k=Py_ssize_t, slot=int, n_larger=Py_ssize_t, n_raised=Py_ssize_t, size=double, scale=double,
+        quotients="double*", slots="int*",
         values="double*"
     )
     cdef void divide(self, Example x, Column ratios) noexcept

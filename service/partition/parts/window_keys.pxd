@@ -7,7 +7,7 @@ cdef Py_ssize_t _list_marked(const unsigned char[::1] marks, Py_ssize_t n, int[:
 
 
 @cython.locals(n=Py_ssize_t, at=Py_ssize_t)
-cdef int _copy(const unsigned char[::1] given, const int[::1] rows, Py_ssize_t size, unsigned char[::1] copied) except -1
+cdef int _copy(const unsigned char[::1] given, const int[::1] rows, Py_ssize_t size, unsigned char[::1] to) except -1
 
 
 @cython.final

@@ -94,11 +94,11 @@ def _list_marked(marks: Any, n: int, rows: Any) -> int:  # noqa: ANN401
     return count
 
 
-def _copy(given: Any, rows: Any, size: int, copied: Any) -> None:  # noqa: ANN401
+def _copy(given: Any, rows: Any, size: int, to: Any) -> None:  # noqa: ANN401
     """Copy the bytes of some rows."""
     for n in range(len(rows)):
         for at in range(size):
-            copied[n * size + at] = given[rows[n] * size + at]
+            to[n * size + at] = given[rows[n] * size + at]
 
 
 def numbers_of(code: str, data: bytes) -> array[Any]:
