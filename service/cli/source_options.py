@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -83,7 +82,11 @@ class Inputs:
             return InputFiles(TopicFile(self.open(settings), topic, time))
         times = {topic: time, settings.labels_topic: self.timestamp or settings.labels.timestamp}
         check_joinable(settings)
-        _check_ordered(settings, times)
+        if not all(times.values()):
+            raise click.UsageError(
+                "--labels: files are merged by event time: name its column with --timestamp, "
+                "or with --events-timestamp and --labels-timestamp"
+            )
         with ExitStack() as rejected:
             events = rejected.enter_context(self.open(settings))
             labels = self.open(settings, are_labels=True)
@@ -99,16 +102,6 @@ class Inputs:
         if (columns.are_labels or self.timestamp) and not form.has_fields:
             what = "labels need ids" if columns.are_labels else "--timestamp names one"
             raise click.UsageError(f"{source.name}: rows of a {form} file have no columns, but {what}")
-
-
-def _check_ordered(settings: Settings, times: Mapping[str, str]) -> None:
-    """Reject two files whose rows cannot be merged by time."""
-    if not all(times.values()):
-        tables = [table for table in (settings.events, settings.labels) if not table.timestamp]
-        missing = " and ".join(f"--{table.table()}-timestamp" for table in tables)
-        raise click.UsageError(
-            f"--labels: files are merged by event time: name its column with --timestamp, or with {missing}"
-        )
 
 
 def _delimiter(_: click.Context, __: click.Parameter, text: str | None) -> str:
@@ -171,16 +164,21 @@ def source_options(*, optional: bool = False, timed: bool = False, labelled: boo
 
 
 class _OutputPath(click.Path):
-    """The type of an option that names a file to be written."""
+    """The type of a parameter that names a file to be written."""
+
+
+OUTPUT_PATH: Final = _OutputPath(path_type=Path, dir_okay=False)
 
 
 def output_option(*names: str, **described: Any) -> Decorator:  # noqa: ANN401 - as `click.option` takes them
     """Return an option that names a file to be written, which must not be an input of the command."""
-    return click.option(*names, type=_OutputPath(path_type=Path, dir_okay=False), metavar="FILE", **described)
+    return click.option(*names, type=OUTPUT_PATH, metavar="FILE", **described)
 
 
 def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
-    """Reject outputs of the present command that are one of its inputs, or in a missing folder.
+    """Reject outputs of the present command that would overwrite another file of it, or a database.
+
+    An output in a missing folder is rejected as well.
 
     Raises
     ------
@@ -189,25 +187,34 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
 
     """
     inputs = (*inputs, ctx.params.get("config_file"))
+    outputs: set[Path] = set()
     for parameter in ctx.command.params:
         path = ctx.params.get(parameter.name or "")
         if not isinstance(parameter.type, _OutputPath) or path is None:
             continue
-        folder = path.resolve().parent
-        if not folder.is_dir():
-            raise ServiceError(
-                f"{path}: cannot be written: folder {folder} does not exist",
-                hint="create the folder, or choose another",
-            )
-        if any(_is_same(path, name) for name in inputs if name):
-            raise ServiceError(
-                f"{path}: is an input of this command and would be overwritten",
-                hint=f"choose another file with {parameter.opts[-1]}",
-            )
+        target = path.resolve()
+        if not target.parent.is_dir():
+            problem = f"cannot be written: folder {target.parent} does not exist"
+        elif any(_is_same(path, name) for name in inputs if name):
+            problem = "is an input of this command and would be overwritten"
+        elif target in outputs:
+            problem = "is another output of this command and would be overwritten"
+        elif path.is_file() and _is_database(path):
+            problem = "is a SQLite database, such as a stream, and would be overwritten"
+        else:
+            outputs.add(target)
+            continue
+        raise ServiceError(f"{path}: {problem}", hint="choose another file")
 
 
 def _is_same(path: Path, name: str | Path) -> bool:
     with suppress(OSError, ValueError):  # a file is missing, or stdin is not a file
         known = os.fstat(sys.stdin.fileno()) if name == STDIN else Path(name).stat()
         return os.path.samestat(path.stat(), known)
+    return False
+
+
+def _is_database(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:  # not readable
+        return file.read(16) == b"SQLite format 3\0"
     return False

@@ -195,7 +195,6 @@ def check_mappable(source: Source, table: LabelSettings) -> None:
     """Reject a mapping of rows that are native events. Raises `ConfigurationError`."""
     is_text = table.format == "text" and source.format is not NDJSON
     if is_text or (table.maps_fields and not source.format.has_fields):
-        source.close()
         raise ConfigurationError(
             f"{source.name}: {table.table()}.* cannot map {source.format}, whose rows are native events",
             hint="omit the mapping, or set --input-format ndjson",

@@ -20,6 +20,7 @@ from service.cli.commands.training import load_model_file
 from service.cli.help import SettingsCommand, number_option
 from service.cli.options import SERVICE, STATE, check_partition, opened_stream, setting_options
 from service.cli.output import echo, report
+from service.cli.source_options import OUTPUT_PATH, check_outputs
 from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
@@ -118,7 +119,6 @@ _RESTORING = (*STATE, "on_data_loss")
 _partition_option = number_option(
     "--partition", "chosen", type=click.IntRange(0), help="The model's partition.  [default: the only one]"
 )
-_file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
 @click.group()
@@ -187,7 +187,7 @@ def _snapshot(stored: StoredSnapshot) -> dict[str, Any]:
 
 
 @checkpoint_command.command(cls=SettingsCommand)
-@_file_argument
+@click.argument("file", type=OUTPUT_PATH)
 @_partition_option
 @setting_options(*_RESTORING)
 def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
@@ -199,6 +199,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
     it, `checkpoint import` and `perceptron_core.from_bytes` read it.
     """
     settings = loaded.settings
+    check_outputs(click.get_current_context())
     reject_pickle(make_processor(settings).learner)
     with opened_stream(loaded) as transport:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
@@ -206,15 +207,14 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
         log = f"{settings.checkpoints_topic}[{partition}]"
         settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
         restored = restore(transport, settings, partition, _committed(transport, settings, partition))
-    processor = restored.processor
-    kept = made_with(settings) | kept_rules(processor.further)
-    size = size_text(write_model_file(file, processor.learner, kept))
-    where = f"partition {partition} after batch {restored.sequence}"
-    report("exported", "green", f"the model of {where} to {file}, {size}")
+    kept = made_with(settings) | kept_rules(restored.processor.further)
+    size = size_text(write_model_file(file, restored.processor.learner, kept))
+    model = f"the model of partition {partition} after batch {restored.sequence}"
+    report("exported", "green", f"{model} to {file}, {size}")
 
 
 @checkpoint_command.command("import", cls=SettingsCommand)
-@_file_argument
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_partition_option
 @setting_options(*_RESTORING, "session_timeout_seconds")
 def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:

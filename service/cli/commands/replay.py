@@ -88,11 +88,10 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
     rejections = Rejections()
 
     def flush() -> None:
-        nonlocal batch
-        records, batch = batch, []
         processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
-        for position, dead_letter in process(records, processing_time_ms):
-            rejections.report(files.complaint(records[position], dead_letter))
+        for position, dead_letter in process(batch, processing_time_ms):
+            rejections.report(files.complaint(batch[position], dead_letter))
+        batch.clear()
 
     files.before_wait(flush)
     for record in files:
@@ -275,8 +274,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
 def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes]) -> None:
     """Write the requested files, and report each."""
     if wanted.save:
-        kept = made_with(settings) | kept_rules(processor.further)
-        write_model_file(wanted.save, processor.learner, kept)
+        write_model_file(wanted.save, processor.learner, made_with(settings) | kept_rules(processor.further))
         report("saved", "green", f"the model to {wanted.save}")
     if wanted.predictions:
         write_atomically(wanted.predictions, b"".join(line + b"\n" for line in written))
@@ -354,13 +352,12 @@ def _report_warnings(run: Contender, settings: Settings) -> int:
     """Warn of results that may mislead; return the exit code."""
     counters = run.processor.counters
     last_label = run.evaluation.baselines().get("last_label", {}).get("mistakes")
-    cells, name_of = counters.confusion.cells, Vocabulary(settings.classes).name
-    for each in concerns(cells, name_of, settings.model, settings.decisions, last_label):
+    confusion, name_of = counters.confusion, Vocabulary(settings.classes).name
+    for each in concerns(confusion.cells, name_of, settings.model, settings.decisions, last_label):
         report_warning(*each)
     report_data_warnings(label_warnings(counters.totals(), counters.unmatched_ids))
     rejected, consumed = counters.rejected.total(), counters.consumed.total()
-    truths = counters.confusion.truths
-    return report_data_warnings(data_warnings(rejected, consumed, settings.classes, truths))
+    return report_data_warnings(data_warnings(rejected, consumed, settings.classes, confusion.truths))
 
 
 _COLUMNS: Final = (

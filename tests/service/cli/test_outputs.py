@@ -1,7 +1,9 @@
 """What a command writes at its end is checked before the run."""
 
 import os
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
 
 import pytest
 
@@ -35,6 +37,20 @@ def test_input_is_not_overwritten_by_another_name(perceptron, rows, link):
     link(rows, rows.with_name("y.bin"))
     result = perceptron("train", "x.png", "--input-format", "csv", "--save", "y.bin")
     assert (result.exit_code, rows.read_text()) == (1, ROWS)
+
+
+def test_database_is_not_overwritten(perceptron):
+    with closing(connect("stream.db")) as database:
+        database.execute("CREATE TABLE records (value)")
+    content = Path("stream.db").read_bytes()
+    result = perceptron("train", "x.png", "--input-format", "csv", "--save", "stream.db")
+    assert (result.exit_code, Path("stream.db").read_bytes()) == (1, content)
+
+
+def test_two_outputs_are_different_files(perceptron):
+    result = perceptron("replay", "x.png", "--input-format", "csv", "--save", "o", "--predictions", "./o")
+    assert "o: is another output of this command" in result.stderr
+    assert not Path("o").exists()
 
 
 def test_file_of_settings_is_not_overwritten(perceptron):

@@ -10,6 +10,7 @@ import pytest
 from perceptron_core import AveragedPerceptron, Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
 from service.models.model_file import read_model_file, write_atomically
+from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import Feed, event, label
 from tests.service.cli.standing_stream import crash, produce, serve
@@ -117,6 +118,15 @@ def test_export_writes_the_committed_model_batches_after_the_snapshot_included(
     assert to_bytes(model) == to_bytes(undisturbed(EVENTS))
     assert [path.name for path in tmp_path.glob("*.bin*")] == ["model.bin"]
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_export_does_not_overwrite_the_stream(perceptron, tmp_path):
+    path = tmp_path / "stream.db"
+    open_transport(f"sqlite:///{path}").close()
+    content = path.read_bytes()
+    result = perceptron("checkpoint", "export", path, "--broker", f"sqlite:///{path}")
+    assert "is a SQLite database" in result.stderr
+    assert path.read_bytes() == content
 
 
 def test_export_and_import_need_no_setting_that_the_checkpoint_knows(checkpoint, import_, stream, tmp_path):
