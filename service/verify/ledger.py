@@ -64,9 +64,8 @@ class Ledger:
         self.deleted = stream.deleted(self._topic)
         self.completeness: defaultdict[int, Completeness] = defaultdict(Completeness)
         self.is_mixed = False
-        settings = stream.settings
-        self._timeout_ms = int(settings.label_timeout_seconds * 1000)
-        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
+        self._timeout_ms = int(stream.settings.label_timeout_seconds * 1000)
+        self._truth_on_timeout = stream.settings.events.truth_on_timeout(stream.settings.classes)
         self._n_without_event = self._n_without_prediction = self._n_shared = 0
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
@@ -157,7 +156,10 @@ class Ledger:
             self._stream.report.notes += [f"{number} {what}"] * bool(number)
 
     def _check_records_of(self, event_id: str, sides: Mapping[str, Sequence[Any]]) -> None:
-        """Check the records of an id, if they belong to one task."""
+        """Check the records of an id, if they belong to one task.
+
+        A prediction with the time of none of the events may be of a deleted event of another task.
+        """
         events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
         labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
         predictions, outcomes = (
@@ -166,7 +168,10 @@ class Ledger:
         )
         tasks = {event.task for event in events}
         sources = {self._source(event.position, event.task, event.batch) for event in events} - {""}
-        if len(tasks) == 1 and len(sources) <= 1:
+        times = {event.timestamp_ms for event in events}
+        is_of_another = any(not each.is_complete for n, each in self.completeness.items() if n not in tasks)
+        is_of_another &= any(each.answer.event_time_ms not in times for each in predictions)
+        if len(tasks) == 1 and len(sources) <= 1 and not is_of_another:
             Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
             for written in (*predictions, *outcomes):
@@ -265,10 +270,8 @@ class Ledger:
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
         """Return the counts from the answers of each batch of a task, by its number."""
-        what = "batch, SUM(labelled), SUM(mistake), SUM(decided)"
-        rows = self._all(f"SELECT {what} FROM pairs WHERE task = ? GROUP BY batch", task)  # noqa: S608
-        names = "labelled", "mistakes", "decided"
-        return {batch: dict(zip(names, counts, strict=True)) for batch, *counts in rows}
+        query = "SELECT batch, SUM(labelled), SUM(mistake), SUM(decided) FROM pairs WHERE task = ? GROUP BY batch"
+        return {at: {"labelled": n, "mistakes": m, "decided": d} for at, n, m, d in self._all(query, task)}
 
     def _all(self, query: str, *values: float) -> Iterator[tuple[Any, ...]]:
         return self._database.execute(query, values)
