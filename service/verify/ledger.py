@@ -270,7 +270,7 @@ class Ledger:
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
         """Return the counts from the answers of each batch of a task, by its number."""
-        query = "SELECT batch, SUM(labelled), SUM(mistake), SUM(decided) FROM pairs WHERE task = ? GROUP BY batch"
+        query = "SELECT batch, SUM(labelled), SUM(mistake), SUM(decided) FROM pairs WHERE task = ? GROUP BY 1"
         return {at: {"labelled": n, "mistakes": m, "decided": d} for at, n, m, d in self._all(query, task)}
 
     def _all(self, query: str, *values: float) -> Iterator[tuple[Any, ...]]:
