@@ -139,7 +139,7 @@ def test_an_explanation_by_trees_names_the_columns_that_they_test():
 
 @pytest.mark.parametrize("name", ["counts", "errors", "trees", "refit"])
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_an_altered_state_of_a_refit_is_refused_or_works(n_classes, name):
+def test_an_altered_state_of_a_refit_is_rejected_or_works(n_classes, name):
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model_within_a_refit(n_classes)))
     draw, events = random.Random(name), [*thresholds(30, n_classes, seed=6)]
     for _ in range(60):
@@ -147,7 +147,7 @@ def test_an_altered_state_of_a_refit_is_refused_or_works(n_classes, name):
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_altered_events_are_refused_or_work(n_classes):
+def test_altered_events_are_rejected_or_work(n_classes):
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model_within_a_refit(n_classes)))
     draw, events = random.Random(1), [*thresholds(30, n_classes, seed=6)]
     for _ in range(60):
