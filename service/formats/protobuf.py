@@ -265,7 +265,7 @@ class ProtobufFile:
         return lambda message: [convert(value) for value in getattr(message, name)]
 
     def _scalar(self, field: FieldDescriptor, get: _Convert) -> _Convert:
-        """Return a function that converts one value of a field, serialized by `get`, to a plain value."""
+        """Return a function that converts one value of a field, found by `get`, to a plain value."""
         if field.message_type is not None:
             convert = self._converter(field.message_type)
             return lambda holder: convert(get(holder))
