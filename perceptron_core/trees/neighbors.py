@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from collections.abc import Mapping
 from math import sqrt
@@ -226,9 +225,9 @@ class Window:
         return {
             "n_events": self.n_events,
             "shares": memoryview(self._shares)[: self.n_classes].tolist(),
-            "labels": zlib.compress(buffers.to_bytes("i", memoryview(self._labels)[:n]), 1),
-            "weights": zlib.compress(buffers.to_bytes("d", memoryview(self._weights)[:n]), 1),
-            "rows": zlib.compress(buffers.to_bytes("f", rows), 1),
+            "labels": buffers.packed("i", memoryview(self._labels)[:n]),
+            "weights": buffers.packed("d", memoryview(self._weights)[:n]),
+            "rows": buffers.packed("f", rows),
         }
 
     def set_state(
@@ -245,9 +244,9 @@ class Window:
         shares = restored.several(state["shares"], _COUNT, n_classes)
         if n_classes > most_classes:
             raise ValueError(f"{n_classes} classes of {most_classes} have neighbours")
-        labels = unpacked("i", state["labels"], n)
-        weights = unpacked("d", state["weights"], n)
-        rows = unpacked("f", state["rows"], n * len(bins))
+        labels = buffers.unpacked("i", state["labels"], n)
+        weights = buffers.unpacked("d", state["weights"], n)
+        rows = buffers.unpacked("f", state["rows"], n * len(bins))
         self.prepare(n_classes)
         for k in range(n_classes):
             self._shares[k] = shares[k]
@@ -264,12 +263,3 @@ class Window:
 
 class NeighborVote(ClassVote):
     """Answers with the log-odds of one class from `Window`."""
-
-
-def unpacked(kind: buffers.Type, data: bytes, n: int) -> Any:
-    """Return exactly n numbers of a type of `array`. Raises `ValueError` otherwise."""
-    n_bytes = n * array(kind).itemsize
-    found = zlib.decompressobj().decompress(data, n_bytes + 1)
-    if len(found) != n_bytes:
-        raise ValueError(f"expected {n} compressed numbers")
-    return buffers.from_bytes(kind, found)

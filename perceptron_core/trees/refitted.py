@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from collections.abc import Mapping, Sequence
 from math import inf, sqrt
@@ -18,7 +17,6 @@ from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.trees import N_BINS
 from perceptron_core.trees.boosting import MOST_SORTED, Grower, TreeNodes
-from perceptron_core.trees.neighbors import unpacked
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent_floats
@@ -291,7 +289,7 @@ class RefittedTrees:
         state = {
             "counts": [self._n_events, self._first, self._due, self._age, self.x.n],
             "errors": [self._lately, self._error],
-            "columns": zlib.compress(buffers.to_bytes("f", columns), 1),
+            "columns": buffers.packed("f", columns),
             "trees": [self.trees.n_outputs, self.trees.get_state()],
         }
         if self._step >= 0:
@@ -319,7 +317,7 @@ class RefittedTrees:
             raise ValueError(f"{n} events of {n_classes} classes are kept")
         self.arrange(bins, names)
         self.prepare(n_classes)
-        self._set_columns(unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
+        self._set_columns(buffers.unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
         n_outputs, trees = state["trees"]
         self.trees = TreeNodes(_MOST_TREES, self._outputs(n_outputs), self.n_numbers)
         self.trees.set_state(trees, self.n_bins)

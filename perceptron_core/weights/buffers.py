@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import zlib
 from array import array
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -55,6 +56,20 @@ def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
     if len(data) % array(typecode).itemsize:
         raise ValueError(f"{len(data)} bytes are not whole numbers")
     return memoryview(data).cast(typecode) if _IS_LITTLE else memoryview(_swapped(typecode, data))
+
+
+def packed(typecode: Type, numbers: Any) -> bytes:
+    """Return the bytes of contiguous numbers, compressed."""
+    return zlib.compress(to_bytes(typecode, numbers), 1)
+
+
+def unpacked(typecode: Type, data: bytes, n: int) -> memoryview[Any]:
+    """Return exactly n numbers from `packed`. Raises `ValueError` otherwise."""
+    n_bytes = n * array(typecode).itemsize
+    numbers = zlib.decompressobj().decompress(data, n_bytes + 1)
+    if len(numbers) != n_bytes:
+        raise ValueError(f"expected {n} compressed numbers")
+    return from_bytes(typecode, numbers)
 
 
 def in_place(array: Array) -> Array:
