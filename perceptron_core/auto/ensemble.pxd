@@ -89,9 +89,11 @@ cdef class Ensemble(Learners):
 
 cdef class ExpertMistakes:
     cdef double[::1] all, recent, labels
-    cdef readonly bint boosted_is_wrong
 
     @cython.locals(
-        k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, first=Ensemble, ensemble=Ensemble
+        k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, boosted_is_wrong=bint,
+        first=Ensemble, ensemble=Ensemble
     )
-    cdef count(self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount, Py_ssize_t n)
+    cdef bint count(
+        self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount, Py_ssize_t n
+    ) except -1

@@ -364,15 +364,15 @@ class ExpertMistakes:
         """Mistakes of each learner, discounted."""
         self.labels = doubles(MOST_EXPERTS)
         """Labels with which each learner was evaluated, discounted in the same way."""
-        self.boosted_is_wrong = False
-        """Whether the boosted trees misclassified the last event."""
 
     def count(
         self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float, n: int
-    ) -> None:
-        """Count the mistakes of the first n learners, which had answered, on an event of class `number`."""
-        first = ensembles[0]
-        self.boosted_is_wrong = False
+    ) -> bool:
+        """Count the mistakes of the first n learners, which had answered, on an event of class `number`.
+
+        Returns whether the boosted trees misclassified it.
+        """
+        first, boosted_is_wrong = ensembles[0], False
         for k in range(n):
             if active[first.maps[k]]:
                 best = 1 if len(ensembles) == 1 and first.inputs[k] > 0.0 else 0
@@ -383,10 +383,11 @@ class ExpertMistakes:
                         best, highest = j, ensemble.inputs[k]
                 is_wrong = best != number
                 if first.maps[k] == BOOSTED:
-                    self.boosted_is_wrong = is_wrong
+                    boosted_is_wrong = is_wrong
                 self.all[k] += is_wrong
                 self.recent[k] = discount * self.recent[k] + is_wrong
                 self.labels[k] = discount * self.labels[k] + 1.0
+        return boosted_is_wrong
 
     def of(self, number: int) -> tuple[int, float, float]:
         """Return the mistakes of a learner, its discounted mistakes, and its discounted labels."""

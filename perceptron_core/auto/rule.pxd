@@ -85,7 +85,7 @@ cdef class AutoRule:
     @cython.locals(
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
         first=Ensemble, n_known=Py_ssize_t, late=double,
-        is_other=bint
+        is_other=bint, boosted_is_wrong=bint
     )
     cdef _learn(self, label, double w, const double[::1] context, double emphasis)
 

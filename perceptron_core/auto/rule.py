@@ -342,7 +342,7 @@ class AutoRule:
         self._evaluate(number, w)
         first = self.ensembles[0]
         n_known = int(context[1]) if late > 0 else first.n
-        self._mistakes.count(
+        boosted_is_wrong = self._mistakes.count(
             self.ensembles, self.maps.active, number, self.lead.discount, min(n_known, first.n)
         )
         for k in range(len(self.ensembles)):
@@ -352,7 +352,7 @@ class AutoRule:
         w *= emphasis
         if len(self.ensembles) > 1:
             self._together.learn(self.maps.examples, self.maps.active, number, w)
-        self.maps.count(number, w, self._mistakes.boosted_is_wrong)
+        self.maps.count(number, w, boosted_is_wrong)
         if self.maps.active[FOREST]:
             self._grow(number, w)
         self.n_updates += 1
