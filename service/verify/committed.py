@@ -136,17 +136,13 @@ class Committed:
             self._compare(position, snapshot)
         # A commit under way when a snapshot is begun stays, as its end in the log is unknown.
         if first is not None and all(each.sequence > first + 1 for each in log.snapshots):
-            self._flag(
-                Fault.MISSING, self._by_sequence[first].position, f"missing snapshot before batch {first}"
-            )
-        last = None
+            message = f"missing snapshot before batch {first}"
+            self._flag(Fault.MISSING, self._by_sequence[first].position, message)
         for step in (self._by_sequence[each] for each in sorted(self._by_sequence)):
-            if is_trimmed and last is not None and last.sequence + 1 < step.sequence == first:
+            if is_trimmed and self.steps and self.steps[-1].sequence + 1 < step.sequence == first:
                 self.steps.clear()  # a snapshot ends after progress of later batches, which may be deleted
-                last = None
-            self._check_step(last, step)
+            self._check_step(self.steps[-1] if self.steps else None, step)
             self.steps.append(step)
-            last = step
         return self
 
     def _add_progress(self, each: Progress) -> None:
