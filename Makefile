@@ -50,7 +50,7 @@ UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays formats/test_model
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_values text/test_hasher arrays/test_text_batch)) \
-  tests/service/messages/test_event_reader.py tests/service/partition/test_answers.py tests/service/stream/test_batches.py
+  tests/service/messages/test_event_reader.py tests/service/partition/test_output_writer.py tests/service/stream/test_batches.py
 SANITIZED := $(CURDIR)/build/sanitized
 # Half of the time goes to one file, whose cases start processes.
 SANITIZED_PARALLEL := -n 2 --dist worksteal

@@ -41,7 +41,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers are
       join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)
       counters      records, dead letters, labels, predictions, mistakes, the last outcomes, and where
                     predictions have a probability how these came true (`Counters.state`)
-      spelling      how answers write the two classes
+      spelling      how outputs write the two classes
       classes       the class names of the vocabulary
       arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release
       schemas       those that the records were written with, where they have any (`Schemas.state`)

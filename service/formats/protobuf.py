@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _MAIN: Final = "online_perceptron_schema.proto"
-_AS_TEXT: Final = "is text: the Schema Registry must answer format=serialized with a descriptor"
+_AS_TEXT: Final = "is text: the Schema Registry must support format=serialized with a descriptor"
 
 
 class UnusableSchema(Exception):

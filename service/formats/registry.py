@@ -33,7 +33,7 @@ _MOST_BYTES: Final = 16 << 20
 _MOST_REFERENCES: Final = 1000
 _LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
-_NO_REGISTRY: Final = "expected the answer of a Schema Registry"
+_NO_REGISTRY: Final = "expected the response of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """Error codes for a missing subject, version or schema. With any other 404, the server is not a registry."""

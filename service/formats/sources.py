@@ -27,7 +27,7 @@ _AGAIN_SECONDS: Final = 0.25
 _DOUBT_SECONDS: Final = 60.0
 """How long a schema then counts as missing, so that records with invalid ids do not slow down the others."""
 _FETCH_SECONDS: Final = 10.0
-"""Longest time for all schemas of a batch; after it the batch waits, as without an answer."""
+"""Longest time for all schemas of a batch; after it the batch waits, as without a response."""
 _MOST_REMEMBERED: Final = 1000
 _LONGEST_COMPLAINT: Final = 500
 _NEVER: Final = Event()
@@ -93,14 +93,14 @@ class Sources:
     def _ask_all(self, keys: Sequence[bytes], deadline: float) -> list[bytes]:
         """Ask for schemas; return the missing ones. Raises `RegistryUnavailable` at the deadline.
 
-        Answers until then are cached: the next attempt continues from there.
+        Responses until then are cached: the next attempt continues from there.
         """
         absent: list[bytes] = []
         for n_asked, key in enumerate(keys):
             if self._clock.monotonic() >= deadline:
                 self._remember_absent(absent)
-                answered = f"has answered for {n_asked} of {len(keys)} schemas"
-                raise RegistryUnavailable(f"schema registry: it {answered} within {_FETCH_SECONDS:g} s")
+                responses = f"has responded for {n_asked} of {len(keys)} schemas"
+                raise RegistryUnavailable(f"schema registry: it {responses} within {_FETCH_SECONDS:g} s")
             if not self._ask(key):
                 absent.append(key)
         return absent

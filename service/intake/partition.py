@@ -23,7 +23,7 @@ from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticke
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
-from service.partition.answers import assessment
+from service.partition.output_writer import assessment
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import Output, Record, Writer
@@ -121,7 +121,7 @@ class PartitionIntake:
             self._undecided.append(ticket)
 
     def _decide(self, ticket: Ticket) -> None:
-        """Append a new record; repeat the answer to an earlier one; reject one that differs from it."""
+        """Append a new record; repeat the result of an earlier one; reject one that differs from it."""
         submission = ticket.submission
         first = self._latest.get(submission.name)
         try:
@@ -131,7 +131,7 @@ class PartitionIntake:
                 raise _conflict(submission)
             elif first is None and self._was_processed(submission):
                 ticket.repeated = True
-                ticket.answer(self._prediction(submission))
+                ticket.set_result(self._prediction(submission))
             else:
                 self._processor.check_weight(submission.weight)
                 self._append(ticket)
@@ -222,20 +222,20 @@ class PartitionIntake:
             ticket.note_appended(_moved(self.partition))
         for ticket in going:
             if ticket.appended.done():
-                ticket.answer(None)
+                ticket.set_result(None)
 
     def committed(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
-        """Answer the tickets whose records are in a committed batch. Called by the loop."""
+        """Set the results of tickets whose records are in a committed batch. Called by the loop."""
         if not self._by_record:
             return
         with self._changed:
             taken = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
         for ticket, record in taken:
-            if ticket.answered is None:
+            if ticket.result is None:
                 ticket.note_appended()
             else:
                 prediction = _prediction_in(outputs, self._predictions_topic, ticket.submission.id)
-                ticket.answer(prediction or _rejection_in(outputs, record))
+                ticket.set_result(prediction or _rejection_in(outputs, record))
 
     def _taken(self, record: Record) -> Ticket | None:
         """Remove and return the ticket of a record, which the label join knows from now on."""

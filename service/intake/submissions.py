@@ -118,7 +118,7 @@ class SubmissionReader:
 
 Prediction = Mapping[str, Any]
 """Fields of a prediction, as written."""
-Answer = Prediction | Rejection | None
+Result = Prediction | Rejection | None
 """Result of an event; None if it is unknown here."""
 
 
@@ -137,7 +137,7 @@ class Ticket:
     appended : Future[Exception | None]
         Done once the record is durable or its append failed: then with the error, even if the record may be
         on the topic.
-    answered : Future[Answer] | None
+    result : Future[Result] | None
         The committed prediction of an event, or the `Rejection` of its dead letter. None if no request waits
         for it.
     repeated : bool
@@ -145,35 +145,35 @@ class Ticket:
 
     """
 
-    __slots__ = ("answered", "appended", "is_line", "repeated", "submission")
+    __slots__ = ("appended", "is_line", "repeated", "result", "submission")
 
     def __init__(self, submission: Submission, *, is_line: bool = False) -> None:
         self.submission = submission
         self.is_line = is_line
         self.appended: Future[Exception | None] = _running()
-        self.answered: Future[Answer] | None = None if submission.is_label or is_line else _running()
+        self.result: Future[Result] | None = None if submission.is_label or is_line else _running()
         self.repeated = False
 
     def follow(self, first: Ticket) -> None:
         """Resolve like an earlier request for the same record."""
         self.repeated = True
         first.appended.add_done_callback(lambda done: self.note_appended(done.result()))
-        if self.answered is not None:
-            if first.answered is None:
-                first.answered = _running()
-            first.answered.add_done_callback(lambda done: self.answer(done.result()))
+        if self.result is not None:
+            if first.result is None:
+                first.result = _running()
+            first.result.add_done_callback(lambda done: self.set_result(done.result()))
 
     def note_appended(self, error: Exception | None = None) -> None:
         """Note that the record is durable or, with an error, perhaps not."""
         with suppress(InvalidStateError):  # known already
             self.appended.set_result(error)
 
-    def answer(self, answer: Answer) -> None:
+    def set_result(self, result: Result) -> None:
         """Note the result of an event."""
         self.note_appended()
-        if self.answered is not None:
+        if self.result is not None:
             with suppress(InvalidStateError):
-                self.answered.set_result(answer)
+                self.result.set_result(result)
 
 
 def _running() -> Future[Any]:

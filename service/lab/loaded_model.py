@@ -1,4 +1,4 @@
-"""A model file in Python: it gives the same answers to records and data frames as the service."""
+"""A model file in Python: its predictions are those of the service."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from service.models.explanation import decide
 from service.models.learner import rejection_of
 from service.models.model_file import ModelFile, read_model_file, reject_other_classes, settings_for
 from service.models.registry import learner_of
-from service.partition.answers import assessment
 from service.partition.factory import for_file, make_decoder, make_extractor, reject_windows
+from service.partition.output_writer import assessment
 from service.partition.parts.decisions import DECISIONS, Decisions, decisions_of
 from service.settings.load import Settings, load_settings
 from service.stream.protocol import Record
@@ -59,8 +59,8 @@ def decisions_in(file: ModelFile) -> Decisions | None:
 class LoadedModel:
     """A trained model, with the mapping, the text settings and the classes that it was made with.
 
-    The methods take a record, a list of records or a data frame. They return an answer, a list of answers or,
-    for a frame, a series or frame of the same kind. Records are read like records of the events topic:
+    The methods take a record, a list of records or a data frame. They return one result, a list of results
+    or, for a frame, a series or frame of the same kind. Records are read like records of the events topic:
 
     - bytes or text: the value of a record, as it is on the topic;
     - a dict: a JSON object;
@@ -68,9 +68,9 @@ class LoadedModel:
       Parquet file. A missing value makes no feature.
 
     A dict or a row needs no id, nor does a record that is not in the native schema: its number is the id.
-    Labels are not read, and nothing is learned. The answer to a record that the filter `events.where` skips
-    is None. A model serves one thread at a time. It can be pickled: the pickle holds the model file, and no
-    settings of the environment.
+    Labels are not read, and nothing is learned. The prediction of a record that the filter `events.where`
+    skips is None. A model serves one thread at a time. It can be pickled: the pickle holds the model file,
+    and no settings of the environment.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class LoadedModel:
     model
         The model itself, which takes features.
     classes : tuple
-        The classes as answers spell them; of two, the negative one first.
+        The classes as predictions spell them; of two, the negative one first.
 
     """
 
@@ -174,14 +174,14 @@ class LoadedModel:
         return self._field(records, "decision")
 
     def explain(self, records: Any) -> Any:  # noqa: ANN401 - see the class
-        """Return the answer of `POST /explain` as a dict for each record, also for a frame.
+        """Return the response of `POST /explain` as a dict for each record, also for a frame.
 
         Raises as `predict`.
         """
         return self._each(records, self._explanation)
 
     def assess(self, message: bytes, number: int = 1) -> dict[str, Any]:
-        """Return the answer of `POST /predict`: id, label, score, and probability and decision if any.
+        """Return the response of `POST /predict`: id, label, score, and probability and decision if any.
 
         Raises
         ------
@@ -189,10 +189,10 @@ class LoadedModel:
             It is not an event, or the model cannot take its features; `Skipped` if a filter skips it.
 
         """
-        return self._answer(message, number, self._decoder, self._assessment)
+        return self._compute(message, number, self._decoder, self._assessment)
 
     def _field(self, records: Any, name: str) -> Any:  # noqa: ANN401 - see the class
-        """Return a field of each answer; for a frame, as a series of the same kind."""
+        """Return a field of each prediction; for a frame, as a series of the same kind."""
         values = self._each(records, lambda event_id, x: self._assessment(event_id, x)[name])
         return series_like(frame_of(records), values) if _is_frame(records) else values
 
@@ -219,21 +219,21 @@ class LoadedModel:
     def _spelled(self, truth: TrueLabel) -> LabelValue:
         return self._vocabulary.spell(truth, self._spelling)
 
-    def _each(self, records: Any, answer: Callable[[str, X], T]) -> Any:  # noqa: ANN401 - see the class
-        """Answer a record, or each of several."""
+    def _each(self, records: Any, compute: Callable[[str, X], T]) -> Any:  # noqa: ANN401 - see the class
+        """Call `compute` for a record, or for each of several."""
         if isinstance(records, (Mapping, bytes, str)):
-            return self._answer_record(records, 0, answer)
-        answers: list[T | None] = []
+            return self._compute_record(records, 0, compute)
+        results: list[T | None] = []
         try:
             if _is_frame(records):
                 for number, row in enumerate(self._rows(records), start=1):
-                    answers.append(self._answer_or_none(row, number, self._of_objects, answer))
+                    results.append(self._compute_or_none(row, number, self._of_objects, compute))
             else:
                 for number, record in enumerate(records):
-                    answers.append(self._answer_record(record, number, answer))
+                    results.append(self._compute_record(record, number, compute))
         except Rejection as rejection:
-            raise Rejection(rejection.reason, f"record {len(answers)}: {rejection.message}") from None
-        return answers
+            raise Rejection(rejection.reason, f"record {len(results)}: {rejection.message}") from None
+        return results
 
     def _rows(self, records: Any) -> Iterable[bytes]:  # noqa: ANN401 - see the class
         """Yield the rows of a frame as JSON. Raises `Rejection`."""
@@ -246,8 +246,8 @@ class LoadedModel:
                 raise Rejection(Reason.INVALID_DATA, event.complaint)
             yield event
 
-    def _answer_record(
-        self, record: Object | bytes | str, number: int, answer: Callable[[str, X], T]
+    def _compute_record(
+        self, record: Object | bytes | str, number: int, compute: Callable[[str, X], T]
     ) -> T | None:
         if isinstance(record, Mapping):
             try:
@@ -256,24 +256,24 @@ class LoadedModel:
                 )
             except (PydanticSerializationError, UnicodeEncodeError, TypeError) as error:
                 raise Rejection(Reason.INVALID_TYPE, str(error)) from None
-            return self._answer_or_none(message, number, self._of_objects, answer)
+            return self._compute_or_none(message, number, self._of_objects, compute)
         message = record.encode() if isinstance(record, str) else record
-        return self._answer_or_none(message, number, self._decoder, answer)
+        return self._compute_or_none(message, number, self._decoder, compute)
 
-    def _answer_or_none(
-        self, message: bytes, number: int, decoder: Decoder, answer: Callable[[str, X], T]
+    def _compute_or_none(
+        self, message: bytes, number: int, decoder: Decoder, compute: Callable[[str, X], T]
     ) -> T | None:
         try:
-            return self._answer(message, number, decoder, answer)
+            return self._compute(message, number, decoder, compute)
         except Skipped:
             return None
 
-    def _answer(self, message: bytes, number: int, decoder: Decoder, answer: Callable[[str, X], T]) -> T:
+    def _compute(self, message: bytes, number: int, decoder: Decoder, compute: Callable[[str, X], T]) -> T:
         event = decoder.decode(message, Record(self._topic, 0, number, 0, None, message))
         if event.is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text")
         try:
-            return answer(event.id, self._extractor.extract(event.features, event.text, event.tenant))
+            return compute(event.id, self._extractor.extract(event.features, event.text, event.tenant))
         except LearnerError as error:
             raise rejection_of(error) from None
 

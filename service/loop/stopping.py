@@ -23,10 +23,10 @@ from service.errors import INTERRUPTED
 _log = logging.getLogger(__name__)
 
 LEAVE_SECONDS: Final = 4.0
-"""How long to wait for the stream's answer after a request to stop."""
+"""How long to wait for the stream's response after a request to stop."""
 
 _LAST_WAIT_SECONDS: Final = 0.5
-"""How long to wait for an answer to a request that is sent after the stop was requested."""
+"""How long to wait for a response to a request that is sent after the stop was requested."""
 
 _CHECK_INTERVAL_SECONDS: Final = 0.1
 
@@ -50,7 +50,7 @@ class StopRequest:
         if self._stop is not None:
             self._stop()
 
-    def answer_with(self, stop: Callable[[], None]) -> None:
+    def handle_with(self, stop: Callable[[], None]) -> None:
         """Call a function when a stop is requested; at once if it already was."""
         self._stop = stop
         if self._numbers:

@@ -126,7 +126,7 @@ class EndOfInput:
         self._check_others_at = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
-        """Return whether all input is processed, `ours` being open here; False without an answer."""
+        """Return whether all input is processed, `ours` being open here; False without a response."""
         others = set(range(self._growth.n_partitions)).difference(ours)
         try:
             return self._consumer.at_end() and self._others_are_done(others)

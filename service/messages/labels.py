@@ -1,4 +1,4 @@
-"""Label values: the class that a label denotes, and how answers spell a class.
+"""Label values: the class that a label denotes, and how outputs spell a class.
 
 `labels.pxd` gives this module its C types.
 """
@@ -120,7 +120,7 @@ class Vocabulary:
         return value if value in self._truths and text not in self._truths else text
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
-        """Return the spelling of answers after `label` was seen, so that answers follow the stream.
+        """Return the spelling in outputs after `label` was seen, so that outputs follow the stream.
 
         A 1 leaves open whether the other class is −1 or 0: booleans are replaced by ±1, any other spelling
         stays.
@@ -134,7 +134,7 @@ class Vocabulary:
         return _SIGNS if label == -1 else _BITS
 
     def first_spelling(self) -> Spelling:
-        """Return the spelling of answers before any label was seen."""
+        """Return the spelling in outputs before any label was seen."""
         if self.classes and not self.is_multiclass:
             return (self.classes[0], self.classes[1])
         return BOOLEANS

@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
 
 SKIPPED: Final = "skipped"
-"""Name of the reason of `Skipped` in commands and answers; no dead letter has it."""
+"""Name of the reason of `Skipped` in commands and responses; no dead letter has it."""
 BEFORE_START: Final = "the record is earlier than start_from"
 _LONGEST_MESSAGE: Final = 500
 _LONGEST_NUMBER: Final = 20  # digits; no time of a record has more

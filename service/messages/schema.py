@@ -154,7 +154,7 @@ class Outcome(Message):
     event_time_ms: Annotated[int | None, Written()] = optional(EVENT_TIME)
 
 
-class AnswerField(NamedTuple):
+class OutputField(NamedTuple):
     """A field of predictions or of outcomes."""
 
     name: str
@@ -164,10 +164,10 @@ class AnswerField(NamedTuple):
     written: Written
 
 
-def _fields_of(kind: type[Message]) -> list[AnswerField]:
-    """List the fields of a kind of answer in the order of JSON."""
+def _fields_of(kind: type[Message]) -> list[OutputField]:
+    """List the fields of a kind of output in the order of JSON."""
     fields = [
-        AnswerField(
+        OutputField(
             name,
             tuple(each for each in get_args(field.annotation) or (field.annotation,) if each is not NoneType),
             field.is_required(),
@@ -182,16 +182,16 @@ PREDICTION: Final = _fields_of(Prediction)
 OUTCOME: Final = _fields_of(Outcome)
 
 
-def answer_fields(names: Container[str]) -> list[AnswerField]:
+def output_fields(names: Container[str]) -> list[OutputField]:
     """Return the fields of outcomes if the names are those of an outcome, else those of predictions."""
     return OUTCOME if "predicted" in names else PREDICTION
 
 
-def labels_in(answer: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the predicted class of an answer, and its truth if it has one, else None."""
-    if "predicted" in answer:
-        return answer["predicted"], answer["label"]
-    return answer["label"], answer.get("truth")
+def labels_in(output: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the predicted class of an output, and its truth if it has one, else None."""
+    if "predicted" in output:
+        return output["predicted"], output["label"]
+    return output["label"], output.get("truth")
 
 
 class Input(TypedDict, total=False):

@@ -56,7 +56,7 @@ class Decision:
     bias: float | None
     features_not_examined: int = 0
     leader: str | None = None
-    """For a mixture: the learner that gave the answer."""
+    """For a mixture: the learner that made the prediction."""
     experts: Sequence[ExpertStatus] = ()
     """For a mixture: its learners."""
 

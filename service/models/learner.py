@@ -38,11 +38,11 @@ class MixtureStatus(NamedTuple):
     """Which learners of a mixture decide now."""
 
     leader: str
-    """The mixture or learner that gives the answer."""
+    """The mixture or learner that makes the prediction."""
     experts: Sequence[ExpertStatus]
     """The learners, the largest weight first."""
     is_mixed: bool = False
-    """Whether the answer is a mixture's, to which every learner contributes."""
+    """Whether the prediction is a mixture's, to which every learner contributes."""
 
 
 class Learner(ABC):
@@ -74,7 +74,7 @@ class Learner(ABC):
     takes_vectors = False
     """Whether the model reads arrays of numbers at least as quickly as a dictionary."""
     predicts_fast = False
-    """Whether an answer takes no longer than passing the request to another thread."""
+    """Whether a prediction takes no longer than passing the request to another thread."""
     mixture: MixtureStatus | None = None
     """For a mixture: which learners decide."""
     lacks_texts = False

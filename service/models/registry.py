@@ -49,7 +49,7 @@ def make_learner(
 ) -> Learner:
     """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
 
-    If features are hashed, a built-in two-class learner keeps its weights in arrays: same answers, less
+    If features are hashed, a built-in two-class learner keeps its weights in arrays: same predictions, less
     memory.
 
     Raises

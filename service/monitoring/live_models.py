@@ -1,8 +1,8 @@
 """The models of the partitions that this process serves, as other threads read them.
 
 Each model has a lock. The loop holds it while it learns a batch, and yields it every few records to a waiting
-reader; a reader holds it for one answer. So no reader sees a model in the middle of an update. Answers may be
-a batch ahead of the last commit; if the commit fails, the same batch is replayed.
+reader; a reader holds it for one response. So no reader sees a model in the middle of an update. Predictions
+may be a batch ahead of the last commit; if the commit fails, the same batch is replayed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from service.models.explanation import decide
 from service.models.learner import Learner, ModelError, rejection_of
 from service.monitoring.history import History, Point
 from service.monitoring.metrics import Published
-from service.monitoring.recent import Recent, RecentAnswers
+from service.monitoring.recent import Recent, RecentOutputs
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
-from service.partition.answers import assessment
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.limits import leave_for_others
+from service.partition.output_writer import assessment
 from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
 from service.settings.load import Settings
@@ -159,11 +159,11 @@ class LiveModel:
     processor
         The processor that the loop drives.
     vocabulary
-        The names of the classes in answers.
+        The names of the classes in predictions.
     history, recent
-        The curve of the error, and the latest answers; None if answers are not shown.
+        The curve of the error, and the latest outputs; None if they are not shown.
     intakes
-        The intakes by partition, which answer requests that have submitted an event or a label.
+        The intakes by partition, which respond to requests that have submitted an event or a label.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class LiveModel:
         processor: Processor,
         vocabulary: Vocabulary,
         history: History,
-        recent: RecentAnswers | None,
+        recent: RecentOutputs | None,
         intakes: Sequence[PartitionIntake],
     ) -> None:
         self.partition = partition
@@ -217,7 +217,7 @@ class LiveModel:
 
         """
         with self._locked_learner(patience_seconds) as learner:
-            return self._answer(question, *learner.assess(self._x_of(question)))
+            return self._assessment(question, *learner.assess(self._x_of(question)))
 
     def explain(self, question: Question, patience_seconds: float = _PATIENCE_SECONDS) -> Assessed:
         """Predict as `predict` does; return also which features decided. Raises as `predict`."""
@@ -225,7 +225,7 @@ class LiveModel:
             x = self._x_of(question)
             predicted, score = learner.assess(x)
             decision = decide(learner, x, predicted, score)
-            return {**self._answer(question, predicted, score), **decision.fields()}
+            return {**self._assessment(question, predicted, score), **decision.fields()}
 
     def decisions(self) -> Mapping[str, Any]:
         """Return the decisions, and the results of other thresholds; empty without decisions."""
@@ -277,7 +277,7 @@ class LiveModel:
                     self.terms.add(predicted, decide(learner, example.x, predicted, score).contributions)
 
     def latest(self) -> tuple[list[Recent], list[Recent]]:
-        """Return the latest answers, and the latest mistakes, newest first."""
+        """Return the latest outputs, and the latest mistakes, newest first."""
         if self.recent is None:
             return [], []
         with self._locked_learner() as learner:
@@ -285,12 +285,12 @@ class LiveModel:
 
     @property
     def classes(self) -> Sequence[LabelValue]:
-        """The classes as answers spell them; of two classes, the negative one is first."""
+        """The classes as predictions spell them; of two classes, the negative one is first."""
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self.processor.spelling
 
     def label_of(self, truth: TrueLabel) -> LabelValue:
-        """Return a class as answers spell it."""
+        """Return a class as predictions spell it."""
         return self._vocabulary.spell(truth, self.processor.spelling)
 
     def _x_of(self, question: Question) -> X:
@@ -299,7 +299,7 @@ class LiveModel:
             return question.x
         return self.processor.x_of(question.event, question.timestamp_ms)
 
-    def _answer(self, question: Question, predicted: TrueLabel, score: float) -> Assessed:
+    def _assessment(self, question: Question, predicted: TrueLabel, score: float) -> Assessed:
         learner = self.processor.learner
         label = self.label_of(predicted)
         fields = assessment(question.id, label, predicted, score, has_log_odds=learner.has_log_odds)
@@ -338,13 +338,13 @@ class LiveModels:
         self._vocabulary = Vocabulary(settings.classes)
         self.questions = QuestionReader(settings)
         self.predicts_fast = False
-        """Whether an answer takes no longer than reading its question, as with linear models."""
+        """Whether a prediction takes no longer than reading its event, as with linear models."""
         self.asks_as_mapped = settings.events.maps_fields
         """Whether events in requests have the schema of their topic."""
         self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """Error curves by partition, including partitions that this process has served before."""
-        self._recent: dict[int, RecentAnswers] = {}
+        self._recent: dict[int, RecentOutputs] = {}
         self.intakes: dict[int, PartitionIntake] = {}
         """Intakes of the partitions that this process serves."""
         self.n_partitions = 0
@@ -359,7 +359,7 @@ class LiveModels:
         history = self.histories.setdefault(partition, History())
         recent = None
         if self._settings.shows_events:
-            recent = self._recent.setdefault(partition, RecentAnswers(self._settings.predictions_topic))
+            recent = self._recent.setdefault(partition, RecentOutputs(self._settings.predictions_topic))
             recent.decoder = processor.decoder
         intakes = [PartitionIntake(each, processor, self._settings) for each in partitions or (partition,)]
         self.intakes |= {each.partition: each for each in intakes}

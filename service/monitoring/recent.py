@@ -20,12 +20,12 @@ from service.messages.rejection import Rejection
 from service.partition.examples import Example, probability_of
 from service.stream.protocol import Output, Record
 
-ANSWERS_KEPT: Final = 12
+OUTPUTS_KEPT: Final = 12
 MISTAKES_KEPT: Final = 60
 _LOOKED_AT: Final = 500
 """Latest outputs of a batch that are searched for mistakes."""
 _MISTAKE: Final = b'"mistake":true'
-"""Part of the JSON of a mistake and of no other answer: quotes within texts have a backslash."""
+"""Part of the JSON of a mistake and of no other output: quotes within texts have a backslash."""
 _RECORDS_KEPT: Final = 200
 _RECORDS_BYTES: Final = 1_000_000
 """Largest size of the values of the kept records."""
@@ -35,9 +35,9 @@ _TEXT: Final = "text"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """An answer: a prediction, or its outcome after the label came."""
+    """A prediction, or its outcome after the label came."""
 
-    answer: Mapping[str, Any]
+    fields: Mapping[str, Any]
     """A `Prediction` or an `Outcome` as written; an outcome includes the known fields of its prediction."""
     content: Mapping[str, Any]
     """`text` and `features` of the event, if known."""
@@ -45,8 +45,8 @@ class Recent:
     """Time of the commit, monotonic."""
 
 
-class RecentAnswers:
-    """The latest answers and mistakes of one partition, written by the loop and read by others.
+class RecentOutputs:
+    """The latest outputs and mistakes of one partition, written by the loop and read by others.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class RecentAnswers:
     def __init__(self, topic: str) -> None:
         self.decoder: Decoder | None = None
         self._topic = topic
-        self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
+        self._outputs: deque[tuple[Output, float]] = deque(maxlen=OUTPUTS_KEPT)
         self._mistakes: deque[tuple[Output, float]] = deque(maxlen=MISTAKES_KEPT)
         self._records: deque[Record] = deque()
         self._size_bytes = 0
@@ -71,10 +71,10 @@ class RecentAnswers:
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""
-        answers = [(output, seconds) for output in outputs[-_LOOKED_AT:] if output.topic == self._topic]
-        mistakes = [answer for answer in answers if _MISTAKE in (answer[0].value or b"")]
+        found = [(output, seconds) for output in outputs[-_LOOKED_AT:] if output.topic == self._topic]
+        mistakes = [each for each in found if _MISTAKE in (each[0].value or b"")]
         with self._lock:
-            self._answers.extend(answers[-ANSWERS_KEPT:])
+            self._outputs.extend(found[-OUTPUTS_KEPT:])
             self._mistakes.extend(mistakes)
             for record in records[-_RECORDS_KEPT:]:
                 self._records.append(record)
@@ -100,7 +100,7 @@ class RecentAnswers:
     def latest(
         self, find: Callable[[str], Example | None], *, has_log_odds: bool
     ) -> tuple[list[Recent], list[Recent]]:
-        """List the latest answers, and the latest mistakes that no label has corrected, newest first.
+        """List the latest outputs, and the latest mistakes that no label has corrected, newest first.
 
         Parameters
         ----------
@@ -111,22 +111,22 @@ class RecentAnswers:
 
         """
         with self._lock:
-            answers, mistakes = [*self._answers], [*self._mistakes]
+            outputs, mistakes = [*self._outputs], [*self._mistakes]
         contents = self.contents()
 
-        def read(outputs: Iterable[tuple[Output, float]], *, are_mistakes: bool) -> list[Recent]:
+        def read(kept: Iterable[tuple[Output, float]], *, are_mistakes: bool) -> list[Recent]:
             rows = []
-            for output, seconds in outputs:
-                answer = json.loads(output.value or b"{}")
-                example = find(answer["id"])
+            for output, seconds in kept:
+                fields = json.loads(output.value or b"{}")
+                example = find(fields["id"])
                 if example is not None:
-                    answer = _predicted_by(example, has_log_odds=has_log_odds) | answer
-                content = contents.get(answer["id"]) or (content_of(example.x) if example else {})
+                    fields = _predicted_by(example, has_log_odds=has_log_odds) | fields
+                content = contents.get(fields["id"]) or (content_of(example.x) if example else {})
                 if not (are_mistakes and example is not None and example.truth == example.predicted):
-                    rows.append(Recent(answer, content, seconds))
+                    rows.append(Recent(fields, content, seconds))
             return rows
 
-        return read(reversed(answers), are_mistakes=False), read(reversed(mistakes), are_mistakes=True)
+        return read(reversed(outputs), are_mistakes=False), read(reversed(mistakes), are_mistakes=True)
 
 
 def _predicted_by(example: Example, *, has_log_odds: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from service.stream.batches cimport RecordBatch
 from service.messages.event_reader cimport EventReader
 from service.messages.features cimport FeatureExtractor
 from service.messages.labels cimport Vocabulary
-from service.partition.answers cimport Answers
+from service.partition.output_writer cimport OutputWriter
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport LabelJoin
 from service.partition.label_learner cimport LabelLearner, own_weight
@@ -52,7 +52,7 @@ cdef class FastPath:
     cdef FeatureExtractor _extractor
     cdef EventReader _reader
     cdef LabelJoin _join
-    cdef Answers _answers
+    cdef OutputWriter _writer
     # State of the present batch.
     cdef RecordBatch _batch
     cdef LinearRule _rule
@@ -63,7 +63,7 @@ cdef class FastPath:
 
     def __init__(self, learner, decoder, extractor, LabelLearner labels, tuple predicting):
         self._learner, self._labels, self._predicting = learner, labels, predicting
-        self._join, self._answers = labels.join, labels.answers
+        self._join, self._writer = labels.join, labels.writer
         self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
         self._extractor = extractor
         self._reader = EventReader()
@@ -136,10 +136,10 @@ cdef class FastPath:
             fields += part.on_event(example, None, timestamp_ms, True)
         if truth is not None:
             self._learned.note(example, truth, step, rule.n_updates)
-            self._answers.follow(self._reader.label)
+            self._writer.follow(self._reader.label)
         join.keep(example)
         self._n_predictions += 1
-        self._answers.prediction(example, updates, truth, fields)
+        self._writer.write_prediction(example, updates, truth, fields)
         return True
 
     cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms) except -1:
@@ -150,7 +150,7 @@ cdef class FastPath:
         cdef double delay_seconds, weight, step = 0.0
         if example is None or example.truth is not None or self._join.delays is not None:
             return False
-        self._answers.follow(self._reader.label)
+        self._writer.follow(self._reader.label)
         weight = own_weight(self._reader.weight, example.weight)
         resolved = rule.resolve(example.features())
         if weight > 0.0:
@@ -161,5 +161,5 @@ cdef class FastPath:
         self._learned.note(example, truth, step, rule.n_updates, delay_seconds)
         self._join.stop_waiting(example)
         self._counts["matched"] += 1
-        self._answers.outcome(example, truth, delay_seconds)
+        self._writer.write_outcome(example, truth, delay_seconds)
         return True

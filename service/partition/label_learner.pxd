@@ -3,7 +3,7 @@ cimport cython
 
 from service.stream.batches cimport OutputBatch
 from service.messages.incoming cimport Incoming
-from service.partition.answers cimport Answers
+from service.partition.output_writer cimport OutputWriter
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport LabelJoin
 
@@ -12,7 +12,7 @@ cdef class LabelLearner:
     cdef public object learner
     cdef public bint takes_weights
     cdef readonly LabelJoin join
-    cdef readonly Answers answers
+    cdef readonly OutputWriter writer
     cdef object _counters
     cdef LearnedExamples _learned
 

@@ -10,9 +10,9 @@ from perceptron_core import LearnerError
 from service.messages.incoming import Incoming
 from service.messages.labels import TrueLabel
 from service.models.learner import Learner, ModelError
-from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
+from service.partition.output_writer import OutputWriter
 from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
@@ -27,7 +27,7 @@ class LabelLearner:
     ----------
     join
         The pending events.
-    answers
+    writer
         Writes outcomes.
     counters
         Count labels by outcome of the join.
@@ -41,9 +41,9 @@ class LabelLearner:
 
     learner: Learner
 
-    def __init__(self, join: LabelJoin, answers: Answers, counters: Counters) -> None:
+    def __init__(self, join: LabelJoin, writer: OutputWriter, counters: Counters) -> None:
         self.join = join
-        self.answers = answers
+        self.writer = writer
         self._counters = counters
         self.takes_weights = True
         """Whether the learner accepts weights other than 1."""
@@ -57,7 +57,7 @@ class LabelLearner:
     def begin(self, learned: LearnedExamples, outputs: OutputBatch) -> None:
         """Begin a batch: labelled predictions go to `learned`, outcomes to `outputs`."""
         self._learned = learned
-        self.answers.begin(outputs, has_log_odds=learned.has_log_odds)
+        self.writer.begin(outputs, has_log_odds=learned.has_log_odds)
 
     def advance(self, timestamp_ms: int) -> None:
         """Advance event time: learn examples that are due or overdue, and let others expire."""
@@ -71,7 +71,7 @@ class LabelLearner:
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
         """Join a label with its event, which may be pending, expected, expired or already labelled."""
         assert label.truth is not None
-        self.answers.follow(label.label)
+        self.writer.follow(label.label)
         example = self.join.examples.get(label.id)
         if example is None:
             if result := self.join.hold(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
@@ -86,12 +86,12 @@ class LabelLearner:
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learn(example, label, timestamp_ms, delay_seconds)
         self.counts["matched"] += 1
-        self.answers.outcome(example, label.truth, delay_seconds)
+        self.writer.write_outcome(example, label.truth, delay_seconds)
 
     def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
         """Return the label of a repeated event; its message may bring the label or a correction."""
         if event.truth is not None:
-            self.answers.follow(event.label)
+            self.writer.follow(event.label)
             if known.truth is None:
                 self._learn(known, event, timestamp_ms)
             else:
@@ -105,7 +105,7 @@ class LabelLearner:
         if event.truth is None:
             self.counts["matched"] += 1
             return
-        self.answers.follow(event.label)
+        self.writer.follow(event.label)
         if early is not None:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
@@ -145,7 +145,7 @@ class LabelLearner:
                 self.counts["rejected"] += 1
             join.take_provisionally(example)
             self._counters.provisional += 1
-            self.answers.outcome(example, truth, join.timeout_seconds)
+            self.writer.write_outcome(example, truth, join.timeout_seconds)
 
     def _learn(
         self, example: Example, label: Incoming, timestamp_ms: int, delay_seconds: float = nan

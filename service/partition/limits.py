@@ -20,7 +20,7 @@ def yield_to_threads() -> None:
     """Yield the GIL and the lock of this batch to threads that wait for them.
 
     The interpreter yields the GIL when a Python function is called, so this one is never compiled. Compiled
-    code does not yield: without this call, no other thread would commit or answer during a batch.
+    code does not yield: without this call, no other thread would commit or respond during a batch.
     """
     if (leave := leave_for_others.get()) is not None:
         leave()

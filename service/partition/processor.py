@@ -23,11 +23,11 @@ from service.messages.incoming import Incoming
 from service.messages.labels import BOOLEANS, MAX_WEIGHT, Spelling, TrueLabel
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.models.learner import Learner, ModelError, rejection_of
-from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
 from service.partition.limits import TimeBounds, yield_to_threads
+from service.partition.output_writer import OutputWriter
 from service.partition.parts.counters import Counters
 from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
 from service.partition.parts.part import Part
@@ -98,9 +98,9 @@ class Processor:
         self._times = TimeBounds(settings.max_event_time_ahead_seconds)
         self.start_ms = self._times.earliest_ms
         """The event time before which records are skipped."""
-        self._answers = Answers(decoder.vocabulary, settings.predictions_topic)
+        self._writer = OutputWriter(decoder.vocabulary, settings.predictions_topic)
         self._dead_letters_topic = settings.dead_letters_topic
-        self._labels = LabelLearner(self.join, self._answers, self.counters)
+        self._labels = LabelLearner(self.join, self._writer, self.counters)
         self.observe: Observer = lambda _: None
         self._fast_path = None
         self._learned = LearnedExamples()
@@ -190,8 +190,8 @@ class Processor:
 
     @property
     def spelling(self) -> Spelling:
-        """The label values that stand for the two classes in answers."""
-        return self._answers.spelling
+        """The label values that stand for the two classes in outputs."""
+        return self._writer.spelling
 
     def state(self) -> PackedMapping:
         """Copy the whole state; it is packed lazily, on any thread."""
@@ -203,7 +203,7 @@ class Processor:
         return None if None in changes.values() else pack_around(self._state(changes))
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        made_with = {"spelling": self._answers.spelling, "classes": self.classes}
+        made_with = {"spelling": self._writer.spelling, "classes": self.classes}
         first = dict.fromkeys([kind.name for kind in ALWAYS])  # each key keeps its first position
         return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
 
@@ -230,8 +230,8 @@ class Processor:
         for part in self.parts():
             part.restore(state.get(part.name))
         self._check_examples()
-        if state["classes"] == self.classes:  # otherwise classes were renamed: answer with the new names
-            self._answers.spell_as(state["spelling"])
+        if state["classes"] == self.classes:  # otherwise classes were renamed: write the new names
+            self._writer.spell_as(state["spelling"])
 
     def _check_examples(self) -> None:
         """Raise `DamagedError` unless the model can learn the pending examples and the early labels."""
@@ -308,7 +308,7 @@ class Processor:
             example = Example(event.id, x, predicted, score, timestamp_ms)
             fields = self._fields_of(example, event, timestamp_ms, is_new=False)
         self.counters.predictions += 1
-        self._answers.prediction(example, updates, truth, fields)
+        self._writer.write_prediction(example, updates, truth, fields)
 
     def _fields_of(self, example: Example, event: Incoming, timestamp_ms: int, *, is_new: bool) -> bytes:
         """Pass a predicted event to the parts; return the fields that they add to its prediction."""

@@ -120,7 +120,7 @@ class Settings(Table):
     max_batch_records: int | None = setting(None, form="N|auto", ge=1, le=1_000_000, parse=forms.parse_batch)
     """Largest number of records in a batch (auto: as many as commit_interval_seconds and 16 MiB allow)."""
     commit_interval_seconds: float = setting(0.1, gt=0, le=3600)
-    """Seconds from a record to its committed answer, while the service keeps up."""
+    """Seconds from a record to its committed prediction, while the service keeps up."""
     session_timeout_seconds: float = setting(10.0, ge=1, le=1800)
     """Seconds without a heartbeat after which other processes take over a process's partitions."""
     standby: bool = setting(False, common=True)
@@ -148,7 +148,7 @@ class Settings(Table):
     http_show_events: Literal["auto", "yes", "no"] = setting("auto")
     """Whether the live page shows texts and features of events (auto: on loopback addresses)."""
     http_max_lag: int = setting(10_000, ge=1, le=10**9)
-    """Number of waiting records of a partition from which on POST requests are answered with 429."""
+    """Number of waiting records of a partition from which on POST requests get 429."""
     ready_timeout_seconds: float = setting(3.0, gt=0, le=3600)
     """Seconds a batch or a poll may take before /readyz returns 503."""
     log_level: Literal["debug", "info", "warning", "error"] = setting(

@@ -112,11 +112,11 @@ def _gone(transport: Transport, settings: Settings) -> list[str]:
     The checkpoints topic is created last and checked first, as another process may be creating the topics
     now.
     """
-    answers = (settings.predictions_topic, settings.dead_letters_topic)
-    counts = partition_counts(transport, (settings.checkpoints_topic, *answers))
+    outputs = (settings.predictions_topic, settings.dead_letters_topic)
+    counts = partition_counts(transport, (settings.checkpoints_topic, *outputs))
     if settings.checkpoints_topic not in counts:
         return []
-    return [topic for topic in answers if topic not in counts]
+    return [topic for topic in outputs if topic not in counts]
 
 
 def count_of_output(transport: Transport, topic: str, hint: str) -> int:

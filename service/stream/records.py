@@ -11,7 +11,7 @@ TopicPartition = tuple[str, int]
 """A topic and a partition: a variable of this type is a `place`."""
 
 RECORD_BYTES: Final = 256
-"""Bytes that a record counts for besides its key and value, for its objects and its answer's."""
+"""Bytes that a record counts for besides its key and value, for its objects and its prediction's."""
 
 NOWHERE: Final[frozenset[TopicPartition]] = frozenset()
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from service.messages.labels import TrueLabel
-from service.verify.answers import Answer
 from service.verify.findings import Fault, Finding, Findings, RecordPosition
+from service.verify.outputs import OutputMessage
 
 if TYPE_CHECKING:
     from service.verify.ledger import Ledger
@@ -47,11 +47,11 @@ class Label(NamedTuple):
     """The number of the event that it makes an outcome for; None if it makes none."""
 
 
-class WrittenAnswer(NamedTuple):
+class WrittenOutput(NamedTuple):
     """A prediction or an outcome of the topic."""
 
     position: RecordPosition
-    answer: Answer
+    output: OutputMessage
     is_new: bool
     """Whether it was committed during the verification: its cause may lie after the last commit read."""
     n_partitions: int
@@ -115,16 +115,16 @@ class Case:
         event_id: str,
         events: Sequence[Event],
         labels: Sequence[Label],
-        predictions: Sequence[WrittenAnswer],
-        outcomes: Sequence[WrittenAnswer],
+        predictions: Sequence[WrittenOutput],
+        outcomes: Sequence[WrittenOutput],
         ledger: Ledger,
     ) -> None:
         self._id, self._events, self._labels = event_id, events, labels
         self._predictions, self._outcomes, self._ledger = predictions, outcomes, ledger
         self._known = ledger.completeness[events[0].task]
         self._event_of = {event.number: event for event in events}
-        self._prediction_of: dict[int, WrittenAnswer] = {}
-        self._answered: set[int] = set()
+        self._prediction_of: dict[int, WrittenOutput] = {}
+        self._with_outcome: set[int] = set()
         """The numbers of events with an outcome."""
 
     def check(self) -> None:
@@ -134,20 +134,20 @@ class Case:
                 self._prediction_of[event.number] = written
                 self._check_prediction(event, written)
             elif event is not None:
-                self._ledger.add_unanswered(event, self._id)
+                self._ledger.add_event_without_output(event, self._id)
             elif written is not None:
                 self._ledger.add_unmatched(written, self._events)
         for event in self._events if self._known.is_exact else ():
             first = self._prediction_of.get(event.first)
             if event.labels_first is not None and first is not None:
-                is_mistake = first.answer.predicted != event.labels_first
+                is_mistake = first.output.predicted != event.labels_first
                 self._ledger.add_comparison(event, is_mistake=is_mistake)
         self._check_outcomes()
 
     def _flag(self, fault: Fault, position: RecordPosition, message: str) -> None:
         self._ledger.flag(fault, position, message, self._id)
 
-    def _aligned(self) -> Iterator[tuple[Event | None, WrittenAnswer | None]]:
+    def _aligned(self) -> Iterator[tuple[Event | None, WrittenOutput | None]]:
         """Pair events with predictions in order; if their numbers differ, event times decide the pairs.
 
         If records were deleted, pair from the end, as the first ones lack partners; if events may be missing
@@ -158,7 +158,7 @@ class Case:
         while events or predictions:
             surplus, has_holes = len(predictions) - len(events), self._known.has_holes
             if (surplus == 0 and not has_holes) or (
-                events and predictions and events[0].timestamp_ms == predictions[0].answer.event_time_ms
+                events and predictions and events[0].timestamp_ms == predictions[0].output.event_time_ms
             ):
                 yield events.popleft(), predictions.popleft()
             elif surplus > 0 or (has_holes and predictions):
@@ -166,16 +166,16 @@ class Case:
             else:
                 yield events.popleft(), None
 
-    def _check_prediction(self, event: Event, written: WrittenAnswer) -> None:
-        answer, known = written.answer, self._known
+    def _check_prediction(self, event: Event, written: WrittenOutput) -> None:
+        output, known = written.output, self._known
         first = event.first if known.is_exact else self._events[0].number
-        is_first, has_truth = first == event.number, answer.truth is not None
+        is_first, has_truth = first == event.number, output.truth is not None
         self._ledger.add_pair(written, event, is_compared=is_first and has_truth)
         known.n_ambiguous += has_truth and not is_first
-        if answer.contradiction:
+        if output.contradiction:
             return  # reported by `read`
-        if answer.event_time_ms != event.timestamp_ms:
-            message = f"event time {answer.event_time_ms} instead of {event.timestamp_ms} of {event.position}"
+        if output.event_time_ms != event.timestamp_ms:
+            message = f"event time {output.event_time_ms} instead of {event.timestamp_ms} of {event.position}"
             self._flag(Fault.WRONG, written.position, message)
         truths = {*event.truths}
         if not known.is_exact:
@@ -186,9 +186,9 @@ class Case:
             truths |= {label.truth for label in labels} | {each.truth for each in self._events}
             if event.truth is not None:
                 truths.discard(None)
-        if answer.truth not in truths:
+        if output.truth not in truths:
             names = " or ".join(sorted(map(str, truths)))
-            message = f"its truth is {answer.truth}, that of the event {event.position} was {names}"
+            message = f"its truth is {output.truth}, that of the event {event.position} was {names}"
             self._flag(Fault.WRONG, written.position, message)
 
     def _check_outcomes(self) -> None:
@@ -202,7 +202,7 @@ class Case:
             if written is not None:
                 left.remove(written)
                 self._match(written, event, label)
-            elif prediction and (self._known.is_exact or prediction.answer.truth is None):
+            elif prediction and (self._known.is_exact or prediction.output.truth is None):
                 missing.append(label)
         for written in left:
             self._check_unexplained(written, missing)
@@ -214,38 +214,38 @@ class Case:
             else:
                 self._known.tentative.add(Finding(Fault.MISSING, label.position, message, self._id))
 
-    def _fits(self, written: WrittenAnswer, event: Event, label: Label) -> bool:
+    def _fits(self, written: WrittenOutput, event: Event, label: Label) -> bool:
         """Return whether an outcome has the fields that follow from an event and its label."""
-        answer, prediction = written.answer, self._prediction_of.get(event.number)
+        output, prediction = written.output, self._prediction_of.get(event.number)
         return (
-            answer.truth == label.truth
-            and answer.event_time_ms == event.timestamp_ms
-            and answer.delay_seconds == (label.timestamp_ms - event.timestamp_ms) / 1000
-            and (prediction is None or answer.predicted == prediction.answer.predicted)
+            output.truth == label.truth
+            and output.event_time_ms == event.timestamp_ms
+            and output.delay_seconds == (label.timestamp_ms - event.timestamp_ms) / 1000
+            and (prediction is None or output.predicted == prediction.output.predicted)
         )
 
-    def _match(self, written: WrittenAnswer, event: Event, label: Label) -> None:
+    def _match(self, written: WrittenOutput, event: Event, label: Label) -> None:
         """Note an outcome as that of an event."""
-        self._answered.add(event.number)
+        self._with_outcome.add(event.number)
         self._ledger.add_pair(written, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None
         position, before = written.position, prediction.position if prediction else None
         if before and position[:2] == before[:2] and position < before:
             self._flag(Fault.OUT_OF_ORDER, position, f"it precedes its prediction {before}")
 
-    def _check_unexplained(self, written: WrittenAnswer, missing: list[Label]) -> None:
+    def _check_unexplained(self, written: WrittenOutput, missing: list[Label]) -> None:
         """Check an outcome that no label explains under the settings of the label join."""
         known, events = self._known, self._events
         for event in () if known.is_exact else events:
             ways = *self._labels, *self._ledger.on_timeout(event)
             label = next((each for each in ways if self._fits(written, event, each)), None)
-            if label is not None and event.number not in self._answered:
+            if label is not None and event.number not in self._with_outcome:
                 self._match(written, event, label)
                 return
         # An event with its id may be missing, in any partition.
         if written.is_new or not all(each.is_complete for each in self._ledger.completeness.values()):
             self._ledger.add_unmatched(written, events)
-        elif self._answered and not missing:
+        elif self._with_outcome and not missing:
             self._flag(Fault.DUPLICATE, written.position, f"second outcome of event {events[0].position}")
         else:
             due = f"it differs from {missing.pop(0).position}" if missing else "its event was not pending"

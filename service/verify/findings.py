@@ -102,7 +102,7 @@ class Report:
     progress_records: int = 0
     snapshots: int = 0
     not_yet_evaluated: int = 0
-    """Answers committed during the verification."""
+    """Outputs committed during the verification."""
     unread: dict[str, int] = field(default_factory=dict)
     """Number of offsets after the last commit, by partition."""
 

@@ -1,4 +1,4 @@
-"""Compare the expected and the written answers of each id, and check the order of all answers.
+"""Compare the expected and the written outputs of each id, and check the order of all outputs.
 
 All expected and found records are written to a temporary database and sorted there by id. So memory holds the
 records of one id at a time, whatever the length of the stream; the database takes some 300 bytes of disk for
@@ -18,15 +18,15 @@ from typing import Any, Final
 from perceptron_core.formats.packed import pack, unpack
 from service.messages.labels import Vocabulary
 from service.stream.partitioner import partition_for_key
-from service.verify.answers import Answer, read_answer
-from service.verify.cases import Case, Completeness, Event, Label, WrittenAnswer
+from service.verify.cases import Case, Completeness, Event, Label, WrittenOutput
 from service.verify.findings import Fault, RecordPosition, Stream
+from service.verify.outputs import OutputMessage, read_output
 
 _SCHEMA: Final = """
 CREATE TABLE entries (id BLOB, side, fields BLOB);
 CREATE TABLE pairs (side, task INT, number INT, batch INT, q INT, at INT, labelled INT, mistake INT,
                     decided INT, n_partitions INT, id BLOB, source TEXT);
-CREATE TABLE unanswered (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
+CREATE TABLE without_output (task INT, number INT, topic TEXT, q INT, at INT, id BLOB);
 CREATE TABLE unmatched (q INT, at INT, is_new INT, what, id BLOB, event TEXT);
 """
 _Firsts = Mapping[tuple[int, int], tuple[int, float]]
@@ -69,23 +69,23 @@ class Ledger:
         self._n_without_event = self._n_without_prediction = self._n_shared = 0
 
     def read(self, ends: Sequence[tuple[int, int]]) -> None:
-        """Read all answers; those after the `ends` noted before may be of records that are not read."""
+        """Read all outputs; those after the `ends` noted before may be of records that are not read."""
         vocabulary = Vocabulary(self._stream.settings.classes)
         for record, is_new in self._stream.written(self._topic, ends):
             position, q = RecordPosition.of(record), record.partition
-            answer = read_answer(record, vocabulary)
-            if answer is None:
+            output = read_output(record, vocabulary)
+            if output is None:
                 self.flag(Fault.UNEXPECTED, position, "not a prediction and not an outcome")
                 continue
-            if answer.contradiction:
-                self.flag(Fault.WRONG, position, answer.contradiction, answer.event_id)
-            key, fewer = answer.event_id.encode(), range(self._n_partitions, q, -1)
+            if output.contradiction:
+                self.flag(Fault.WRONG, position, output.contradiction, output.event_id)
+            key, fewer = output.event_id.encode(), range(self._n_partitions, q, -1)
             n_partitions = next((n for n in fewer if partition_for_key(key, n) == q), 0)
-            written = WrittenAnswer(position, answer, is_new, n_partitions)
-            self._insert("entries", key, answer.kind, pack(written))
+            written = WrittenOutput(position, output, is_new, n_partitions)
+            self._insert("entries", key, output.kind, pack(written))
 
     def add_expected(self, event_id: str, expected: Event | Label) -> None:
-        """Add an event or a label that should have an answer."""
+        """Add an event or a label that should have an output."""
         side = "event" if isinstance(expected, Event) else "label"
         self._insert("entries", event_id.encode(), side, pack(expected))
 
@@ -108,31 +108,31 @@ class Ledger:
         """Return the source partition of a record if the order is known only within each partition."""
         return str(position._replace(offset=None)) if batch in self.completeness[task].unordered else ""
 
-    def add_pair(self, written: WrittenAnswer, cause: Event | Label, *, is_compared: bool) -> None:
-        """Note an answer and the record that it belongs to."""
-        answer, position = written.answer, written.position
-        self._stream.report.predictions += answer.kind == "prediction"
-        self._stream.report.outcomes += answer.kind == "outcome"
+    def add_pair(self, written: WrittenOutput, cause: Event | Label, *, is_compared: bool) -> None:
+        """Note an output and the record that it belongs to."""
+        output, position = written.output, written.position
+        self._stream.report.predictions += output.kind == "prediction"
+        self._stream.report.outcomes += output.kind == "outcome"
         where = cause.task, cause.number, cause.batch, *position[1:]
-        flags = is_compared, is_compared and answer.mistake, answer.is_decided
+        flags = is_compared, is_compared and output.mistake, output.is_decided
         source = self._source(cause.position, cause.task, cause.batch)
-        key = answer.event_id.encode()
-        self._insert("pairs", answer.kind, *where, *flags, written.n_partitions, key, source)
+        key = output.event_id.encode()
+        self._insert("pairs", output.kind, *where, *flags, written.n_partitions, key, source)
 
     def add_comparison(self, event: Event, *, is_mistake: bool) -> None:
         """Note a labelled prediction without an outcome."""
         where = event.task, event.number, event.batch, 0, 0
         self._insert("pairs", "comparison", *where, 1, is_mistake, 0, 0, b"", "")
 
-    def add_unanswered(self, event: Event, event_id: str) -> None:
+    def add_event_without_output(self, event: Event, event_id: str) -> None:
         """Note an event without its prediction."""
-        self._insert("unanswered", event.task, event.number, *event.position, event_id.encode())
+        self._insert("without_output", event.task, event.number, *event.position, event_id.encode())
 
-    def add_unmatched(self, written: WrittenAnswer, events: Sequence[Event]) -> None:
-        """Note an answer that belongs to none of the events with its id."""
-        answer, key = written.answer, written.answer.event_id.encode()
+    def add_unmatched(self, written: WrittenOutput, events: Sequence[Event]) -> None:
+        """Note an output that belongs to none of the events with its id."""
+        output, key = written.output, written.output.event_id.encode()
         event = str(events[0].position) if events else ""
-        self._insert("unmatched", *written.position[1:], written.is_new, answer.kind, key, event)
+        self._insert("unmatched", *written.position[1:], written.is_new, output.kind, key, event)
 
     def check(self) -> None:
         """Check the records of each id, then unmatched records, then the order."""
@@ -144,7 +144,7 @@ class Ledger:
             self._check_records_of(key.decode(), sides)
         firsts = self._firsts()
         self.is_mixed |= any(task != q for task, q in firsts)
-        self._check_unanswered(firsts)
+        self._check_events_without_output(firsts)
         self._check_unmatched(firsts)
         self._check_order()
         self._check_partitions(firsts)
@@ -163,14 +163,14 @@ class Ledger:
         events = sorted((Event(*each) for each in sides["event"]), key=_in_order)
         labels = sorted((Label(*each) for each in sides["label"]), key=_in_order)
         predictions, outcomes = (
-            _as_written([WrittenAnswer(each[0], Answer(*each[1]), *each[2:]) for each in sides[side]], events)
+            _as_written([WrittenOutput(at, OutputMessage(*f), *rest) for at, f, *rest in sides[side]], events)
             for side in ("prediction", "outcome")
         )
         tasks = {event.task for event in events}
         sources = {self._source(event.position, event.task, event.batch) for event in events} - {""}
         times = {event.timestamp_ms for event in events}
         is_of_another = any(not each.is_complete for n, each in self.completeness.items() if n not in tasks)
-        is_of_another &= any(each.answer.event_time_ms not in times for each in predictions)
+        is_of_another &= any(each.output.event_time_ms not in times for each in predictions)
         if len(tasks) == 1 and len(sources) <= 1 and not is_of_another:
             Case(event_id, events, labels, predictions, outcomes, self).check()
         elif not tasks:
@@ -191,9 +191,9 @@ class Ledger:
             for q, number, at in self._all(query, known.deleted_until, task)
         }
 
-    def _check_unanswered(self, firsts: _Firsts) -> None:
+    def _check_events_without_output(self, firsts: _Firsts) -> None:
         """Check events without a prediction; it may have been deleted if it preceded all remaining ones."""
-        for task, number, *position, key in self._all("SELECT * FROM unanswered ORDER BY task, number"):
+        for task, number, *position, key in self._all("SELECT * FROM without_output ORDER BY task, number"):
             own = {task, partition_for_key(key, self._n_partitions)}
             partitions = self.deleted if self.is_mixed else self.deleted & own
             if any(number < firsts.get((task, q), (inf, inf))[0] for q in partitions):
@@ -201,11 +201,11 @@ class Ledger:
             elif self.completeness[task].n_rejected > 0:
                 self.completeness[task].n_rejected -= 1
             else:
-                message = "missing answer: this event has neither a prediction nor a dead letter"
+                message = "missing output: this event has neither a prediction nor a dead letter"
                 self.flag(Fault.MISSING, RecordPosition(*position), message, key.decode())
 
     def _check_unmatched(self, firsts: _Firsts) -> None:
-        """Check answers without an event; it may have been deleted if they precede all other answers."""
+        """Check outputs without an event; it may have been deleted if they precede all other outputs."""
         is_exact, seen = all(task.is_exact for task in self.completeness.values()), {n for n, _ in firsts}
         partial = {n: task for n, task in self.completeness.items() if task.has_holes or not task.is_complete}
         for q, at, is_new, what, key, event in self._all("SELECT * FROM unmatched ORDER BY q, at"):
@@ -228,7 +228,7 @@ class Ledger:
                 self.flag(fault, RecordPosition(self._topic, q, at), message, key.decode())
 
     def _check_order(self) -> None:
-        """Check that answers are in the order of their records."""
+        """Check that outputs are in the order of their records."""
         last: defaultdict[tuple[int, int, bool, str], int] = defaultdict(int)
         rows = self._all(
             "SELECT side, task, q, at, number, id, source FROM pairs WHERE side != 'comparison'"
@@ -241,14 +241,14 @@ class Ledger:
             sequence = task, q, is_dead_letter
             if number < max(last[*sequence, source], last[*sequence, ""]):
                 topic = self._stream.settings.dead_letters_topic if is_dead_letter else self._topic
-                message = "the preceding answers belong to later records"
+                message = "the preceding outputs belong to later records"
                 self.flag(Fault.OUT_OF_ORDER, RecordPosition(topic, q, at), message, key.decode() or None)
             last[*sequence, source] = max(number, last[*sequence, source])
 
     def _check_partitions(self, firsts: _Firsts) -> None:
-        """Check that answers are in the partitions of their ids, for the present or an earlier number.
+        """Check that outputs are in the partitions of their ids, for the present or an earlier number.
 
-        Partitions are only added: an answer for fewer partitions must precede all answers for more.
+        Partitions are only added: an output for fewer partitions must precede all outputs for more.
         """
         rows = self._all(
             "SELECT task, number, batch, n_partitions, q, at, id FROM pairs"
@@ -259,7 +259,7 @@ class Ledger:
             later = (
                 first for (n, other), (first, _) in firsts.items() if n == task and other >= n_partitions
             )
-            # If records are missing, this answer may belong to a missing record with the same id.
+            # If records are missing, this output may belong to a missing record with the same id.
             is_placed = (
                 not self.completeness[task].has_holes and batch not in self.completeness[task].unordered
             )
@@ -269,7 +269,7 @@ class Ledger:
                 self.flag(Fault.WRONG, RecordPosition(self._topic, q, at), message, key.decode())
 
     def sums(self, task: int) -> Mapping[int, Mapping[str, int]]:
-        """Return the counts from the answers of each batch of a task, by its number."""
+        """Return the counts from the outputs of each batch of a task, by its number."""
         query = "SELECT batch, SUM(labelled), SUM(mistake), SUM(decided) FROM pairs WHERE task = ? GROUP BY 1"
         return {at: {"labelled": n, "mistakes": m, "decided": d} for at, n, m, d in self._all(query, task)}
 
@@ -281,14 +281,14 @@ _in_order: Final = attrgetter("task", "number")
 """The order of processing."""
 
 
-def _as_written(answers: Sequence[WrittenAnswer], events: Sequence[Event]) -> Sequence[WrittenAnswer]:
-    """Sort answers to events: by offset in one partition, by the event times across several."""
-    left: defaultdict[int, deque[WrittenAnswer]] = defaultdict(deque)
-    for each in sorted(answers, key=attrgetter("n_partitions", "position")):
+def _as_written(outputs: Sequence[WrittenOutput], events: Sequence[Event]) -> Sequence[WrittenOutput]:
+    """Sort outputs to events: by offset in one partition, by the event times across several."""
+    left: defaultdict[int, deque[WrittenOutput]] = defaultdict(deque)
+    for each in sorted(outputs, key=attrgetter("n_partitions", "position")):
         left[each.position.partition].append(each)
-    ordered: list[WrittenAnswer] = []
+    ordered: list[WrittenOutput] = []
     for event in events if len(left) > 1 else ():  # partitions were added in between
-        due = [each for each in left.values() if each and each[0].answer.event_time_ms == event.timestamp_ms]
-        fitting = [each for each in due if each[0].answer.truth in event.truths]  # of events of one time
+        due = [each for each in left.values() if each and each[0].output.event_time_ms == event.timestamp_ms]
+        fitting = [each for each in due if each[0].output.truth in event.truths]  # of events of one time
         ordered += [each.popleft() for each in (fitting or due)[:1]]
     return [*ordered, *chain.from_iterable(left.values())]

@@ -28,7 +28,7 @@ from service.verify.ledger import Ledger
 _FATES: Final = ("predictions", "rejected", "skipped")
 """Fates of records, without those of labels."""
 _JOIN_COUNTS: Final = ("pending", "provisional", "evicted", "late", "orphaned")
-_ANSWER_COUNTS: Final = ("labelled", "mistakes")
+_OUTPUT_COUNTS: Final = ("labelled", "mistakes")
 
 
 class Replay:
@@ -219,12 +219,12 @@ class Replay:
             self._stream.flag(Fault.WRONG, step.position, message)
         return False
 
-    def check_answers(self) -> None:
-        """Compare the counts of each batch with its answers, or, if that is impossible, of all batches."""
+    def check_outputs(self) -> None:
+        """Compare the counts of each batch with its outputs, or, if that is impossible, of all batches."""
         known, sums = self._known, self._ledger.sums(self._number)
         is_known = not (self._ledger.deleted or known.has_shared_ids or self._report.findings)
         for n, (before, step) in enumerate(self._steps() if is_known else ()):
-            names = _ANSWER_COUNTS if known.is_exact else ()
+            names = _OUTPUT_COUNTS if known.is_exact else ()
             if "decided" in step.counts and ("decided" in before.counts or n == 0):
                 names = (*names, "decided")
             for name in names if self._are_whole[n] else ():
@@ -232,10 +232,10 @@ class Replay:
                 self._compare(step, name, grown, sums.get(n, {}).get(name, 0))
         if not known.is_exact and is_known and all(self._are_whole):
             step = self._committed.steps[-1]
-            for name in _ANSWER_COUNTS:
-                counted, n_answers = step.counts.get(name, 0), sum(each[name] for each in sums.values())
-                if not n_answers <= counted <= n_answers + known.n_ambiguous:
-                    message = f"progress records count {counted} {name}, predictions and outcomes {n_answers}"
+            for name in _OUTPUT_COUNTS:
+                counted, n_outputs = step.counts.get(name, 0), sum(each[name] for each in sums.values())
+                if not n_outputs <= counted <= n_outputs + known.n_ambiguous:
+                    message = f"progress records count {counted} {name}, predictions and outcomes {n_outputs}"
                     self._stream.flag(Fault.WRONG, step.position, message)
             for warning in known.tentative.kept if self._report.findings else ():
                 self._report.findings.add(warning)

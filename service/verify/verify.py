@@ -2,8 +2,8 @@
 
     checkpoint logs → how far to verify, and under which settings
     dead letters    → which records were rejected
-    predictions     → answers found        ┐
-    events, labels  → answers expected     ┴ sorted by id in a temporary database, and compared
+    predictions     → outputs found        ┐
+    events, labels  → outputs expected     ┴ sorted by id in a temporary database, and compared
 
 Outputs and progress are committed in one transaction. So the ends of the outputs are noted first: outputs
 before them must be explained by the progress that is read next, and the outputs of that progress must lie
@@ -77,7 +77,7 @@ def verify(transport: Transport, settings: Settings) -> Report:
 def _verified(stream: Stream) -> Report:
     settings = stream.settings
     try:
-        answers_before = stream.bounds(settings.predictions_topic)
+        outputs_before = stream.bounds(settings.predictions_topic)
         dead_letters_before = stream.bounds(settings.dead_letters_topic)
         offsets_before = _committed_offsets(stream)
         logs = read_logs(stream)
@@ -95,13 +95,13 @@ def _verified(stream: Stream) -> Report:
         database.execute("PRAGMA journal_mode = OFF")
         dead_letters, ledger = DeadLetters(database, stream), Ledger(database, stream)
         dead_letters.read(dead_letters_before)
-        ledger.read(answers_before)
+        ledger.read(outputs_before)
         tasks = [Replay(number, log, stream, ledger, dead_letters) for number, log in logs.items()]
         for task in tasks:
             task.run()
         ledger.check()
         for task in tasks:
-            task.check_answers()
+            task.check_outputs()
         starts = {place: at for task in tasks for place, at in task.starts.items()}
         ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.completeness.values()):

@@ -93,7 +93,7 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
             body, is_native = await mail_event(request), True
         else:
             body = await body_of(request)
-        return await _answer(live, LiveModel.predict, body, query.partition, is_native=is_native)
+        return await _respond(live, LiveModel.predict, body, query.partition, is_native=is_native)
 
     @api.post(
         "/explain", responses=responses, openapi_extra=described_body(event), response_model=Explanation
@@ -101,15 +101,15 @@ def _add_questions(api: APIRouter, live: LiveModels) -> None:
     async def explain(request: Request, query: Annotated[_AskedEvent, Query()]) -> Response:
         """Predict an event without a label, and show which of its features decided."""
         is_native = query.fields == "native"
-        return await _answer(
+        return await _respond(
             live, LiveModel.explain, await body_of(request), query.partition, is_native=is_native
         )
 
 
-async def _answer(
+async def _respond(
     live: LiveModels, ask: _Ask, body: bytes, partition: int | None, *, is_native: bool
 ) -> Response:
-    """Answer a question, on the server's thread if the model is fast."""
+    """Respond to a question, on the server's thread if the model is fast."""
 
     def respond(*patience_seconds: float) -> Response:
         question = live.questions.read(body, is_native=is_native)

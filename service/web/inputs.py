@@ -144,7 +144,7 @@ class Inputs:
         return api
 
     async def append_event(self, request: Request, query: Annotated[_EventParameters, Query()]) -> Response:
-        """Append an event to the events topic; answer with its prediction, once that is committed.
+        """Append an event to the events topic; return its prediction, once it is committed.
 
         A request may be repeated safely: the same event under the same id is not appended again. Each line of
         an NDJSON body is appended; the response has the number of durable lines, and the problem of each
@@ -156,18 +156,18 @@ class Inputs:
             return await self._append_lines(request, self.reader.event, query)
         started = monotonic()
         ticket, partition = await self._append(request, self.reader.event, query)
-        assert ticket.answered is not None, "send a single event, or omit wait_seconds"
-        if await _is_done(ticket.answered, query.wait_seconds - (monotonic() - started)):
-            answer = ticket.answered.result()
-            if isinstance(answer, Rejection):
-                return _of_dead_letter(answer)
-            if answer is not None:
-                fields = {**answer, "partition": partition, "repeated": ticket.repeated}
+        assert ticket.result is not None, "send a single event, or omit wait_seconds"
+        if await _is_done(ticket.result, query.wait_seconds - (monotonic() - started)):
+            result = ticket.result.result()
+            if isinstance(result, Rejection):
+                return _of_dead_letter(result)
+            if result is not None:
+                fields = {**result, "partition": partition, "repeated": ticket.repeated}
                 return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
         return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
 
     async def append_label(self, request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
-        """Append a label to the labels topic; answer when it is durable there.
+        """Append a label to the labels topic; respond when it is durable there.
 
         A request may be repeated safely: the same label of the same id is not appended again. Another label
         of the same id corrects the first. An NDJSON body is read as by `POST /events`.
@@ -191,7 +191,7 @@ class Inputs:
         return ticket, partition
 
     async def _append_lines(self, request: Request, read: Read, query: _LabelParameters) -> Response:
-        """Append the lines of a body; answer with the number of durable lines, and the other lines' problems.
+        """Append the lines of a body; return the number of durable lines, and the other lines' problems.
 
         Bodies take turns, so that the lines of only one body are in memory.
         """
@@ -202,7 +202,7 @@ class Inputs:
         for line in decided:
             if isinstance(line, Ticket) and not await _is_done(line.appended, deadline - monotonic()):
                 break
-        return await run_in_threadpool(_answer_lines, request, decided)
+        return await run_in_threadpool(_respond_to_lines, request, decided)
 
     def _submit_lines(
         self, lines: Sequence[bytes], read: Read, key: bytes | None
@@ -292,8 +292,8 @@ def _of_dead_letter(rejection: Rejection) -> Response:
     return problem_response(status, rejection.message, "event", hint, reason=rejection.reason)
 
 
-def _answer_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Response:
-    """Answer with the results of the lines. The status is 200, or the highest status of a problem.
+def _respond_to_lines(request: Request, decided: Sequence[Ticket | Rejection]) -> Response:
+    """Return the results of the lines. The status is 200, or the highest status of a problem.
 
     Retryable statuses are the highest: if any line may be accepted later, the client sends the body again and
     loses no line.

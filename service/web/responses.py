@@ -78,7 +78,7 @@ class WhatIsWrong(ResponseModel):
 
 
 class LineProblem(WhatIsWrong):
-    """Why a line of a body was not answered, or not acknowledged."""
+    """Why a line of a body has no prediction, or not acknowledged."""
 
     line: int = Field(ge=1)
     """Number of the line in the body."""
@@ -100,7 +100,7 @@ class LinesAppended(ResponseModel):
 
 
 class Problem(WhatIsWrong):
-    """Why a request was not answered."""
+    """Why a request failed."""
 
     lines: LinesAppended | None = None
     """For an NDJSON body with unacknowledged lines; the other fields are about one of these lines."""
@@ -123,7 +123,7 @@ class LivePrediction(Assessment):
     """A prediction by the model of an open partition."""
 
     partition: int = Field(ge=0)
-    """Partition of the model that answered."""
+    """Partition of the model that predicted."""
     owned: bool
     """Whether an event with this id as its key goes to this partition. If not, another model, perhaps in
     another process, predicts such events."""
@@ -156,7 +156,7 @@ class Expert(ResponseModel):
 
     name: str
     weight: float
-    """Weight of its log-odds in the answer of the leader."""
+    """Weight of its log-odds in the prediction of the leader."""
     mistakes: int
     """Number of its mistakes."""
     recent_mistakes: float
@@ -178,7 +178,7 @@ class Explanation(LivePrediction):
     features_not_examined: int = Field(ge=0)
     """Number of features, those with the smallest values, that were not left out one by one."""
     leader: str | None
-    """For a mixture: the learner that gave the answer."""
+    """For a mixture: the learner that made the prediction."""
     experts: list[Expert]
     """For a mixture: its learners, the largest weight first."""
 
@@ -242,7 +242,7 @@ class ModelDescription(ResponseModel):
     """Its class, or the steps of its pipeline."""
     parameters: dict[str, Any]
     classes: list[LabelValue]
-    """Classes as answers spell them; of two classes, the negative one is first."""
+    """Classes as predictions spell them; of two classes, the negative one is first."""
     counts: Counts
     weights: list[Weight] | None
     """The largest weights first; null if the model has no weights."""
@@ -321,7 +321,7 @@ def problem_response(
     partition: int | None = None,
     **headers: str,
 ) -> Response:
-    """Make the response to a request that cannot be answered."""
+    """Make the response to a request that failed."""
     problem = Problem(what=what, where=where, hint=hint, reason=reason, partition=partition)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = problem.model_dump_json(exclude_none=True)

@@ -93,7 +93,7 @@ class Window:
         described = self.describe(model, _PAGE_WEIGHTS).model_dump()
         for weight in described["weights"] or ():
             weight["name"] = weight["name"][:_LONGEST_SHOWN]
-        answers, mistakes = model.latest()
+        outputs, mistakes = model.latest()
         state, reason = self._health.condition
         now = SYSTEM_CLOCK.monotonic()
         return {
@@ -116,7 +116,7 @@ class Window:
                 {"class": model.label_of(each), **model.terms.of(each)} for each in [*model.terms.classes]
             ],
             "shows_events": model.recent is not None,
-            "events": [_event(answer) for answer in answers],
+            "events": [_event(output) for output in outputs],
             "mistakes": [_event(each) for each in mistakes],
             "columns": _COLUMNS,
         }
@@ -191,11 +191,10 @@ def _score_bins(bins: ScoreBins) -> list[tuple[float, int, int]]:
 
 
 def _event(recent: Recent) -> dict[str, Any]:
-    """Return an answer as a row of the page; long contents are cut."""
-    answer = recent.answer
-    predicted, truth = labels_in(answer)
+    """Return a prediction or an outcome as a row of the page; long contents are cut."""
+    predicted, truth = labels_in(recent.fields)
     return {
-        **{field.name: answer.get(field.name) for field in PREDICTION + OUTCOME},
+        **{field.name: recent.fields.get(field.name) for field in PREDICTION + OUTCOME},
         "predicted": predicted,
         "truth": truth,
         "seconds": recent.seconds,

@@ -88,7 +88,7 @@ class Delivery:
 def _why(error: BaseException) -> str:
     """Return what went wrong, without any part of the URL."""
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 

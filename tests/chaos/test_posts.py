@@ -61,23 +61,23 @@ class Client:
             self._failure = error
 
     def _deliver(self, http, path, message):
-        answer = self._until_acknowledged(http, path, message)
-        self.acknowledged[path][message["id"]] = answer
+        response = self._until_acknowledged(http, path, message)
+        self.acknowledged[path][message["id"]] = response
         if self._random.random() < AGAIN:
             again = self._until_acknowledged(http, path, message)
             assert again["repeated"]
             if path == "/events":
-                assert (again["label"], again["score"]) == (answer["label"], answer["score"])
+                assert (again["label"], again["score"]) == (response["label"], response["score"])
 
     def _until_acknowledged(self, http, path, message):
         """Send the same until it is acknowledged, each time to the next process."""
         for address in itertools.cycle(self._places):
             try:
-                answer = http.post(address() + path, json=message)
-                self.statuses[answer.status_code] += 1
-                if answer.status_code == httpx.codes.OK:
-                    return answer.json()
-                assert answer.status_code in {202, 421, 429, 503}, answer.text
+                response = http.post(address() + path, json=message)
+                self.statuses[response.status_code] += 1
+                if response.status_code == httpx.codes.OK:
+                    return response.json()
+                assert response.status_code in {202, 421, 429, 503}, response.text
             except (httpx.TransportError, httpx.UnsupportedProtocol):  # dead, or yet to say where it is
                 self.statuses["none"] += 1
             time.sleep(0.05)
@@ -101,8 +101,8 @@ def assert_all_once(stream, clients):
     settings = stream.settings
     acknowledged = {path: {} for path in ("/events", "/labels")}
     for client in clients:
-        for path, answers in client.acknowledged.items():
-            acknowledged[path] |= answers
+        for path, responses in client.acknowledged.items():
+            acknowledged[path] |= responses
     topics = {"/events": settings.events_topic, "/labels": settings.labels_topic}
     for path, topic in topics.items():
         found = Counter(message["id"] for message in parsed(all_records(stream, topic)))
@@ -112,9 +112,9 @@ def assert_all_once(stream, clients):
     predictions = {
         m["id"]: m for m in parsed(all_records(stream, settings.predictions_topic)) if "score" in m
     }
-    for name, answer in acknowledged["/events"].items():
+    for name, response in acknowledged["/events"].items():
         committed = predictions[name]
-        assert (answer["label"], answer["score"]) == (committed["label"], committed["score"])
+        assert (response["label"], response["score"]) == (committed["label"], committed["score"])
     verdict = stream.verify()
     assert verdict["proved"], verdict["findings"]
     assert verdict["predictions"] == verdict["outcomes"] == len(predictions) == len(acknowledged["/events"])
@@ -133,7 +133,7 @@ def test_acknowledged_records_survive_kills_exactly_once(open_chaos, start, forc
     with clients[0], clients[1], clients[2], clients[3]:
         for kill in range(n_kills):
             killed = services[kill % n_services].ready()
-            if kill % 4:  # amid the answers; or else while it takes over
+            if kill % 4:  # amid the responses; or else while it takes over
                 enough = n_answers(clients) + CLIENTS
                 killed.eventually(lambda enough=enough: n_answers(clients) > enough)
                 time.sleep(moment.uniform(0, 0.12))

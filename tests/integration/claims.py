@@ -26,13 +26,13 @@ class ClientClaims:
         process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
         process.signal(number)
         assert process.wait() == code
-        done = len(stream.answers())
+        done = len(stream.outputs())
         assert 0 < done < len(events), "it was to be stopped on the way"
         assert done % 10 == 0, "a batch was committed in part"
         assert f"stopped: {done} events" in process.stderr
         assert "Traceback" not in process.stderr
         assert serve("--exit-at-end").wait() == 0
-        assert stream.answers() == run_bare(events).predictions
+        assert stream.outputs() == run_bare(events).predictions
 
     def test_member_without_partitions_is_a_ready_standby(self, stream, serve):
         stream.create()
@@ -43,7 +43,7 @@ class ClientClaims:
         standby.eventually(lambda: "standing by" in standby.get("/readyz").json()["reason"])
         assert worker.stop() == 0
         stream.produce(phishing_events())
-        standby.eventually(lambda: len(stream.answers()) == len(phishing_events()))
+        standby.eventually(lambda: len(stream.outputs()) == len(phishing_events()))
         assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
 
     def test_backlog_of_two_topics_is_learned_in_time_order(self, stream, serve):
@@ -57,7 +57,7 @@ class ClientClaims:
         stream.produce(labels, topic="labels", times_ms=label_times)
         assert serve("--exit-at-end").wait() == 0
         came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
-        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
+        assert stream.outputs() == outputs_of_one_topic([value for _, value in came], [t for t, _ in came])
 
 
 def labels_apart(events):
@@ -67,7 +67,7 @@ def labels_apart(events):
     return [json.dumps(event).encode() for event in decoded], labels
 
 
-def answers_of_one_topic(values, times_ms):
+def outputs_of_one_topic(values, times_ms):
     """Process messages in this order, on no stream at all."""
     records = [
         Record("events", 0, n, time_ms, None, value)

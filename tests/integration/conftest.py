@@ -61,7 +61,7 @@ class Stream:
         count = self.transport.partition_count(name)
         return [record for partition in range(count) for record in self.transport.read(name, partition)]
 
-    def answers(self):
+    def outputs(self):
         """Return what stands on the predictions topic, without the time of the events."""
         return [without_time(json.loads(record.value or b"")) for record in self.records("predictions")]
 

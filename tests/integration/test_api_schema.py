@@ -51,6 +51,6 @@ def url():
     suppress_health_check=list(HealthCheck),
 )
 @given(data=st.data())
-def test_answers_to_any_request_match_the_schema(url, name, kind, data):
+def test_responses_to_any_request_match_the_schema(url, name, kind, data):
     case = data.draw(OPERATIONS[name].as_strategy(generation_mode=kind))
     case.call_and_validate(base_url=url)

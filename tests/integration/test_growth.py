@@ -48,7 +48,7 @@ def counts(stream):
 
 
 def is_done_once(stream, events):
-    predicted = Counter(answer["id"] for answer in stream.answers() if "score" in answer)
+    predicted = Counter(output["id"] for output in stream.outputs() if "score" in output)
     return predicted == Counter(ids(events))
 
 
@@ -114,4 +114,4 @@ def moves(key):
 
 
 def outcomes(stream):
-    return sum("predicted" in answer for answer in stream.answers())
+    return sum("predicted" in output for output in stream.outputs())

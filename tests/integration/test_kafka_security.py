@@ -102,7 +102,7 @@ def test_service_works_on_a_secured_broker_and_reveals_no_secret(stream, login, 
     stream.produce(events)
     settings = stream.settings | login | {"kafka_client": kafka_client, "log_level": "debug"}
     run(tmp_path, settings, "serve", "--exit-at-end")
-    assert stream.answers() == run_bare(events).predictions
+    assert stream.outputs() == run_bare(events).predictions
 
 
 def wrong_logins(broker, certificates, client):

@@ -299,7 +299,7 @@ def test_models_of_every_kind_can_be_inspected(serve, open_page, given, names):
     assert page.locator("#answer strong").inner_text() in {str(name).lower() for name in names}
     expect(page.locator("#experts")).to_be_visible(visible=given.get("model") == "auto")
     expect(page.locator("#thresholds-section")).to_be_visible(visible=len(names) == 2)
-    answer = stage.models[0].latest()[0][0].answer
+    answer = stage.models[0].latest()[0][0].fields
     shown = [f"{100 * answer['probability']:.1f} %"] if "probability" in answer else []
     expect(page.locator("#events tbody tr").first.locator(".probability")).to_have_text(shown)
     if given.get("model") == "coin-betting":

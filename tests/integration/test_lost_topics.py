@@ -52,7 +52,7 @@ def test_deleted_checkpoints_topic_is_not_a_fresh_start(stream, admin):
     delete(admin, stream.topics["checkpoints"])
     with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
         run(stream)
-    assert len(stream.answers()) == len(EVENTS)
+    assert len(stream.outputs()) == len(EVENTS)
 
 
 def test_expired_offsets_are_committed_again(stream, admin):
@@ -68,7 +68,7 @@ def test_expired_offsets_are_committed_again(stream, admin):
     delete(admin, stream.topics["checkpoints"])
     with pytest.raises(CheckpointError, match="checkpoint missing, but the group"):
         run(stream)
-    assert len(stream.answers()) == len(EVENTS)
+    assert len(stream.outputs()) == len(EVENTS)
 
 
 def test_fresh_start_next_to_predictions_gives_a_warning(stream, admin, caplog):
@@ -96,4 +96,4 @@ def test_recreated_topic_is_detected(stream, admin, n_new):
         with pytest.raises(InputLost, match="the topic was deleted and recreated"):
             run(again)
         run(again, on_data_loss="continue")
-        assert len(again.answers()) == 50 + n_new
+        assert len(again.outputs()) == 50 + n_new

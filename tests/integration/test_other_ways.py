@@ -50,12 +50,12 @@ def test_lines_posted_to_two_processes_are_appended_once(stream, serve, kafka_cl
         mine = [e for e in events if owners[partition_for_key(json.loads(e)["id"].encode(), 2)] is owner]
         for _ in range(2):  # the id is the key: repeated lines are there already
             body, headers = b"\n".join(mine), {"content-type": "application/x-ndjson"}
-            answer = httpx.post(
+            response = httpx.post(
                 f"{owner.address}/events", content=body, headers=headers, verify=NO_CERTIFICATES, timeout=60
             )
-            assert answer.status_code in {200, 202}, answer.text
-    processes[0].eventually(lambda: len(stream.answers()) >= len(events))
-    assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(events))
+            assert response.status_code in {200, 202}, response.text
+    processes[0].eventually(lambda: len(stream.outputs()) >= len(events))
+    assert Counter(output["id"] for output in stream.outputs()) == Counter(ids(events))
     assert [each.stop() for each in processes] == [0] * len(processes)
 
 
@@ -91,7 +91,7 @@ def test_increments_are_restored_to_the_byte_after_a_kill(stream, serve):
     )
     process.kill()
     assert serve("--exit-at-end", **given).wait() == 0
-    assert [answer["id"] for answer in stream.answers()] == ids(events)
+    assert [output["id"] for output in stream.outputs()] == ids(events)
     restored, bare = model_bytes(stream, 0, **made_with)
     assert restored == bare
 
@@ -105,7 +105,7 @@ def test_models_are_identical_to_the_byte_after_partitions_were_added(stream, se
     stream.transport.produce(keyed(stream, new))
     assert serve("--exit-at-end", labels_topic="").wait() == 0
     assert stream.transport.partition_count(stream.topics["predictions"]) == 3
-    assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(old + new))
+    assert Counter(output["id"] for output in stream.outputs()) == Counter(ids(old + new))
     for partition in range(3):
         restored, bare = model_bytes(stream, partition, labels_topic="")
         assert restored == bare

@@ -55,7 +55,7 @@ def test_dead_letters_of_the_largest_records_fit(stream, serve):
         assert len(whole) - 1000 < len(letter.value) < len(whole)
         assert (told["error.truncated"], int(told["source.size"])) == (b"true", len(whole))
         assert told["source.sha256"].decode() == sha256(whole).hexdigest()
-    assert [answer["id"] for answer in stream.answers()] == ["good"]
+    assert [output["id"] for output in stream.outputs()] == ["good"]
 
 
 def test_lowered_record_limit_cuts_dead_letters_of_a_running_service(stream, serve, admin):
@@ -66,7 +66,7 @@ def test_lowered_record_limit_cuts_dead_letters_of_a_running_service(stream, ser
     set_limit(admin, stream.topics["dead-letters"], 30_000)
     noise = os.urandom(50_000)
     stream.produce([noise, GOOD])
-    process.eventually(lambda: len(stream.answers()) == 1)
+    process.eventually(lambda: len(stream.outputs()) == 1)
     _, cut = stream.records("dead-letters")
     assert noise.startswith(cut.value)
     assert 29_000 < len(cut.value) < 30_000
@@ -83,7 +83,7 @@ def test_event_time_rejected_by_output_topics_makes_a_dead_letter(stream, serve,
     times = [now, now + 3 * 3_600_000, YEAR_80000_MS, now]
     stream.produce([b'{"id":"%d","text":"x"}' % n for n in range(4)], times_ms=times)
     assert serve("--exit-at-end").wait() == 0
-    assert [answer["id"] for answer in stream.answers()] == ["0", "3"]
+    assert [output["id"] for output in stream.outputs()] == ["0", "3"]
     dead_letters = stream.records("dead-letters")
     told = [dict(letter.headers) for letter in dead_letters]
     assert [each["error.reason"] for each in told] == [b"event_time_out_of_range"] * 2

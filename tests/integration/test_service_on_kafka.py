@@ -59,11 +59,11 @@ def test_readers_of_committed_records_see_no_open_transaction(stream, serve, kaf
         time.sleep(0.01)
     else:
         pytest.fail(f"frozen {FREEZES} times, but never in a transaction that had written something")
-    answers = stream.answers()
-    assert [answer["id"] for answer in answers] == ids(events)[: len(committed)]
+    outputs = stream.outputs()
+    assert [output["id"] for output in outputs] == ids(events)[: len(committed)]
     process.signal(signal.SIGCONT)
     process.eventually(lambda: process.metric("perceptron_predictions_total") == len(events))
-    assert [answer["id"] for answer in stream.answers()] == ids(events)
+    assert [output["id"] for output in stream.outputs()] == ids(events)
 
 
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)

@@ -29,7 +29,7 @@ class TestServiceOnSqlite(ClientClaims):
         assert f"is in use by process {one.pid} on " in last.stderr
         assert "other owners of all partitions" in last.stderr
         stream.produce(events, partitions=2)
-        one.eventually(lambda: len(stream.answers()) >= len(events) / 2)
+        one.eventually(lambda: len(stream.outputs()) >= len(events) / 2)
         one.kill()
-        other.eventually(lambda: len(stream.answers()) >= len(events))
-        assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(events))
+        other.eventually(lambda: len(stream.outputs()) >= len(events))
+        assert Counter(output["id"] for output in stream.outputs()) == Counter(ids(events))

@@ -70,5 +70,5 @@ def test_running_and_stopped_service_are_proved(stream, writing, serve):
     report = verified(stream)
     assert report.is_proved, report
     assert (report.notes, report.not_yet_evaluated) == ([], 0)
-    assert report.predictions + report.outcomes == len(stream.answers())
+    assert report.predictions + report.outcomes == len(stream.outputs())
     assert report.dead_letters == len(stream.records("dead-letters"))

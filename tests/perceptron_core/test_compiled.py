@@ -212,7 +212,7 @@ def test_name_that_changes_the_model_during_comparison_is_harmless():
     assert math.isfinite(model.score_one({Meddler(1): 1.0, Meddler(2): 1.0}))
 
 
-def test_value_that_uses_the_model_during_lookup_gets_right_answers():
+def test_value_that_uses_the_model_during_lookup_gets_right_scores():
     model = perceptron_core.Perceptron()
     model.learn_one({"a": 1.0, "b": 2.0, "c": 4.0}, True)
 

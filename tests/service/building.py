@@ -6,9 +6,9 @@ import time
 from operator import attrgetter
 
 from service.messages.labels import Vocabulary
-from service.partition.answers import Answers
 from service.partition.examples import Example, LearnedExamples
 from service.partition.factory import make_processor
+from service.partition.output_writer import OutputWriter
 from service.settings.load import Settings
 from service.stream.batches import OutputBatch
 from service.stream.protocol import Record
@@ -86,7 +86,7 @@ class Feed:
     def __call__(self, value, processing_time_ms=None, **where):
         return tuple(self.processor.process_batch([self.record(value, **where)], processing_time_ms).outputs)
 
-    def answer(self, value, **where):
+    def output_of(self, value, **where):
         """Return the one output's value, parsed."""
         (output,) = self(value, **where)
         return json.loads(output.value)
@@ -200,21 +200,21 @@ class Changed:
         return filter(None, map(self._change, records)) if topic == "checkpoints" else records
 
 
-class WrittenAnswers:
-    """Writes answers one by one."""
+class RecordedWriter:
+    """Writes predictions and outcomes one by one."""
 
     def __init__(self, classes=()):
-        self.answers = Answers(Vocabulary(classes), "predictions")
+        self.writer = OutputWriter(Vocabulary(classes), "predictions")
 
     def prediction(self, event_id, predicted, score, updates, truth, time_ms, log_odds=False, further=b""):
-        self.answers.begin(outputs := OutputBatch(), has_log_odds=log_odds)
+        self.writer.begin(outputs := OutputBatch(), has_log_odds=log_odds)
         example = Example(event_id, {}, predicted, score, time_ms)
-        self.answers.prediction(example, updates, truth, further)
+        self.writer.write_prediction(example, updates, truth, further)
         (output,) = outputs
         return output
 
     def outcome(self, event_id, truth, predicted, delay_seconds, time_ms):
-        self.answers.begin(outputs := OutputBatch(), has_log_odds=False)
-        self.answers.outcome(Example(event_id, {}, predicted, 0.5, time_ms), truth, delay_seconds)
+        self.writer.begin(outputs := OutputBatch(), has_log_odds=False)
+        self.writer.write_outcome(Example(event_id, {}, predicted, 0.5, time_ms), truth, delay_seconds)
         (output,) = outputs
         return output

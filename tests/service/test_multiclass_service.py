@@ -43,8 +43,8 @@ def test_three_class_names_select_the_multiclass_learner(name, model):
 def test_two_class_names_make_a_multiclass_learner_learn_booleans():
     feed = Feed(model="multiclass-perceptron", classes="ham,spam")
     feed(event("1", "win", label="spam"))
-    answer = feed.answer(event("2", "win"))
-    assert (answer["label"], answer["score"]) == ("spam", 4.0)  # 2·(‖x‖² + 1): the difference of two scores
+    output = feed.output_of(event("2", "win"))
+    assert (output["label"], output["score"]) == ("spam", 4.0)  # 2·(‖x‖² + 1): the difference of two scores
     assert feed.model.classes == (False, True)
 
 
@@ -65,9 +65,9 @@ def test_parameter_of_the_binary_model_is_a_clear_error():
 
 def test_multiclass_score_belongs_to_the_predicted_class():
     feed = Feed(classes=CLASSES)
-    first = feed.answer(event("1", "buzz", label="bee"))
+    first = feed.output_of(event("1", "buzz", label="bee"))
     assert (first["label"], first["score"], first["truth"], first["mistake"]) == ("ant", 0.0, "bee", True)
-    second = feed.answer(event("2", "buzz"))
+    second = feed.output_of(event("2", "buzz"))
     assert (second["label"], second["score"], second["updates"]) == ("bee", 2.0, 1)
 
 

@@ -92,7 +92,7 @@ class _Demo:
         self._is_over = Event()
         self._failed = ""
         self._predictions: subprocess.Popen[bytes] | None = None
-        request.answer_with(self._end)
+        request.handle_with(self._end)
 
     def run(self, rate: float, *, keep: bool) -> None:
         """Run to the end, or until a request to end."""

@@ -94,7 +94,7 @@ def _run(
             tune_process()
             where = f", {address}" if address else ""
             report_progress(f"serving {url}, model {settings.model}{where}")
-            request.answer_with(runner.stop)
+            request.handle_with(runner.stop)
             runner.run(exit_at_end=exit_at_end)
         finally:
             with health.waiting_for_stream():  # clients wait for a broker that is gone
@@ -187,7 +187,7 @@ def relay_command(loaded: Loaded, *, exit_at_end: bool) -> None:
         )
     url, stop = broker_url(loaded), Event()
     with stopping() as request:
-        request.answer_with(stop.set)
+        request.handle_with(stop.set)
         with ThreadPoolExecutor(len(settings.webhooks), "relay") as pool:
             runs = [
                 pool.submit(_relay, settings, url, hook, stop, exit_at_end=exit_at_end)

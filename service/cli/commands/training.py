@@ -260,7 +260,7 @@ def predict_command(model: Path, inputs: Inputs, loaded: Loaded) -> int:
     """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
 
     A line has the id, label and score, and the probability of the label and the decision if there are any.
-    Labels in FILE are not read, and nothing is learned. A row from a pipe is answered at once. Rows that
+    Labels in FILE are not read, and nothing is learned. A row from a pipe is predicted at once. Rows that
     cannot be read are listed on stderr; the exit code is 1 if they are more than 5 % of all rows.
 
     `perceptron train --save`, `replay --save` and `checkpoint export` write MODEL. It contains its classes
@@ -286,7 +286,7 @@ def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str
     predicted, skipped, rejected = 0, 0, list[str]()
     for message in source:
         try:
-            answer = predictor.assess(message, source.line)
+            prediction = predictor.assess(message, source.line)
         except Skipped:
             skipped += 1
         except Rejection as rejection:
@@ -294,7 +294,7 @@ def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str
             report("rejected", "yellow", f"{source.location}: {rejection_of_row(message, rejection)}")
         else:
             predicted += 1
-            stdout.write(escaped(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
+            stdout.write(escaped(json.dumps(prediction, ensure_ascii=False)).encode() + b"\n")
     stdout.flush()
     return predicted, skipped, rejected
 

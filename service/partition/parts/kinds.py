@@ -76,7 +76,7 @@ class ModelPart(Part):
             return {"updates": None}
 
     def metrics(self) -> Sequence[PartMetric]:
-        """Return the number of updates, and whether compiled code learns and answers, as metrics."""
+        """Return the number of updates, and whether compiled code learns and predicts, as metrics."""
         fast = "Whether compiled code processes the records of the common case (1), or none (0)."
         return [
             PartMetric("updates", "Updates of the model.", self._learner.updates),

@@ -77,7 +77,7 @@ class Part:
         """Take the labelled predictions of a batch."""
 
     def outputs(self, records: RecordBatch) -> Sequence[Output]:  # noqa: ARG002
-        """Return further outputs of the observed batch, which are written after its answers."""
+        """Return further outputs of the observed batch, which are written after its predictions."""
         return ()
 
     def state(self) -> Any:  # noqa: ANN401 - each part knows its own

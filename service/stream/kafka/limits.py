@@ -27,7 +27,7 @@ METADATA_SECONDS: Final = 5.0
 TOPIC_TIMEOUT_SECONDS: Final = 30.0
 # A transaction's markers reach its partitions within milliseconds; a busy broker takes longer.
 SETTLE_SECONDS: Final = 1.0
-# Grace period for a step of a commit after its deadline: the process may have been frozen, and the answer,
+# Grace period for a step of a commit after its deadline: the process may have been frozen, and the response,
 # which reports that it was fenced, may be here already or one request away.
 MOMENT_SECONDS: Final = 1.0
 # How long an append to the input, and its transaction, may take. A process that is killed meanwhile leaves an
@@ -155,6 +155,6 @@ def transaction_request_seconds(commit_timeout_seconds: float) -> float:
 def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
     """Return the interval of a member's heartbeats.
 
-    Its answer announces a rebalance: the longer the interval, the longer all members wait.
+    Its response announces a rebalance: the longer the interval, the longer all members wait.
     """
     return min(_HEARTBEAT_MS, int(session_timeout_seconds * 1000) // 3)

@@ -39,7 +39,7 @@ from service.stream.protocol import (
 )
 
 _log = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class KafkaTopics:
@@ -162,7 +162,7 @@ class KafkaTopics:
         self._known_topics.setdefault(topic, monotonic())
         return description
 
-    def _ask(self, topics: Collection[str], ask: Callable[[], Answer]) -> Answer:
+    def _ask(self, topics: Collection[str], ask: Callable[[], Result]) -> Result:
         """Ask about topics; retry for a while if one is new, as some brokers may not know it yet."""
         while True:
             try:

@@ -18,7 +18,7 @@ export function showExperts(mixture, classes) {
 
 function leaderSentence(leader) {
   const whose = leader.startsWith("mixture") ? `the ${leader}` : `${leader} alone`;
-  return `At present, ${whose} answers, with the fewest recent mistakes.`;
+  return `At present, ${whose} predicts, with the fewest recent mistakes.`;
 }
 
 // Of an explanation: which experts decided.

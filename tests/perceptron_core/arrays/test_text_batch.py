@@ -35,7 +35,7 @@ TEXTS, LABELS = ["win a prize", "see you", "", "WIN", "you win"], [True, False, 
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS)
 @given(stream=streams)
 @settings(max_examples=n_examples(50), deadline=None)
-def test_arrays_give_the_answers_of_dictionaries_bit_for_bit(learner, hasher, stream):
+def test_arrays_score_as_dictionaries_bit_for_bit(learner, hasher, stream):
     model, expected = HashedClassifier(learner, 10), HashedClassifier(learner, 10)
     found = model.predict_learn_texts(hasher, [text for text, _ in stream], [label for _, label in stream])
     for (text, label), score, predicted in zip(stream, found.scores, found.classes, strict=True):

@@ -71,7 +71,7 @@ def test_state_is_bounded():
     assert len(to_bytes(model)) < 1.05 * size < 20_000
 
 
-def test_order_of_features_changes_no_bit_of_an_answer():
+def test_order_of_features_changes_no_bit_of_a_score():
     rng = random.Random(5)
     plain, shuffled = NearestNeighbors(), NearestNeighbors()
     names = [f"n{number}" for number in range(7)]

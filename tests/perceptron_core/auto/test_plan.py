@@ -149,7 +149,7 @@ def test_shortened_context_keeps_the_prediction_time():
 
 @pytest.mark.parametrize("delay", [0, 70])
 @pytest.mark.parametrize("n_classes", KINDS)
-def test_answer_is_the_weighted_sum_of_candidates(n_classes, delay):
+def test_prediction_is_the_weighted_sum_of_candidates(n_classes, delay):
     model = AutoClassifier(classes=KINDS[n_classes])
     delayed(model, runs(200, n_classes), delay)
     for x, _ in runs(5, n_classes, seed=2):

@@ -108,7 +108,7 @@ def test_without_drift_no_event_is_dropped():
     assert counts[:2] == [3000, 0]
 
 
-def test_trees_are_judged_on_answers_given_at_prediction():
+def test_trees_are_evaluated_on_their_scores_at_prediction():
     model, waiting, wrong = AutoClassifier(), deque(), 0
     for x, y in boxes(1200):
         model.predict_one(x)

@@ -111,7 +111,7 @@ def test_valid_values_never_overflow(model, stream):
 
 @given(model=any_of(TWO_CLASS), stream=streams)
 @settings(max_examples=n_examples(300))
-def test_n_mistakes_counts_wrong_answers_of_predict_one(model, stream):
+def test_n_mistakes_counts_wrong_predictions_of_predict_one(model, stream):
     mistakes = 0
     for x, y in stream:
         mistakes += model.predict_one(x) != y

@@ -34,7 +34,7 @@ def dot(z, a):
 @example([({}, True)], False)
 @example([({"a": 1}, True), ({"a": 1}, False)], True)
 @example([({"a": 8, "b": 7}, True), ({"a": 7, "b": 6}, False), ({"a": 6, "b": 5}, True)], True)
-def test_answer_comes_with_its_proof(data, fit_intercept):
+def test_separability_is_returned_with_its_proof(data, fit_intercept):
     answer = linear_separability(data, fit_intercept=fit_intercept)
     samples = normalised(data, fit_intercept)
     if answer.separable:

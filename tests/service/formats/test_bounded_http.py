@@ -46,7 +46,7 @@ def ask(url, timeout=0.5, context=None):
 
 
 @pytest.mark.parametrize("n_prompt", [0, 41, 500], ids=["from the first byte", "in the body", "later"])
-def test_trickling_answer_ends_at_the_timeout(n_prompt):
+def test_trickling_response_ends_at_the_timeout(n_prompt):
     answer = ANSWER if n_prompt else b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 90
     began = time.monotonic()
     with trickling(answer, n_prompt or 1, 0.1 if n_prompt == 0 else 0.3) as port, pytest.raises(TimeoutError):
@@ -54,12 +54,12 @@ def test_trickling_answer_ends_at_the_timeout(n_prompt):
     assert 0.4 < time.monotonic() - began < 3.0
 
 
-def test_fragmented_answer_within_the_timeout_is_read():
+def test_fragmented_response_within_the_timeout_is_read():
     with trickling(ANSWER, 100) as port:
         assert ask(f"http://127.0.0.1:{port}/", timeout=20.0) == 1000 * b"x"
 
 
-def test_trickling_encrypted_answer_ends_at_the_timeout():
+def test_trickling_encrypted_response_ends_at_the_timeout():
     authority = trustme.CA()
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     authority.issue_cert("127.0.0.1").configure_cert(server)

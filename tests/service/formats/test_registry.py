@@ -69,7 +69,7 @@ def test_protobuf_as_text_cannot_be_used():
         main = registry.register("m", 'syntax = "proto3"; message M { int32 n = 1; }', "PROTOBUF")
         schema = client(registry).schema(key(main))
     assert schema.kind == SchemaKind.UNUSABLE
-    assert b"must answer format=serialized" in schema.parts[0]
+    assert b"must support format=serialized" in schema.parts[0]
 
 
 def test_id_that_the_registry_does_not_have_is_missing(registry):
@@ -132,10 +132,10 @@ DEEP = b"[" * 100_000
     ],
     ids=lambda body: body[-40:].decode(errors="replace"),
 )
-def test_malformed_answer_makes_the_registry_unavailable(body, monkeypatch):
+def test_malformed_response_makes_the_registry_unavailable(body, monkeypatch):
     monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 60.0)  # where machines are slow, too
     monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 60.0)
-    with answered(body) as port, pytest.raises(RegistryUnavailable, match="answer of a Schema Registry"):
+    with answered(body) as port, pytest.raises(RegistryUnavailable, match="response of a Schema Registry"):
         SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))
 
 

@@ -88,7 +88,7 @@ def test_silent_registry_is_an_error_each_time(asking):
     assert asking(1) == ({key(1)}, 1)
 
 
-def test_slow_registry_answers_delay_a_batch_which_then_resumes(asking):
+def test_slow_registry_responses_delay_a_batch_which_then_resumes(asking):
     answer = asking.registry.answer
 
     def slowly(*asked):
@@ -96,7 +96,7 @@ def test_slow_registry_answers_delay_a_batch_which_then_resumes(asking):
         return answer(*asked)
 
     asking.registry.answer = slowly
-    with pytest.raises(RegistryUnavailable, match="has answered for 10 of 15 schemas within 10 s"):
+    with pytest.raises(RegistryUnavailable, match="has responded for 10 of 15 schemas within 10 s"):
         asking(*range(101, 115), 1)
     assert asking(*range(101, 115), 1)[0] == {key(1)}
 

@@ -63,7 +63,7 @@ def test_requests_of_one_id_share_the_running_append(scene):
     assert [appended(each) for each in (first, second, third)] == [False, True, True]
     assert ids(scene.writer) == ["a"]
     scene.process_all()
-    assert first.answered.result(0) == second.answered.result(0) == third.answered.result(0)
+    assert first.result.result(0) == second.result.result(0) == third.result.result(0)
 
 
 def test_requests_during_an_append_are_appended_together_next(scene):
@@ -141,12 +141,12 @@ def test_next_writer_appends_requests_after_a_failed_append(scene):
     assert ids(scene.writer) == ["b"]
 
 
-def test_record_processed_before_its_append_has_returned_is_answered(scene):
+def test_record_processed_before_its_append_returns_has_a_result(scene):
     scene.open(scene.writer)
     ticket = scene.event(event("a"))
     assert scene.writer.under_way.wait(SECONDS)
     scene.process(ticket.submission.output._replace(partition=0))
-    assert ticket.answered.result(0)["id"] == "a"
+    assert ticket.result.result(0)["id"] == "a"
     scene.fail()
     assert not appended(ticket)
 
@@ -171,7 +171,7 @@ def test_appended_event_of_a_revoked_partition_has_no_prediction(scene):
     ticket = scene.event(event("a"))
     appended(ticket)
     scene.intake.close()
-    assert ticket.answered.result(0) is None
+    assert ticket.result.result(0) is None
 
 
 def test_revoked_partition_closes_its_writer_after_the_append(scene):
@@ -199,7 +199,7 @@ def test_event_evicted_without_label_is_known_without_its_prediction():
     scene.process_all()
     again = scene.event(event("a"))
     assert appended(again)
-    assert again.answered.result(0) is None
+    assert again.result.result(0) is None
 
 
 @pytest.mark.parametrize(("label", "comes"), [(False, "in time"), (False, "late"), (True, "late")])

@@ -1,4 +1,4 @@
-"""A model file in Python answers as the service that it is from."""
+"""A model file in Python predicts as the service that wrote it."""
 
 import copy
 import json
@@ -112,7 +112,7 @@ def answered(call):
 
 @hypothesis_settings(deadline=None)
 @given(st.data())
-def test_answers_equal_those_of_the_service(stage_and_model, data):
+def test_predictions_equal_those_of_the_service(stage_and_model, data):
     stage, model = stage_and_model
     is_mapped = stage.settings.events.is_mapped
     record = data.draw(FOREIGN if is_mapped else OWN)
@@ -150,7 +150,7 @@ def test_probabilities_are_of_all_classes_and_add_up(stage_and_model):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_rows_of_a_frame_are_answered_as_records(stage_and_model, frame):
+def test_rows_of_a_frame_are_predicted_as_records(stage_and_model, frame):
     stage, model = stage_and_model
     rows = [
         {"a": n / 2, "b": None if n % 3 else n, "lang": ["de", None, "en"][n % 3], "body": "win a prize"}
@@ -199,7 +199,7 @@ def test_text_format_values_need_no_json(saved):
     assert model.predict(pd.DataFrame({"text": ["win", "see you"]})).to_list() == [True, False]
 
 
-def test_filtered_record_has_no_answer(saved):
+def test_filtered_record_has_no_prediction(saved):
     model = service.load(saved(events={"where": "kept", "text": ("text",), "id": "id"}))
     rows = [{"id": "a", "kept": True, "text": "win"}, {"id": "b", "kept": False, "text": "win"}]
     assert model.predict(rows) == [True, None]
@@ -273,7 +273,7 @@ def test_package_import_loads_no_heavy_module():
 
 
 @pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
-def test_pickled_model_answers_as_the_original(stage_and_model, copied):
+def test_pickled_model_predicts_as_the_original(stage_and_model, copied):
     model = stage_and_model[1]
     records = [{"key": "k", "body": "win", "a": 2.0, "lang": "en"}] * 2
     if not stage_and_model[0].settings.events.id:

@@ -63,12 +63,12 @@ def service():
     opened.transport.close()
 
 
-def test_submitted_record_is_appended_processed_and_answered(service):
+def test_submitted_record_is_appended_and_predicted(service):
     ticket = service.submit(event("a", "win"))
-    service.until(ticket.answered.done)
+    service.until(ticket.result.done)
     assert service.ids() == ["a"]
     (record,) = service.transport.read("predictions", 0)
-    assert ticket.answered.result() == json.loads(record.value)
+    assert ticket.result.result() == json.loads(record.value)
 
 
 @pytest.mark.parametrize("n_before", [1, 5])
@@ -105,7 +105,7 @@ def test_waiting_request_gets_the_error_of_opening_a_writer(service, monkeypatch
         service.until(ticket.appended.done)
     assert isinstance(ticket.appended.result(), TransportUnavailable)
     ticket = service.submit(event("a"))
-    service.until(ticket.answered.done)
+    service.until(ticket.result.done)
     assert service.ids() == ["a"]
 
 

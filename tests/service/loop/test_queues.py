@@ -82,7 +82,7 @@ def test_record_waits_for_a_topic_of_unknown_end():
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
 
 
-def test_end_is_requested_again_when_the_answer_is_old():
+def test_end_is_requested_again_when_the_response_is_old():
     made, rest = queues_of(), Rest()
     for now in (0.0, 0.05, 0.1):
         made.add(0, records(EVENTS, 1))

@@ -176,7 +176,7 @@ def test_unexpectedly_rejected_dead_letters_are_cut(stream, monkeypatch):
     assert [a["id"] for a in answers(stream)] == ["a"]
 
 
-def test_answer_rejected_by_its_topic_ends_the_loop_with_message(stream, monkeypatch):
+def test_output_rejected_by_its_topic_ends_the_loop_with_message(stream, monkeypatch):
     produce(stream, event("\x01" * 256))
     take_less_than_it_says(monkeypatch, stream, 1400)
     with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):

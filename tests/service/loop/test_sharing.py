@@ -76,7 +76,7 @@ def started(stream, given):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
-def test_shared_model_answers_as_one_partition_event_by_event(stream, model):
+def test_shared_model_predicts_as_with_one_partition(stream, model):
     found = messages(150)
     produce(stream, found)
     run(stream, shared(model=model))
@@ -144,7 +144,7 @@ def test_partitions_missing_in_another_topic_wait(stream, grown):
     assert {partition for _, partition in restored.offsets} == {*range(N_PARTITIONS)}
 
 
-def test_one_model_answers_for_all_partitions(stream):
+def test_one_model_predicts_for_all_partitions(stream):
     given = shared()
     live = LiveModels(given)
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), live=live))

@@ -305,8 +305,8 @@ TIMED = {"features": "n", "timestamp": "at", "label": "y"}
 
 def test_predictions_outcomes_and_timeouts_use_the_mapped_time():
     feed = Feed(events=TIMED, labels={"id": "id", "timestamp": "at"}, label_timeout_seconds=60)
-    assert feed.answer({"id": 1, "n": 1, "at": 7}, at_seconds=1000)["event_time_ms"] == 7000
-    outcome = feed.answer({"id": 1, "label": True, "at": "1970-01-01T00:00:10Z"}, topic="labels")
+    assert feed.output_of({"id": 1, "n": 1, "at": 7}, at_seconds=1000)["event_time_ms"] == 7000
+    outcome = feed.output_of({"id": 1, "label": True, "at": "1970-01-01T00:00:10Z"}, topic="labels")
     assert outcome["label_delay_seconds"] == 3
     feed({"id": 2, "n": 1, "at": 10}, at_seconds=500)
     feed({"id": 3, "at": 1000})  # cannot be decoded, so it does not advance the time

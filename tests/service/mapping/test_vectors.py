@@ -106,7 +106,7 @@ def test_length_is_in_the_state_of_the_partition():
     assert restored({"id": "b", "e": [1]})[0].topic == "dead-letters"
     older = {name: part for name, part in feed.processor.state().items() if name != "vectors"}
     restored.processor.restore(older)
-    assert restored.answer({"id": "b", "e": [1]})["id"] == "b"
+    assert restored.output_of({"id": "b", "e": [1]})["id"] == "b"
 
 
 def test_path_in_both_vectors_and_features_is_rejected():

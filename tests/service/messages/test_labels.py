@@ -83,7 +83,7 @@ def test_multiclass_labels_are_class_names_only(label):
         ([0, True], (False, True)),
     ],
 )
-def test_answers_are_spelled_as_the_stream_spells_its_labels(labels, spelling):
+def test_outputs_spell_classes_as_the_stream_spells_labels(labels, spelling):
     vocabulary, current = Vocabulary(), BOOLEANS
     for label in labels:
         current = vocabulary.spelling(label, current)

@@ -1,4 +1,4 @@
-"""The latest answers and mistakes of a partition, with what is known of their events."""
+"""The latest outputs and mistakes of a partition, with what is known of their events."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.monitoring import recent
 from service.monitoring.history import RECENT, History, Point
-from service.monitoring.recent import ANSWERS_KEPT, MISTAKES_KEPT, RecentAnswers
+from service.monitoring.recent import MISTAKES_KEPT, OUTPUTS_KEPT, RecentOutputs
 from service.partition.parts.counters import Counters
 from tests.service.building import Feed, event, label
 from tests.service.web.stage import Stage
@@ -17,16 +17,16 @@ class Watched(Feed):
 
     def __init__(self, **given):
         super().__init__(**given)
-        self.answers = RecentAnswers("predictions")
-        self.answers.decoder = self.processor.decoder
+        self.outputs = RecentOutputs("predictions")
+        self.outputs.decoder = self.processor.decoder
 
     def batch(self, *messages):
         records = [self.record(message) for message in messages]
-        self.answers.note(records, self.processor.process_batch(records).outputs)
+        self.outputs.note(records, self.processor.process_batch(records).outputs)
 
     def latest(self):
         has_log_odds = self.processor.learner.has_log_odds
-        return self.answers.latest(self.processor.join.examples.get, has_log_odds=has_log_odds)
+        return self.outputs.latest(self.processor.join.examples.get, has_log_odds=has_log_odds)
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ def feed():
     return Watched()
 
 
-def test_answers_are_listed_with_their_events_newest_first(feed):
+def test_outputs_are_listed_with_their_events_newest_first(feed):
     feed.batch(event("a", "win", label=True, n=1.5), b"junk", event("b", "", flag=True))
     (one, other), _ = feed.latest()
-    assert (one.answer["id"], one.content, one.answer["score"]) == ("b", {"features": {"flag": True}}, 1.0)
+    assert (one.fields["id"], one.content, one.fields["score"]) == ("b", {"features": {"flag": True}}, 1.0)
     assert other.content == {"text": "win", "features": {"n": 1.5}}
-    assert other.answer["truth"] is True
+    assert other.fields["truth"] is True
 
 
 @pytest.mark.parametrize(("model", "name"), [("perceptron", "score"), ("coin-betting", "probability")])
@@ -48,9 +48,9 @@ def test_outcome_has_its_predictions_score_and_probability(model, name):
     feed.batch(event("a", "win", label=True), event("b", "win"))
     feed.batch(label("b", False))
     (outcome, prediction, _), (mistake, *_) = feed.latest()
-    assert outcome.answer["mistake"] is True
+    assert outcome.fields["mistake"] is True
     assert mistake == outcome
-    assert outcome.answer[name] == prediction.answer[name] != 0
+    assert outcome.fields[name] == prediction.fields[name] != 0
 
 
 def test_features_of_an_event_without_record_are_shown(feed, monkeypatch):
@@ -72,15 +72,15 @@ def test_recent_records_are_bounded_by_number_and_bytes(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_BYTES", 1000)
     feed.batch(*(event(f"e-{n}", "x" * 400) for n in range(100)))
     latest, _ = feed.latest()
-    assert [each.answer["id"] for each in latest] == [f"e-{n}" for n in range(99, 99 - ANSWERS_KEPT, -1)]
-    assert [*feed.answers.contents()] == ["e-98", "e-99"]
+    assert [each.fields["id"] for each in latest] == [f"e-{n}" for n in range(99, 99 - OUTPUTS_KEPT, -1)]
+    assert [*feed.outputs.contents()] == ["e-98", "e-99"]
 
 
 def test_contents_of_another_schema_are_shown_by_the_mapping():
     feed = Watched(events={"id": "meta.number", "text": "mail.body", "features": "mail.size"})
     feed.batch({"meta": {"number": 7}, "mail": {"body": "win", "size": 3}, "label": True}, {"no": "event"})
-    ((answer,), _) = feed.latest()
-    assert (answer.answer["id"], answer.content) == ("7", {"text": "win", "features": {"mail.size": 3.0}})
+    ((output,), _) = feed.latest()
+    assert (output.fields["id"], output.content) == ("7", {"text": "win", "features": {"mail.size": 3.0}})
 
 
 def mistakes(feed):
@@ -89,14 +89,14 @@ def mistakes(feed):
 
 
 def ids(feed):
-    return [each.answer["id"] for each in mistakes(feed)]
+    return [each.fields["id"] for each in mistakes(feed)]
 
 
 def test_mistakes_are_listed_with_readable_event_contents(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 0)
     feed.batch(event("right", "win money", label=True), event("wrong", "win money now", label=False))
     feed.batch(event("late", "see", label=True, n=0.5), event("last", "see", label=True))
-    assert [(each.answer["id"], each.content) for each in mistakes(feed)] == [
+    assert [(each.fields["id"], each.content) for each in mistakes(feed)] == [
         ("late", {"text": "see", "features": {"n": 0.5}}),
         ("wrong", {"text": "win money now"}),
         ("right", {"text": "win money"}),

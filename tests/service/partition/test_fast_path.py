@@ -1,4 +1,4 @@
-"""The fast form of the engine is the reference: the same answers, dead letters and state, to the byte."""
+"""The fast form of the engine is the reference: the same outputs, dead letters and state, to the byte."""
 
 import json
 import operator
@@ -118,7 +118,7 @@ def records(rows):
 
 @settings(max_examples=n_examples(300))
 @given(SETTINGS, ROWS, st.lists(st.integers(0, 40), max_size=4), st.booleans(), st.booleans())
-def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_bounded, swaps):
+def test_outputs_and_state_equal_the_reference(given, rows, cuts, is_bounded, swaps):
     (quick, quick_steps), (plain, plain_steps) = both(given)
     assert (quick.engine, plain.engine) == ("fast", "reference")
     processing_time_ms = NOW_MS if is_bounded else None
@@ -247,5 +247,5 @@ def test_fast_engine_predicts_with_a_replaced_model():
     empty = feed.processor.learner.dump()
     feed(building.event("a", label=True))
     feed.processor.replace_model(empty)
-    assert feed.answer(building.event("b"))["score"] == 0.0
+    assert feed.output_of(building.event("b"))["score"] == 0.0
     assert feed.processor.engine == "fast"

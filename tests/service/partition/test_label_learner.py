@@ -86,7 +86,7 @@ def test_weight_other_than_1_is_rejected_by_unweighted_models():
     (letter,) = feed(event("a") | {"weight": 2})
     assert dict(letter.headers)["error.reason"] == Reason.MODEL_ERROR.encode()
     assert b"the model does not support example weights" in dict(letter.headers)["error.message"]
-    assert feed.answer(event("a") | {"weight": 1})["id"] == "a"
+    assert feed.output_of(event("a") | {"weight": 1})["id"] == "a"
 
 
 @given(st.sampled_from(["river.linear_model:LogisticRegression", "river.tree:HoeffdingTreeClassifier"]))

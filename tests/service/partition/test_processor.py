@@ -14,11 +14,11 @@ from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 def test_event_is_predicted_before_learning():
     feed = Feed()
-    prediction = feed.answer(event("a", "win", label=True))
+    prediction = feed.output_of(event("a", "win", label=True))
     first = {"id": "a", "label": False, "score": 0.0, "updates": 0, "truth": True, "mistake": True}
     assert prediction.items() >= first.items()
     second = {"id": "b", "label": True, "score": 2.0, "updates": 1}
-    assert feed.answer(event("b", "win")).items() >= second.items()
+    assert feed.output_of(event("b", "win")).items() >= second.items()
 
 
 @pytest.mark.parametrize("hash_bits", [0, 12])
@@ -30,8 +30,8 @@ def test_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
     for number, text in enumerate(("win", "lose", "win lose")):
         x = feed.processor._extractor.extract({}, text)
         expected = feed.model.predict_proba_one(x)
-        answer = feed.answer(event(f"q-{number}", text))
-        assert answer["probability"] == pytest.approx(expected[answer["label"]], abs=1e-15)
+        output = feed.output_of(event(f"q-{number}", text))
+        assert output["probability"] == pytest.approx(expected[output["label"]], abs=1e-15)
 
 
 def test_multiclass_probability_is_that_of_the_predicted_class():
@@ -39,22 +39,22 @@ def test_multiclass_probability_is_that_of_the_predicted_class():
     for number, name in enumerate(("sky", "sea", "sand") * 4):
         feed(event(str(number), f"of the {name}", label=name))
     expected = feed.model.predict_proba_one({"text": "the sea"})
-    answer = feed.answer(event("q", "the sea"))
-    assert answer["label"] == "sea"
-    assert answer["probability"] == pytest.approx(expected["sea"], abs=1e-9)
+    output = feed.output_of(event("q", "the sea"))
+    assert output["label"] == "sea"
+    assert output["probability"] == pytest.approx(expected["sea"], abs=1e-9)
 
 
 def test_calibration_counts_immediate_predictions_and_late_labels_apart():
     feed = Feed(model="coin-betting")
     feed(event("a", "win", label=True))
-    later = feed.answer(event("b", "win"))
+    later = feed.output_of(event("b", "win"))
     feed(label("b", True), at_seconds=5, topic="labels")
     assert feed.counters.calibration.correct[int(later["probability"] * 15)] >= 1
     losses = [math.log(2), -math.log(later["probability"])]
     assert feed.counters.calibration.log_loss() == pytest.approx(sum(losses) / 2)
 
 
-def test_answer_has_its_events_time_and_the_time_of_writing():
+def test_output_has_its_event_time_and_the_time_of_writing():
     feed = Feed()
     (prediction,) = feed(event("a"), at_seconds=12.5, key=b"chosen")
     (outcome,) = feed(label("a", True), at_seconds=20)
@@ -146,14 +146,14 @@ def test_failing_label_leaves_its_event_pending(sulky):
 def test_early_label_is_kept_when_its_event_fails(sulky):
     sulky(label("a", True))
     assert reasons(sulky(event("a", "worse"))) == [b"model_error"]
-    assert sulky.answer(event("a", "good"))["truth"] is True
+    assert sulky.output_of(event("a", "good"))["truth"] is True
 
 
 def test_late_label_is_learned_on_its_events_features():
     feed = Feed()
     feed(event("a", "win"), at_seconds=1)
     feed(event("b", "lose", label=True), at_seconds=2)
-    outcome = feed.answer(label("a", True), at_seconds=4.5, topic="labels")
+    outcome = feed.output_of(label("a", True), at_seconds=4.5, topic="labels")
     assert outcome == {
         "id": "a",
         "label": True,
@@ -209,13 +209,13 @@ def test_update_of_a_replaced_model_is_never_undone():
     assert feed.model.weights == other.model.weights
 
 
-def test_answers_are_in_the_streams_own_label_vocabulary():
+def test_outputs_have_the_label_values_of_the_stream():
     feed = Feed()
-    assert feed.answer(event("a", label=-1))["truth"] == -1
-    assert feed.answer(event("b"))["label"] == -1
+    assert feed.output_of(event("a", label=-1))["truth"] == -1
+    assert feed.output_of(event("b"))["label"] == -1
     named = Feed(classes="ham,spam")
-    assert named.answer(event("a"))["label"] == "ham"
-    assert named.answer(event("b", label="spam"))["truth"] == "spam"
+    assert named.output_of(event("a"))["label"] == "ham"
+    assert named.output_of(event("b", label="spam"))["truth"] == "spam"
 
 
 @pytest.mark.parametrize("at_seconds", [3600.001, 3 * 3600, 80_000 * 366 * 86_400, -0.001, -(2**53) / 1000])
@@ -236,9 +236,8 @@ def test_event_time_out_of_range_advances_no_clock(at_seconds):
     ("at_seconds", "processing_time_ms"), [(3600, 0), (0, 10**12), (80_000 * 366 * 86_400, None)]
 )
 def test_event_time_within_the_bound_or_without_clock_is_accepted(at_seconds, processing_time_ms):
-    assert (
-        Feed().answer(event("a"), at_seconds=at_seconds, processing_time_ms=processing_time_ms)["id"] == "a"
-    )
+    output = Feed().output_of(event("a"), at_seconds=at_seconds, processing_time_ms=processing_time_ms)
+    assert output["id"] == "a"
 
 
 def test_observer_sees_every_labelled_prediction_in_order():
@@ -352,8 +351,8 @@ def test_skipped_record_is_counted_and_writes_nothing():
 def test_state_has_no_fields_of_settings_not_in_use():
     feed = Feed()
     feed(event("a", label=True))
-    answer = feed.answer(event("b"))
+    output = feed.output_of(event("b"))
     state = feed.processor.state()
-    assert not {*state, *answer} & {"windows", "drift", "decisions", "decision"}
+    assert not {*state, *output} & {"windows", "drift", "decisions", "decision"}
     assert {len(fields) for fields in state["join"]["examples"]} == {8}
     assert not {*feed.counters.counts()} & {"provisional", "evicted", "known_mistakes", "skipped"}

@@ -54,7 +54,7 @@ def test_labelled_event_does_not_time_out():
     assert feed.counters.labels == {"matched": 1}
 
 
-def test_outcomes_precede_the_answer_to_the_record_advancing_time():
+def test_outcomes_precede_the_prediction_of_the_record_advancing_time():
     feed = feed_with()
     feed(event("a"))
     feed(event("b"), at_seconds=1)

@@ -162,7 +162,7 @@ def test_tampered_record_in_other_streams_is_named(streams, name):
 
 @pytest.mark.parametrize("what", [b'"score"', b'"predicted"'])
 @pytest.mark.parametrize("source", [0, 1])
-def test_answer_in_another_partition_is_named(streams, what, source):
+def test_output_in_another_partition_is_named(streams, what, source):
     answers = [each for each in streams["two"].records(P, source) if what in each.value]
     at = answers[1]
     changes = {

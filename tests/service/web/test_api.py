@@ -36,30 +36,30 @@ def test_http_prediction_equals_the_stream_prediction_without_learning():
     model = stage.feeds[0].model
     before = dict(model.weights), model.bias, model.n_updates
     with stage.served() as client:
-        answer, explained = (
+        response, explained = (
             client.post(path, json=event("q", "win win")) for path in ("/predict", "/explain")
         )
-    assert answer.status_code == 200
-    told = answer.json()
+    assert response.status_code == 200
+    told = response.json()
     assert (told.pop("partition"), told.pop("owned")) == (0, True)
     stage(event("q", "win win"))
     (recent, *_), _ = stage.models[0].latest()
-    assert told == {name: value for name, value in recent.answer.items() if name in Assessment.model_fields}
+    assert told == {name: value for name, value in recent.fields.items() if name in Assessment.model_fields}
     assert told["probability"] == explained.json()["probability"]
     assert (model.weights, model.bias, model.n_updates) == before
 
 
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
-def test_answer_has_its_partition_and_ownership(path):
+def test_response_has_its_partition_and_ownership(path):
     """This process has two of three partitions: an event of the third is answered by another's model."""
     ids = [f"event-{number}" for number in range(12)]
     with Stage(partitions=(1, 2)).served() as client:
-        answers = {name: client.post(path, json=event(name)).json() for name in ids}
+        owned = {name: client.post(path, json=event(name)).json() for name in ids}
         asked = {name: client.post(path, json=event(name), params={"partition": 1}).json() for name in ids}
     its_own = {name: partition_for_key(name.encode(), 3) for name in ids}
     assert set(its_own.values()) == {0, 1, 2}
     for name, own in its_own.items():
-        assert (answers[name]["partition"], answers[name]["owned"]) == ((own, True) if own else (1, False))
+        assert (owned[name]["partition"], owned[name]["owned"]) == ((own, True) if own else (1, False))
         assert (asked[name]["partition"], asked[name]["owned"]) == (1, own == 1)
 
 
@@ -82,10 +82,10 @@ def test_answer_has_its_partition_and_ownership(path):
 )
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
 def test_bad_event_has_the_reason_of_its_dead_letter(idle, path, body, reason):
-    answer = idle.post(path, content=body, headers=JSON)
-    assert answer.status_code == 422
-    assert answer.json()["reason"] == reason
-    assert answer.json().keys() >= {"what", "where", "hint"}
+    response = idle.post(path, content=body, headers=JSON)
+    assert response.status_code == 422
+    assert response.json()["reason"] == reason
+    assert response.json().keys() >= {"what", "where", "hint"}
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_model_without_weights_is_explained_by_leaving_out(model, monkeypatch):
 def test_failing_user_model_is_a_rejection(monkeypatch, path, feature):
     monkeypatch.setattr("service.models.registry._import_factory", lambda _: Fragile)
     with Stage(model="mine:build").served() as client:
-        answer = client.post(path, json=event("q", "", **{feature: 1.0}))
-    assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
+        response = client.post(path, json=event("q", "", **{feature: 1.0}))
+    assert (response.status_code, response.json()["reason"]) == (422, "model_error")
 
 
 def test_model_endpoint_shows_kind_and_weights(stage, client):
@@ -190,11 +190,11 @@ def test_top_limits_the_number_of_weights(client):
     [("POST", "/predict"), ("POST", "/explain"), ("GET", "/model"), ("POST", "/events"), ("POST", "/labels")],
 )
 def test_unknown_parameter_is_rejected_by_name(client, method, path):
-    answer = client.request(method, path, params={"partiton": 0}, json=event("e", label=True))
-    assert (answer.status_code, answer.json()["where"]) == (422, "query partiton")
+    response = client.request(method, path, params={"partiton": 0}, json=event("e", label=True))
+    assert (response.status_code, response.json()["where"]) == (422, "query partiton")
 
 
-def test_request_is_answered_by_the_model_of_its_partition():
+def test_model_of_the_requested_partition_predicts():
     stage = Stage(partitions=(0, 1, 2))
     for partition in stage.feeds:
         stage(event(f"only-{partition}", f"word{partition}", label=True), partition=partition)
@@ -213,20 +213,20 @@ def test_request_is_answered_by_the_model_of_its_partition():
     assert "served here: 1, 2" in missing.json()["what"]
 
 
-def test_answer_before_the_first_partition_opens_is_retryable():
+def test_response_before_the_first_partition_opens_is_retryable():
     with Stage(partitions=()).served() as client:
-        for answer in (client.get("/model"), client.get("/state"), client.post("/predict", json=event("a"))):
-            assert answer.status_code == 503
-            assert answer.headers["Retry-After"] == "1"
-            assert "no partition served" in answer.json()["what"]
+        for got in (client.get("/model"), client.get("/state"), client.post("/predict", json=event("a"))):
+            assert got.status_code == 503
+            assert got.headers["Retry-After"] == "1"
+            assert "no partition served" in got.json()["what"]
 
 
 def test_request_waits_for_a_batch_up_to_a_limit(stage, client, monkeypatch):
     monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.1)
     with stage.models[0].learning:
-        answer = client.post("/predict", json=event("q"))
-    assert answer.status_code == 503
-    assert "max_batch_records" in answer.json()["hint"]
+        response = client.post("/predict", json=event("q"))
+    assert response.status_code == 503
+    assert "max_batch_records" in response.json()["hint"]
     assert client.post("/predict", json=event("q")).status_code == 200
 
 
@@ -276,10 +276,10 @@ def test_mapped_request_has_the_form_of_its_topic():
     stage = Stage(events=MAPPED)
     stage(mapped(1, "win"), mapped(2, "win"))
     with stage.served() as client:
-        answer = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
+        response = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
         labelled = client.post("/explain", json=mapped(7, "win"))
         rejected = client.post("/predict", json={"mail": {"body": "win"}})
-    assert (answer.json()["id"], answer.json()["label"]) == ("7", True)
+    assert (response.json()["id"], response.json()["label"]) == ("7", True)
     assert labelled.status_code == 200  # its label is not read
     assert (rejected.status_code, rejected.json()["reason"]) == (422, "missing_field")
     assert "meta.number (events.id)" in rejected.text
@@ -306,8 +306,8 @@ def test_openapi_describes_the_request_body(given, is_native):
 @pytest.mark.parametrize("path", ["/explain", "/predict"])
 def test_mapped_service_accepts_native_requests_on_demand(path):
     with Stage(events=MAPPED).served() as client:
-        answer = client.post(f"{path}?fields=native", json=event("q", "win", n=2.0))
-        assert (answer.status_code, answer.json()["id"]) == (200, "q")
+        response = client.post(f"{path}?fields=native", json=event("q", "win", n=2.0))
+        assert (response.status_code, response.json()["id"]) == (200, "q")
         assert client.post(f"{path}?fields=theirs", json=event("q", "win")).status_code == 422
 
 

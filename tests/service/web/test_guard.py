@@ -48,11 +48,11 @@ def client():
     ],
 )
 def test_missing_token_hides_everything(locked, path, wrong):
-    answer = locked.get(path, headers=wrong)
-    assert answer.status_code == 401
-    assert {"Bearer", "Basic"} <= set(answer.headers["WWW-Authenticate"].replace(",", " ").split())
-    assert answer.json().keys() == {"what", "where", "hint"}
-    assert TOKEN not in answer.text
+    response = locked.get(path, headers=wrong)
+    assert response.status_code == 401
+    assert {"Bearer", "Basic"} <= set(response.headers["WWW-Authenticate"].replace(",", " ").split())
+    assert response.json().keys() == {"what", "where", "hint"}
+    assert TOKEN not in response.text
 
 
 @pytest.mark.parametrize("right", [BEARER, BASIC])
@@ -91,21 +91,21 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("given", "host", "status", "requests"), ASKED)
-def test_host_name_is_answered_only_if_it_cannot_be_rebound(given, host, status, requests):
+def test_host_name_is_allowed_only_if_it_cannot_be_rebound(given, host, status, requests):
     stage = Stage(**given)
     with stage.served() as client:
         for method, path in map(str.split, requests):
-            answer = client.request(
+            response = client.request(
                 method, path, json=event("e", label=True), headers=BEARER | {"Host": host}
             )
-            assert answer.status_code == status
+            assert response.status_code == status
             if status == 421:
-                assert (answer.json()["where"], "http_hosts" in answer.json()["hint"]) == (
+                assert (response.json()["where"], "http_hosts" in response.json()["hint"]) == (
                     "header Host",
                     True,
                 )
             if status == 403:
-                assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", answer.json()["hint"]))
+                assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", response.json()["hint"]))
     assert len(stage.appended) == (status == 200 and "POST /events" in requests)
 
 
@@ -116,9 +116,9 @@ def test_body_over_the_limit_is_rejected_with_or_without_length():
         fits = json.dumps(event("q", "x" * 900)).encode().ljust(limit)
         assert client.post("/predict", content=fits, headers=kind).status_code == 200
         for body in (fits + b" ", iter([fits, b" "])):  # declared, and in chunks
-            answer = client.post("/predict", content=body, headers=kind)
-            assert answer.status_code == 413
-            assert "max_message_bytes" in answer.json()["hint"]
+            response = client.post("/predict", content=body, headers=kind)
+            assert response.status_code == 413
+            assert "max_message_bytes" in response.json()["hint"]
 
 
 def test_client_that_sends_a_too_large_body_reads_the_problem():
@@ -144,8 +144,8 @@ def test_body_is_rejected_before_reading_or_after_a_timeout(monkeypatch, head, s
     monkeypatch.setattr(guard, "_DISCARDED_BYTES", 10_000)
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
     with Stage(max_message_bytes=1000).served() as client:
-        answer = said(client, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head)
-        assert answer.startswith(b"HTTP/1.1 " + status)
+        response = said(client, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head)
+        assert response.startswith(b"HTTP/1.1 " + status)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_endless_header_is_rejected(client, start):
 
 @pytest.mark.parametrize("address", [b"/\xff", b"/livez?\xff", b"/livez?a\x00", b"/predict?a b"])
 def test_invalid_bytes_in_a_path_are_rejected(client, address):
-    answer = said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert json.loads(answer.partition(b"\r\n\r\n")[2]).keys() == {"what", "where", "hint"}
+    response = said(client, b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(response.partition(b"\r\n\r\n")[2]).keys() == {"what", "where", "hint"}
 
 
 @pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
@@ -191,7 +191,7 @@ def test_connection_may_send_several_requests(monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/", "/model", "/metrics", "/livez", "/static/page.css", "/nowhere"])
-def test_head_is_answered_as_get_without_the_body(client, path):
+def test_head_response_is_that_of_get_without_the_body(client, path):
     whole, head = client.get(path), client.head(path)
     assert (head.status_code, head.content) == (whole.status_code, b"")
     assert head.headers.keys() == whole.headers.keys()
@@ -203,14 +203,14 @@ def said(client: httpx.Client, request: bytes) -> bytes:
         (client.base_url.host, client.base_url.port), timeout=patience(20)
     ) as connection:
         connection.sendall(request)
-        answer = b""
+        response = b""
         while more := connection.recv(65536):
-            answer += more
-        return answer
+            response += more
+        return response
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/model", "/state", "/static/page.js", "/nowhere", "/livez"])
-def test_every_answer_has_security_headers(client, path):
+def test_every_response_has_security_headers(client, path):
     headers = client.get(path).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy

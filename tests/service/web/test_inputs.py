@@ -1,4 +1,4 @@
-"""POST /events and POST /labels: what is appended, what is answered, and what is rejected."""
+"""POST /events and POST /labels: what is appended, returned and rejected."""
 
 import json
 import threading
@@ -28,23 +28,23 @@ def client(stage):
         yield opened
 
 
-def test_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
-    answer = client.post("/events", json=event("a", "win"))
-    assert answer.status_code == 200
-    committed = stage.models[0].latest()[0][0].answer
-    assert answer.json() == {**committed, "partition": 0, "repeated": False}
+def test_posted_event_returns_its_committed_prediction(stage, client):
+    response = client.post("/events", json=event("a", "win"))
+    assert response.status_code == 200
+    committed = stage.models[0].latest()[0][0].fields
+    assert response.json() == {**committed, "partition": 0, "repeated": False}
     (appended,) = stage.appended
     assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
 
 
 def test_label_is_appended_and_learned(stage, client):
     client.post("/events", json=event("a", "win"))
-    answer = client.post("/labels", json=label("a", value=True))
-    assert answer.json() == {"id": "a", "topic": "labels", "partition": 0, "repeated": False}
+    response = client.post("/labels", json=label("a", value=True))
+    assert response.json() == {"id": "a", "topic": "labels", "partition": 0, "repeated": False}
     assert stage.feeds[0].counters.labels["matched"] == 1
 
 
-def test_repeated_request_is_appended_once_and_answered_alike(stage, client):
+def test_repeated_request_is_appended_once_with_the_same_response(stage, client):
     first = [
         client.post("/events", json=event("a", "win")),
         client.post("/labels", json=label("a", value=True)),
@@ -62,17 +62,17 @@ def test_repeated_request_is_appended_once_and_answered_alike(stage, client):
 
 def test_concurrent_requests_of_one_id_are_appended_once(stage, client):
     with ThreadPoolExecutor(8) as threads:
-        answers = [threads.submit(client.post, "/events", json=event("a")) for _ in range(40)]
-    assert {answer.result().status_code for answer in answers} == {200}
+        responses = [threads.submit(client.post, "/events", json=event("a")) for _ in range(40)]
+    assert {response.result().status_code for response in responses} == {200}
     assert len(stage.appended) == 1
-    assert sum(not answer.result().json()["repeated"] for answer in answers) == 1
+    assert sum(not response.result().json()["repeated"] for response in responses) == 1
 
 
 def test_late_prediction_gets_202(stage, client):
     stage.holds_back = True
-    answer = client.post("/events", params={"wait_seconds": 0.01}, json=event("a"))
-    assert answer.status_code == 202
-    assert answer.json() == {"id": "a", "topic": "events", "partition": 0, "repeated": False}
+    response = client.post("/events", params={"wait_seconds": 0.01}, json=event("a"))
+    assert response.status_code == 202
+    assert response.json() == {"id": "a", "topic": "events", "partition": 0, "repeated": False}
 
 
 def test_event_of_40_kb_is_accepted(client):
@@ -89,10 +89,10 @@ def test_event_of_40_kb_is_accepted(client):
     ],
 )
 def test_future_dead_letter_is_rejected_with_its_reason(stage, client, path, body, where, reason):
-    answer = client.post(path, json=body)
-    assert answer.status_code == 422
-    assert (answer.json()["where"], answer.json()["reason"]) == (where, reason)
-    assert f"perceptron schema {where}" in answer.json()["hint"]
+    response = client.post(path, json=body)
+    assert response.status_code == 422
+    assert (response.json()["where"], response.json()["reason"]) == (where, reason)
+    assert f"perceptron schema {where}" in response.json()["hint"]
     assert stage.appended == []
 
 
@@ -102,28 +102,28 @@ def test_weight_is_rejected_where_the_model_takes_none(path, message):
     with stage.served() as client:
         alone = client.post(path, json=message | {"weight": 2})
         lines = client.post(path, content=json.dumps(message | {"weight": 2}) + "\n", headers=NDJSON)
-    for answer in (alone, lines):
-        assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
+    for response in (alone, lines):
+        assert (response.status_code, response.json()["reason"]) == (422, "model_error")
     assert "does not support example weights" in alone.json()["what"]
     assert stage.appended == []
 
 
 def test_event_that_the_model_rejects_has_the_dead_letters_reason(stage, client):
     stage.feeds[0].processor.learner = RejectingLearner(stage.feeds[0].processor.learner, "assess")
-    answer = client.post("/events", json=event("a"))
-    assert answer.status_code == 422
-    assert (answer.json()["reason"], answer.json()["what"]) == ("out_of_range", "too much")
-    assert "dead letter" in answer.json()["hint"]
+    response = client.post("/events", json=event("a"))
+    assert response.status_code == 422
+    assert (response.json()["reason"], response.json()["what"]) == ("out_of_range", "too much")
+    assert "dead letter" in response.json()["hint"]
 
 
 @pytest.mark.parametrize("path", ["/events", "/labels"])
 def test_another_media_type_is_rejected(stage, client, path):
     """So no page of another origin can teach the model through a browser that reaches it."""
     for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        answer = client.post(
+        response = client.post(
             path, content=b'{"id": "a", "label": true}', headers={"content-type": media_type}
         )
-        assert answer.status_code == 415
+        assert response.status_code == 415
     assert stage.appended == []
 
 
@@ -137,10 +137,10 @@ def test_request_beyond_the_largest_lag_gets_429(behind):
             stage.holds_back = True
             for name in "xyz":
                 client.post("/labels", json=label(name, value=True))
-        answer = client.post("/labels", json=label("a", value=True))
-        assert answer.status_code == 429
-        assert answer.headers["retry-after"] == "1"
-        assert "http_max_lag" in answer.json()["hint"]
+        response = client.post("/labels", json=label("a", value=True))
+        assert response.status_code == 429
+        assert response.headers["retry-after"] == "1"
+        assert "http_max_lag" in response.json()["hint"]
 
 
 def test_lag_of_another_partition_is_ignored():
@@ -154,18 +154,18 @@ def test_partition_owned_elsewhere_is_named():
     stage = Stage(partitions=(1,))
     name = next(name for name in IDS if partition_for_key(name.encode(), 2) == 0)
     with stage.served() as client:
-        answer = client.post("/labels", json=label(name, value=True))
-        assert (answer.status_code, answer.json()["partition"]) == (421, 0)
-        assert answer.json()["hint"].startswith("send it to another process of the group")
+        response = client.post("/labels", json=label(name, value=True))
+        assert (response.status_code, response.json()["partition"]) == (421, 0)
+        assert response.json()["hint"].startswith("send it to another process of the group")
         stage.health.become(State.STARTING, "not yet")
-        answer = client.post("/labels", json=label(name, value=True))
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        response = client.post("/labels", json=label(name, value=True))
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
 
-def test_standby_process_answers_503(stage, client):
+def test_standby_process_returns_503(stage, client):
     stage.live.n_partitions = 0
-    answer = client.post("/labels", json=label("a", value=True))
-    assert (answer.status_code, answer.json()["what"]) == (
+    response = client.post("/labels", json=label("a", value=True))
+    assert (response.status_code, response.json()["what"]) == (
         503,
         "this process is on standby: others own all partitions",
     )
@@ -173,28 +173,28 @@ def test_standby_process_answers_503(stage, client):
 
 def test_failed_append_is_retryable(stage, client):
     stage.fails = True
-    answer = client.post("/labels", json=label("a", value=True))
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert "send it again" in answer.json()["hint"]
+    response = client.post("/labels", json=label("a", value=True))
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert "send it again" in response.json()["hint"]
     stage.fails = False
-    answers = []
+    responses = []
     asking = threading.Thread(
-        target=lambda: answers.append(client.post("/labels", json=label("a", value=True)))
+        target=lambda: responses.append(client.post("/labels", json=label("a", value=True)))
     )
     asking.start()
     while not stage.live.intakes[0].wants_writer:
         time.sleep(0.001)
     stage.open_intake(0)
     asking.join()
-    assert answers[0].json()["repeated"] is False
+    assert responses[0].json()["repeated"] is False
 
 
-def test_hanging_append_is_answered_in_time(stage, client, monkeypatch):
+def test_hanging_append_gets_a_response_in_time(stage, client, monkeypatch):
     monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
     stage.live.open(0, stage.feeds[0].processor)  # no one makes its writer
-    answer = client.post("/labels", json=label("a", value=True))
-    assert answer.status_code == 503
-    assert "it was not appended within" in answer.json()["what"]
+    response = client.post("/labels", json=label("a", value=True))
+    assert response.status_code == 503
+    assert "it was not appended within" in response.json()["what"]
 
 
 def test_record_too_large_for_its_topic_gets_413(client):
@@ -206,8 +206,8 @@ def test_key_chooses_the_partition():
     stage = Stage(partitions=(0, 1))
     with stage.served() as client:
         for key in IDS:
-            answer = client.post("/labels", params={"key": key}, json=label(f"of-{key}", value=True)).json()
-            assert answer["partition"] == partition_for_key(key.encode(), 2)
+            response = client.post("/labels", params={"key": key}, json=label(f"of-{key}", value=True)).json()
+            assert response["partition"] == partition_for_key(key.encode(), 2)
     assert [output.key.decode() for output in stage.appended] == IDS
 
 
@@ -221,8 +221,8 @@ def test_openapi_names_the_accepted_labels():
 def test_records_of_another_schema_are_appended_unchanged():
     stage = Stage(events={"id": "uuid", "text": ["body"]})
     with stage.served() as client:
-        answer = client.post("/events", json={"uuid": 17, "body": "win"})
-        assert answer.json()["id"] == "17"
+        response = client.post("/events", json={"uuid": 17, "body": "win"})
+        assert response.json()["id"] == "17"
         described = client.get("/openapi.json").json()["paths"]["/events"]["post"]["requestBody"]["content"]
     assert "events.*" in described["application/json"]["schema"]["description"]
     assert stage.appended[0].value == b'{"uuid":17,"body":"win"}'

@@ -1,4 +1,4 @@
-"""Bodies of lines: each line is answered, or appended, as a request of its own would be."""
+"""Bodies of lines: each line is predicted, or appended, like a single request."""
 
 import gzip
 import json
@@ -33,35 +33,35 @@ def post(client, path, body, **params):
 
 
 def singly(client, path, lines, **params):
-    """Send each line in a request of its own; return status and fields of each answer."""
-    answers = [
+    """Send each line in a request of its own; return status and fields of each response."""
+    responses = [
         client.post(path, content=line, params=params, headers={"content-type": JSON}) for line in lines
     ]
-    return [(answer.status_code, answer.json()) for answer in answers]
+    return [(response.status_code, response.json()) for response in responses]
 
 
-def problems_of(answers):
+def problems_of(responses):
     """Return the problems that a body of the same lines must have."""
     return [
         {"line": number, "status": status, **fields}
-        for number, (status, fields) in enumerate(answers, 1)
+        for number, (status, fields) in enumerate(responses, 1)
         if status >= 300
     ]
 
 
 def outcome(client, path, lines, **params):
     """Send lines in one body; return how many were repeated, and the problems."""
-    answer = post(client, path, body_of(*lines), **params)
-    fields = answer.json()
+    response = post(client, path, body_of(*lines), **params)
+    fields = response.json()
     counts = (
         fields
-        if answer.status_code == 200
+        if response.status_code == 200
         else Problem.model_validate(fields).lines.model_dump(exclude_none=True)
     )
     LinesAppended.model_validate(counts)
     assert counts["lines"] == len(lines)
     assert counts["acknowledged"] == len(lines) - len(counts["problems"])
-    assert answer.status_code == max([200, *(each["status"] for each in counts["problems"])])
+    assert response.status_code == max([200, *(each["status"] for each in counts["problems"])])
     return counts["repeated"], counts["problems"]
 
 
@@ -75,16 +75,16 @@ def records(stage):
 
 @settings(max_examples=n_examples(30))
 @given(st.lists(st.tuples(st.sampled_from(["/events", "/labels"]), LINES), max_size=3), st.booleans())
-def test_lines_are_appended_and_answered_like_single_requests(bodies, holds_back):
+def test_lines_get_the_responses_of_single_requests(bodies, holds_back):
     stages = [Stage(partitions=(0, 1), http_max_lag=2 if holds_back else 100) for _ in range(2)]
     for stage in stages:
         stage.holds_back = holds_back
     with stages[0].served() as one, stages[1].served() as other:
         for path, lines in bodies:
             params = {"wait_seconds": 0} if path == "/events" else {}
-            answers = singly(one, path, lines, **params)
-            repeated = sum(fields.get("repeated", False) for status, fields in answers if status < 300)
-            assert outcome(other, path, lines) == (repeated, problems_of(answers))
+            responses = singly(one, path, lines, **params)
+            repeated = sum(fields.get("repeated", False) for status, fields in responses if status < 300)
+            assert outcome(other, path, lines) == (repeated, problems_of(responses))
     assert records(stages[0]) == records(stages[1])
     for partition in (0, 1):
         mine, its = ([each for each in stage.appended if each.partition == partition] for stage in stages)
@@ -96,12 +96,12 @@ def stage():
     return Stage()
 
 
-def test_answer_has_the_highest_status_of_a_line(client):
+def test_response_has_the_highest_status_of_a_line(client):
     lines = [EVENTS[0], b"{", EVENTS[0] | {"text": "lose"}, EVENTS[1]]
-    answer = post(client, "/events", body_of(*lines))
-    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_json")
-    assert answer.json()["what"].startswith("line 2: ")
-    counts = answer.json()["lines"]
+    response = post(client, "/events", body_of(*lines))
+    assert (response.status_code, response.json()["reason"]) == (422, "invalid_json")
+    assert response.json()["what"].startswith("line 2: ")
+    counts = response.json()["lines"]
     assert (counts["lines"], counts["acknowledged"]) == (4, 2)
     assert [(each["line"], each["status"]) for each in counts["problems"]] == [(2, 422), (3, 409)]
 
@@ -125,9 +125,9 @@ class FailingLater:
 def test_stream_failure_within_a_body_reports_appended_lines(stage, client, monkeypatch):
     """And of the lines after those that failed, none is appended: sent again, all are in order."""
     FailingLater(stage, monkeypatch, at_once=3, n_good=2)
-    answer = post(client, "/events", body_of(*EVENTS))
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    counts = answer.json()["lines"]
+    response = post(client, "/events", body_of(*EVENTS))
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    counts = response.json()["lines"]
     assert (counts["acknowledged"], len(counts["problems"])) == (
         len(stage.appended),
         10 - len(stage.appended),
@@ -143,10 +143,10 @@ def test_lines_after_the_largest_lag_are_retryable():
     stage = Stage(http_max_lag=4)
     stage.holds_back = True
     with stage.served() as client:
-        answer = post(client, "/events", body_of(*EVENTS))
-        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["lines"]["acknowledged"] == 4
-        assert [each["line"] for each in answer.json()["lines"]["problems"]] == [5, 6, 7, 8, 9, 10]
+        response = post(client, "/events", body_of(*EVENTS))
+        assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+        assert response.json()["lines"]["acknowledged"] == 4
+        assert [each["line"] for each in response.json()["lines"]["problems"]] == [5, 6, 7, 8, 9, 10]
     assert [json.loads(output.value) for output in stage.appended] == EVENTS[:4]
 
 
@@ -173,8 +173,8 @@ def test_given_key_applies_to_all_lines(client, stage):
 
 
 def test_lines_cannot_wait_for_predictions(client):
-    answer = post(client, "/events", body_of(*EVENTS), wait_seconds=1)
-    assert (answer.status_code, answer.json()["where"]) == (422, "query wait_seconds")
+    response = post(client, "/events", body_of(*EVENTS), wait_seconds=1)
+    assert (response.status_code, response.json()["where"]) == (422, "query wait_seconds")
 
 
 def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
@@ -183,12 +183,13 @@ def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
     intake = stage.live.intakes.get(0)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(client.post, "/events", json=EVENTS[0])
-        while not any(ticket.answered for ticket in [*intake._latest.values()]):
+        while not any(ticket.result for ticket in [*intake._latest.values()]):
             pass
         (output,) = stage.appended
         stage(output.value, topic=output.topic, key=output.key)
-        answer = waiting.result()
-    assert (answer.status_code, answer.json()["repeated"], "score" in answer.json()) == (200, True, True)
+        response = waiting.result()
+    fields = response.json()
+    assert (response.status_code, fields["repeated"], "score" in fields) == (200, True, True)
 
 
 @pytest.mark.parametrize(
@@ -205,26 +206,26 @@ def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
     ],
 )
 def test_line_count_includes_empty_lines(client, body, count):
-    answer = post(client, "/labels", body).json()
-    assert (answer["lines"]["lines"] if count else answer["lines"]) == count
+    response = post(client, "/labels", body).json()
+    assert (response["lines"]["lines"] if count else response["lines"]) == count
 
 
 @pytest.mark.parametrize("path", ALL)
 def test_too_many_lines_get_413(client, path):
     assert post(client, path, b"1\n" * MOST_LINES).status_code == 422
-    answer = post(client, path, b"\n" * MOST_LINES + b"1")
-    assert (answer.status_code, answer.json()["what"]) == (
+    response = post(client, path, b"\n" * MOST_LINES + b"1")
+    assert (response.status_code, response.json()["what"]) == (
         413,
         f"expected at most {MOST_LINES} lines in the body",
     )
-    assert "split" in answer.json()["hint"]
+    assert "split" in response.json()["hint"]
 
 
 def test_compressed_body_is_rejected_with_a_hint(client):
     headers = {"content-type": NDJSON, "content-encoding": "gzip"}
     for path in ALL:
-        answer = client.post(path, content=gzip.compress(b"{}"), headers=headers)
-        assert (answer.status_code, "without `Content-Encoding`" in answer.json()["hint"]) == (415, True)
+        response = client.post(path, content=gzip.compress(b"{}"), headers=headers)
+        assert (response.status_code, "without `Content-Encoding`" in response.json()["hint"]) == (415, True)
 
 
 def test_openapi_has_lines_where_accepted(client):

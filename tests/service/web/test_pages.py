@@ -57,12 +57,12 @@ PROMETHEUS = (
     ],
 )
 def test_metrics_have_one_of_two_formats_for_any_accept(client, accept, is_openmetrics):
-    answer = client.get("/metrics", headers={"Accept": accept.encode("latin-1")})
-    assert answer.status_code == 200
-    assert answer.text.endswith("# EOF\n") == is_openmetrics
-    assert "perceptron_build_info" in answer.text
+    response = client.get("/metrics", headers={"Accept": accept.encode("latin-1")})
+    assert response.status_code == 200
+    assert response.text.endswith("# EOF\n") == is_openmetrics
+    assert "perceptron_build_info" in response.text
     form = "application/openmetrics-text; version=1.0.0" if is_openmetrics else "text/plain; version="
-    assert answer.headers["content-type"].startswith(form)
+    assert response.headers["content-type"].startswith(form)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_metrics_have_one_of_two_formats_for_any_accept(client, accept, is_openm
 def test_probes_follow_the_state_of_health(stage, client, state, live, ready):
     stage.health.become(state, "why")
     assert client.get("/livez").status_code == live
-    answer = client.get("/readyz")
-    assert answer.status_code == ready
-    assert answer.json() == {"state": state, "reason": "why"}
+    response = client.get("/readyz")
+    assert response.status_code == ready
+    assert response.json() == {"state": state, "reason": "why"}
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_probes_follow_the_state_of_health(stage, client, state, live, ready):
     ],
 )
 def test_invalid_request_gets_reason_place_and_hint(client, method, path, status, where):
-    answer = client.request(method, path)
-    assert answer.status_code == status
-    problem = answer.json()
+    response = client.request(method, path)
+    assert response.status_code == status
+    problem = response.json()
     assert problem["where"] == where
     assert problem["what"]
     assert problem["hint"]
 
 
-def test_unexpected_error_is_answered_with_500(monkeypatch, caplog):
+def test_unexpected_error_returns_500(monkeypatch, caplog):
     stage = Stage()
     monkeypatch.setattr(stage.live, "get", lambda *_: 1 / 0)
     with stage.served() as client:
-        answer = client.get("/model")
-    assert answer.status_code == 500
-    assert answer.json()["what"] == "the service failed: ZeroDivisionError"
+        response = client.get("/model")
+    assert response.status_code == 500
+    assert response.json()["what"] == "the service failed: ZeroDivisionError"
     assert "ZeroDivisionError" in caplog.text

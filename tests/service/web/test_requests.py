@@ -1,4 +1,4 @@
-"""Whatever is posted, the answer is what the OpenAPI document declares."""
+"""Whatever is posted, the response is what the OpenAPI document declares."""
 
 import asyncio
 import json
@@ -101,13 +101,13 @@ def answer_of(app, path, query, headers, body):
 @example("/explain", b"", [(b"content-type", JSON)], json.dumps(event("a", "win", f=2)).encode())
 @example("/events", b"wait_seconds=0", [(b"content-type", JSON)], json.dumps(event("n", "win")).encode())
 @example("/labels", b"key=k", [(b"content-type", JSON)], json.dumps(label("n", value=True)).encode())
-def test_any_post_has_a_declared_answer_or_a_problem(app, path, query, headers, body):
+def test_any_post_has_a_declared_response_or_a_problem(app, path, query, headers, body):
     if path == "/events" and b"wait" not in query:
         query = b"&".join(filter(None, [query, b"wait_seconds=0"]))
-    status, answer = answer_of(app, path, query, headers, body)
+    status, response = answer_of(app, path, query, headers, body)
     assert status in {200, 202, 409, 413, 415, 422, 404}
-    declared = {200: MODELS[path], 202: Appended}.get(status, Problem).model_validate_json(answer)
-    assert json.loads(declared.model_dump_json(exclude_none=status > 202)) == json.loads(answer)
+    declared = {200: MODELS[path], 202: Appended}.get(status, Problem).model_validate_json(response)
+    assert json.loads(declared.model_dump_json(exclude_none=status > 202)) == json.loads(response)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_body_is_json_and_not_compressed(app, headers, status):
     assert answer_of(app, "/predict", b"fields=native", headers, b'{"id":"a","text":"win"}')[0] == status
 
 
-def test_event_is_answered_as_its_prediction_is_declared(stage, client):
-    answer = client.post("/events", json=event("n", "win", label=True))
-    assert answer.status_code == 200
-    assert CommittedPrediction.model_validate_json(answer.content).model_dump_json() == answer.text
+def test_response_to_an_event_has_the_declared_fields(stage, client):
+    response = client.post("/events", json=event("n", "win", label=True))
+    assert response.status_code == 200
+    assert CommittedPrediction.model_validate_json(response.content).model_dump_json() == response.text
 
 
 MAIL = Path(__file__).with_name("mail.eml").read_text(encoding="utf-8")
@@ -140,12 +140,12 @@ def taught():
         yield client
 
 
-def test_mail_is_answered_as_its_subject_and_text(taught):
-    answer = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
-    assert answer.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
+def test_mail_is_predicted_from_its_subject_and_text(taught):
+    response = taught.post("/predict", content=MAIL, headers={"Content-Type": "message/rfc822"})
+    assert response.json() == taught.post("/predict", json=event("-", "Wín money\nnow friend")).json()
 
 
 @given(mail=st.binary(max_size=300))
-def test_any_bytes_sent_as_a_mail_are_answered(taught, mail):
-    answer = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
-    assert answer.status_code == 200
+def test_any_bytes_sent_as_a_mail_get_a_response(taught, mail):
+    response = taught.post("/predict", content=mail, headers={"Content-Type": "message/rfc822"})
+    assert response.status_code == 200

@@ -31,7 +31,7 @@ def test_port_is_free_again_afterwards():
         assert httpx.get(f"http://{address}/livez").status_code == 200
 
 
-def test_answers_on_a_kept_connection_wait_for_no_acknowledgement(client):
+def test_responses_on_a_kept_connection_wait_for_no_acknowledgement(client):
     took = []
     for _ in range(60):  # the first ones are acknowledged at once, as TCP starts
         began = time.perf_counter()
@@ -69,7 +69,7 @@ SLOW = {
 
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 @pytest.mark.parametrize("count", [200, 300])
-def test_monitoring_is_answered_though_slow_clients_hold_all_connections(client, dial, sent, count):
+def test_monitoring_responds_though_slow_clients_hold_all_connections(client, dial, sent, count):
     for _ in range(count):
         dial().sendall(sent)
     for probe in ("/livez", "/readyz"):
@@ -87,7 +87,7 @@ def is_closed(dialled):
         return False
 
 
-def test_probe_is_answered_while_all_connections_are_busy(dial, monkeypatch):
+def test_probe_gets_a_response_while_all_connections_are_busy(dial, monkeypatch):
     """The oldest connection is closed for it, though it has sent nothing yet when it is accepted."""
     monkeypatch.setattr(server, "_PROBE_CONNECTIONS", 100 - server._MOST_CONNECTIONS)
     opened = []
@@ -107,9 +107,9 @@ def test_requests_get_503_when_all_connections_are_held(client, dial):
     for _ in range(200):
         dial()
     assert client.get("/livez").status_code == 200
-    answer = client.get("/model")
-    assert (answer.status_code, answer.json()["where"]) == (503, "connection")
-    assert answer.headers["Retry-After"]
+    response = client.get("/model")
+    assert (response.status_code, response.json()["where"]) == (503, "connection")
+    assert response.headers["Retry-After"]
 
 
 def test_non_reading_client_is_disconnected(monkeypatch, dial):
@@ -123,7 +123,7 @@ def test_non_reading_client_is_disconnected(monkeypatch, dial):
         lambda protocol, error: (closed.append(protocol), lost(protocol, error)),
     )
     dialled = dial(receive_bytes=4096)
-    with contextlib.suppress(OSError):  # pipelined: many answers are to be written, none is read
+    with contextlib.suppress(OSError):  # pipelined: many responses are to be written, none is read
         for _ in range(500):
             request(dialled, "/openapi.json")
     deadline = time.monotonic() + patience(10)
@@ -149,14 +149,14 @@ CHUNKED = ("Content-Type: application/json", "Transfer-Encoding: chunked", "", "
     ],
 )
 def test_trailers_are_not_headers(dial_locked, head, trailer, status):
-    answer = answer_to(dial_locked, "POST /predict HTTP/1.1", *head, *CHUNKED, trailer)
-    assert answer.startswith(f"HTTP/1.1 {status} ")
+    response = answer_to(dial_locked, "POST /predict HTTP/1.1", *head, *CHUNKED, trailer)
+    assert response.startswith(f"HTTP/1.1 {status} ")
 
 
 def test_two_hosts_are_rejected(dial):
-    answer = answer_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
-    assert answer.startswith("HTTP/1.1 400 ")
-    assert "Host" in answer.partition("\r\n\r\n")[2]
+    response = answer_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
+    assert response.startswith("HTTP/1.1 400 ")
+    assert "Host" in response.partition("\r\n\r\n")[2]
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ JSON = {
 
 
 def post(client, path, content, media_type):
-    answer = client.post(path, content=content, headers={"Content-Type": media_type})
-    assert answer.status_code in {200, 202, 207, 400, 409, 413, 415, 422}, answer.text
+    response = client.post(path, content=content, headers={"Content-Type": media_type})
+    assert response.status_code in {200, 202, 207, 400, 409, 413, 415, 422}, response.text
 
 
 @pytest.mark.parametrize("path", ["/predict", "/explain", "/labels"])
@@ -145,8 +145,8 @@ def test_time_of_a_chunked_body_is_linear(taught, chunk):
     assert_grows_linearly(lambda sent: send(taught, sent, times=1), chunks, HALF)
 
 
-def test_probes_are_answered_while_the_worst_mail_is_read(taught, monkeypatch):
-    """It is read by another thread than the one that answers."""
+def test_probes_get_responses_while_the_worst_mail_is_read(taught, monkeypatch):
+    """It is read by another thread than the one that responses."""
     reads, may_end = threading.Event(), threading.Event()
 
     def text_of(_):

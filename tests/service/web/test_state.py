@@ -77,11 +77,11 @@ def test_page_offers_labelling_if_native_posts_are_accepted(given, offered):
     stage = Stage(**given)
     with stage.served() as client:
         told = client.get("/state").json()
-        answers = [
+        responses = [
             client.post("/events", json={"id": "typed", "text": "win", "features": {}}).status_code,
             client.post("/labels", json={"id": "typed", "label": True}).status_code,
         ]
-    assert told["teaches"] is offered is (answers == [200, 200])
+    assert told["teaches"] is offered is (responses == [200, 200])
 
 
 def test_model_worse_than_the_majority_class_gives_a_hint():

@@ -146,7 +146,7 @@ def test_slow_receiver_gets_few_requests_without_losing_membership(sqlite_place)
         assert len(server.asked) == 8
 
 
-def test_late_answer_is_a_failed_delivery(sqlite_place):
+def test_late_response_is_a_failed_delivery(sqlite_place):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: "slow" if n == 1 else 200, slow_seconds=1.0) as server:
         relay = sqlite_place.relay(server.url, timeout_seconds=0.2)
@@ -195,7 +195,7 @@ def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, mon
     ],
     ids=lambda answer: answer[9:40].decode(errors="replace"),
 )
-def test_hostile_answer_is_a_failed_delivery(sqlite_place, answer):
+def test_hostile_response_is_a_failed_delivery(sqlite_place, answer):
     sqlite_place.produce(1)
     with WebhookServer(lambda n: answer if n == 1 else 200) as server:
         relay = sqlite_place.relay(server.url)

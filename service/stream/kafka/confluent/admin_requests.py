@@ -58,11 +58,11 @@ NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka requires a group name even for a consumer that never joins one."""
 ADMIN_REQUEST_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 """librdkafka's own timeout of a request: longer than that of `AdminRequests.ask`."""
-# A broken connection counts as a rejection after this time without an answer; it doubles with each attempt.
+# A broken connection counts as a rejection after this time without a response; it doubles with each attempt.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # Asking for all topics would be expensive on a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
-# How long one wait for an answer takes; rejections are checked in between.
+# How long one wait for a response takes; rejections are checked in between.
 _CHECK_INTERVAL_SECONDS: Final = 0.02
 # How long to wait before asking again a broker that answered "not now", or whose connection broke.
 _AGAIN_SECONDS: Final = 0.1
@@ -72,7 +72,7 @@ _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is publ
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 _BROKEN: Final[int] = KafkaError._TRANSPORT  # noqa: SLF001 - the name it is published under
 _UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Subject = TypeVar("Subject")
 
 
@@ -129,10 +129,10 @@ class AdminRequests:
         return [f"{host}:{port}" for host, port in hosts]
 
     def _greet(self, admin: AdminClient) -> None:
-        """Wait for any answer, as librdkafka makes clients without a connection.
+        """Wait for any response, as librdkafka makes clients without a connection.
 
-        Uses the oldest request: `describe_cluster` (2.16) aborts the process if the answer has no broker, as
-        after a broker was frozen.
+        Uses the oldest request: `describe_cluster` (2.16) aborts the process if the response has no broker,
+        as after a broker was frozen.
         """
         deadline, patience_seconds = monotonic() + CONNECT_TIMEOUT_SECONDS, _FIRST_PATIENCE_SECONDS
         while True:
@@ -173,20 +173,20 @@ class AdminRequests:
 
     def ask(
         self,
-        question: Callable[..., Mapping[Subject, Future[Answer]]],
+        question: Callable[..., Mapping[Subject, Future[Result]]],
         subjects: object,
         where: str,
         *,
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
         **options: object,
-    ) -> dict[Subject, Answer]:
-        """Send a request of `AdminClient`; return the answer for each subject.
+    ) -> dict[Subject, Result]:
+        """Send a request of `AdminClient`; return the response for each subject.
 
         If a broker answers "not now", as during an election of a leader, the request is repeated for as long
         as a request may take; if no connection can be made, for a second. When another broker takes over,
-        librdkafka keeps waiting for the one that is gone: so a new client asks again. A client without an
-        answer is dropped at once: librdkafka (2.16) aborts the process when a group's coordinator returns to
-        a request whose timeout (`ADMIN_REQUEST_SECONDS`) is over.
+        librdkafka keeps waiting for the one that is gone: so a new client asks again. A client without
+        a response is dropped at once: librdkafka (2.16) aborts the process when a group's coordinator returns
+        to a request whose timeout (`ADMIN_REQUEST_SECONDS`) is over.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class AdminRequests:
         where
             The format that names a subject in messages.
         timeout_seconds
-            How long to wait for the answers.
+            How long to wait for the responses.
 
         """
         started = monotonic()
@@ -205,11 +205,11 @@ class AdminRequests:
         while True:
             grace_end = monotonic() + patience_seconds
             with translated(self.name):
-                answers = question(self.admin, subjects, request_timeout=ADMIN_REQUEST_SECONDS, **options)
+                futures = question(self.admin, subjects, request_timeout=ADMIN_REQUEST_SECONDS, **options)
             try:
                 return {
                     subject: self._await(future, started + timeout_seconds, grace_end, where.format(subject))
-                    for subject, future in answers.items()
+                    for subject, future in futures.items()
                 }
             except (TransportUnavailable, AccessDenied) as error:
                 self._asking.client = None
@@ -218,10 +218,10 @@ class AdminRequests:
             patience_seconds *= 2
             sleep(_AGAIN_SECONDS)
 
-    def _await(self, future: Future[Answer], deadline: float, grace_end: float, where: str) -> Answer:
-        """Wait for an answer until the deadline, or until no broker can give it.
+    def _await(self, future: Future[Result], deadline: float, grace_end: float, where: str) -> Result:
+        """Wait for a response until the deadline, or until no broker can give it.
 
-        After `grace_end`, any broken connection ends the wait: it may be the connection of the answer.
+        After `grace_end`, any broken connection ends the wait: it may be the connection of the response.
         """
         while not wait([future], _CHECK_INTERVAL_SECONDS).done:
             self._heed(patient=False)
@@ -234,7 +234,7 @@ class AdminRequests:
             return future.result()
 
     def _heed(self, *, patient: bool) -> None:
-        """Raise an error of the client after which no answer will come."""
+        """Raise an error of the client after which no response will come."""
         self.serve()
         for error in self._asking.errors:
             if meaning_of(error) is AccessDenied:
@@ -267,7 +267,7 @@ class AdminRequests:
         )
         return {(place.topic, place.partition): each.offset for place, each in offsets.items()}
 
-    def client(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
+    def client(self, make: type[Result], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Result:
         """Return an administrative client, a producer, or a consumer of committed records.
 
         It logs to `log`.

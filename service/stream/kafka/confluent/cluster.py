@@ -96,7 +96,7 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
     def _change(
         self, change: Callable[..., Mapping[str, Future[None]]], wanted: NewTopic | NewPartitions, topic: str
     ) -> None:
-        """Request a change, once: it may happen even without an answer."""
+        """Request a change, once: it may happen even without a response."""
         futures = change(self.admin, [wanted], request_timeout=REQUEST_TIMEOUT_SECONDS)
         futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
@@ -117,10 +117,10 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         """Describe a topic; see `KafkaCluster.describe`."""
         where = f"{self.name}: topic {{!r}}"
         try:
-            answer = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
+            found = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
         except TopicMissing:
             return None
-        return TopicDescription(len(answer.partitions), UUID(bytes=b64decode(f"{answer.topic_id}==")))
+        return TopicDescription(len(found.partitions), UUID(bytes=b64decode(f"{found.topic_id}==")))
 
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         """Return options; see `KafkaCluster.topic_options`."""
@@ -175,7 +175,7 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         """Return a group's offsets by partition and topic, and the partitions with unstable offsets."""
         places = [ClientPartition(topic, partition) for topic in topics for partition in partitions]
         asked = [ConsumerGroupTopicPartitions(group, places)]
-        answers = self.ask(
+        offsets_of = self.ask(
             AdminClient.list_consumer_group_offsets,
             asked,
             f"{self.name}: group {group!r}",
@@ -183,7 +183,7 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         )
         offsets: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
         unstable = set()
-        for place in answers[group].topic_partitions:
+        for place in offsets_of[group].topic_partitions:
             if place.error is None:
                 if place.offset >= 0:
                     offsets[place.partition][place.topic] = place.offset
@@ -197,8 +197,8 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
     def committer(self, group: str, topic: str, partition: int) -> str:
         """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
         asked = [ConsumerGroupTopicPartitions(group, [ClientPartition(topic, partition)])]
-        answers = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
-        return answers[group].topic_partitions[0].metadata or ""
+        offsets_of = self.ask(AdminClient.list_consumer_group_offsets, asked, f"{self.name}: group {group!r}")
+        return offsets_of[group].topic_partitions[0].metadata or ""
 
     def members(self, group: str) -> set[str]:
         """Return the names of a group's members; see `KafkaCluster.members`."""
@@ -277,7 +277,7 @@ class ConfluentReader:
 
 
 def _knows(client: AdminClient, topic: str) -> bool:
-    """Return whether the one broker that a client is connected to knows a topic; True without an answer.
+    """Return whether the one broker that a client is connected to knows a topic; True without a response.
 
     A broker that does not answer learns of the topic before the cluster counts it as alive again.
     """

@@ -211,7 +211,7 @@ class ConfluentConsumer(KafkaMember):
             self._cluster.serve()  # while idle
 
     def _wake_fetching(self) -> None:
-        """Request offsets from the leaders for a while after a rebalance: an answer ends a pause of a second.
+        """Request offsets from the leaders for a while after a rebalance: a response ends a one-second pause.
 
         A rebalance pauses all partitions, and no fetch is under way. When they resume, librdkafka (2.16) does
         not wake the thread of a broker, which checks only when something arrives.
@@ -225,8 +225,8 @@ class ConfluentConsumer(KafkaMember):
         """Request metadata, which makes the client's main thread send a due heartbeat.
 
         Otherwise that thread checks only once a second (librdkafka 2.16). A member learns of joining and
-        leaving members from the heartbeat's answer, and until all members have joined, moving partitions have
-        no owner. Nor does it join twice within a second, unless metadata arrives in between.
+        leaving members from the heartbeat's response, and until all members have joined, moving partitions
+        have no owner. Nor does it join twice within a second, unless metadata arrives in between.
         """
         if (now := monotonic()) < self._heartbeat_due:
             return

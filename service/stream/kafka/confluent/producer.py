@@ -206,7 +206,7 @@ class BulkProducer:
     def _flush(self, outputs: Sequence[Output], deadline: float) -> None:
         """Wait for all acknowledgements; after a failed connection, request the topics' leaders meanwhile.
 
-        librdkafka (2.16) itself requests them once a second, and needs two answers: at the first it only
+        librdkafka (2.16) itself requests them once a second, and needs two responses: at the first it only
         removes the partitions from a broker that is gone.
         """
         client = self._open_client
@@ -364,12 +364,12 @@ def _transaction_options(
     transactional_id: str, transaction_timeout_seconds: float, timeout_seconds: float
 ) -> dict[str, object]:
     timeout_ms = int(transaction_timeout_seconds * 1000)
-    answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
+    response_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
     return {
         "transactional.id": transactional_id,
         "transaction.timeout.ms": timeout_ms,
         # librdkafka requires at most the transaction's timeout.
-        "socket.timeout.ms": min(timeout_ms, answer_ms),
+        "socket.timeout.ms": min(timeout_ms, response_ms),
         # Otherwise the log would not show broken connections. Idle connections close without a line.
         "log.connection.close": True,
     }

@@ -151,13 +151,13 @@ class KafkaPythonCluster(KafkaCluster):
         """Describe a topic; see `KafkaCluster.describe`."""
         try:
             with self._about(topic):
-                (answer,) = self._admin.describe_topics([topic])
-                error: type[BrokerResponseError] = for_code(answer["error_code"])
+                (found,) = self._admin.describe_topics([topic])
+                error: type[BrokerResponseError] = for_code(found["error_code"])
                 if error is not NoError:
                     raise error(topic)
         except TopicMissing:
             return None
-        return TopicDescription(len(answer["partitions"]), UUID(str(answer.get("topic_id") or UUID(int=0))))
+        return TopicDescription(len(found["partitions"]), UUID(str(found.get("topic_id") or UUID(int=0))))
 
     def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         """Return options; see `KafkaCluster.topic_options`. Without the permission, there are none."""
@@ -170,9 +170,9 @@ class KafkaPythonCluster(KafkaCluster):
         """Change options; see `KafkaCluster.set_topic_options`."""
         with self._about(topic):
             resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
-            answer = self._admin.alter_configs([resource])["topic"][topic]
-        if answer != "OK":
-            raise with_hint(AccessDenied, f"{self.name}: topic {topic!r}: {answer}")
+            result = self._admin.alter_configs([resource])["topic"][topic]
+        if result != "OK":
+            raise with_hint(AccessDenied, f"{self.name}: topic {topic!r}: {result}")
 
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
@@ -215,10 +215,10 @@ class KafkaPythonCluster(KafkaCluster):
         """
         where = f"{self.name}: group {group!r}"
         with contextlib.closing(self._open(KafkaAdminClient)) as client, translated(where):
-            description = client.describe_groups([group])[group]
-        if description["error"] and description["group_state"] != "Dead":
-            raise with_hint(TransportUnavailable, f"{where}: {description['error']}")
-        return {each["member_id"] for each in description["members"]}
+            found = client.describe_groups([group])[group]
+        if found["error"] and found["group_state"] != "Dead":
+            raise with_hint(TransportUnavailable, f"{where}: {found['error']}")
+        return {each["member_id"] for each in found["members"]}
 
     @contextlib.contextmanager
     def _asking(self, group: str, **options: object) -> Iterator[RecordConsumer]:
@@ -239,11 +239,11 @@ class KafkaPythonCluster(KafkaCluster):
     ) -> DeadlineProducer:
         """Make a producer; see `KafkaCluster.open_producer`."""
         del group  # the offsets' metadata names it
-        answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
+        response_seconds = transaction_request_seconds(options.commit_timeout_seconds)
         transactions = {
             "transactional_id": transactional_id,
             "transaction_timeout_ms": int(options.transaction_timeout_seconds * 1000),
-            "request_timeout_ms": int(answer_seconds * 1000),
+            "request_timeout_ms": int(response_seconds * 1000),
         }
         return self._open(
             DeadlineProducer,

@@ -70,7 +70,7 @@ class KafkaPythonMembership(KafkaMembership, ConsumerRebalanceListener):  # type
     def joined_anew(self) -> Iterator[None]:
         """Ignore errors of a join if a heartbeat has ended its generation meanwhile.
 
-        kafka-python compares the answer with the ended generation, or accepts it and then fails for lack of
+        kafka-python compares the response with the ended generation, or accepts it and then fails for lack of
         that generation's protocol; it joins again anyway.
         """
         try:
@@ -152,8 +152,8 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
     def learn_topics(self, topics: Iterable[str]) -> None:
         """Find the leaders of newly subscribed or assigned `topics`.
 
-        The client does so itself, but drops its request if the answer to an earlier one, from before it knew
-        these topics, arrives in between: then it knows no partitions for five minutes.
+        The client does so itself, but drops its request if the response to an earlier one, from before it
+        knew these topics, arrives in between: then it knows no partitions for five minutes.
         """
         for topic in topics:
             if not self.partitions_for_topic(topic):
@@ -244,8 +244,8 @@ class KafkaPythonConsumer(KafkaMember):
     """A member of a group, through three clients.
 
     The second client reads the further topics, outside the group. The third asks for the ends of topics: a
-    broker answers the requests of a connection in turn, so on a connection with a fetch under way the answer
-    could take half a second.
+    broker answers the requests of a connection in turn, so on a connection with a fetch under way the
+    response could take half a second.
     """
 
     _cluster: KafkaPythonCluster
@@ -294,8 +294,8 @@ class KafkaPythonConsumer(KafkaMember):
 
         The other client is polled first, for half the records, so that neither starves. A client whose places
         are all paused would wait forever. Without records, the wait is for the leading topic; also during a
-        rebalance, since kafka-python discards an answer of the group that arrives while it is not polled, and
-        joins again.
+        rebalance, since kafka-python discards a response of the group that arrives while it is not polled,
+        and joins again.
 
         The other client is polled only now and then: a poll without a wait creates an exception and sixty
         objects in reference cycles, which live as long as the fetch under way. A thousand of them per second

@@ -120,7 +120,7 @@ def resume_join(consumer: kafka.KafkaConsumer) -> None:
     """Make the next poll continue a join that has begun.
 
     A leader that joins because partitions were added has no reason to join any more once it has distributed
-    them, and would ignore the answer: then no member would ever own the new partitions.
+    them, and would ignore the response: then no member would ever own the new partitions.
     """
     with _unless_gone("partitions that are added get an owner", _MENDED):
         coordinator = consumer._coordinator  # noqa: SLF001

@@ -64,7 +64,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
                 raise StaleMetadata(f"{topic}: partition {chosen} does not exist yet")
             given = _NO_VALUE if value is None else value
             sent.append(self.send(topic, given, key, list(headers), chosen, timestamp_ms))
-        # flush() reports a split batch as an unknown error, and an answer that arrived during a freeze as a
+        # flush() reports a split batch as an unknown error, and a response that arrived during a freeze as a
         # timeout; the futures have the true results.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
@@ -153,7 +153,7 @@ def producer_options(
         "max_request_size": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        # As large as the topics allow: each batch is a request and its answer.
+        # As large as the topics allow: each batch is a request and its response.
         "batch_size": batch_bytes,
         # The compression that every client can read without further packages.
         "compression_type": "gzip" if compress else None,

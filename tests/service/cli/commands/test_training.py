@@ -119,7 +119,7 @@ def test_saved_model_is_tested_without_learning(summary, pages, tmp_path):
     assert model.read_bytes() == before
 
 
-def test_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp_path):
+def test_binary_model_is_rejected_for_three_classes(perceptron, pages, tmp_path):
     perceptron("train", pages, "--save", tmp_path / "model")
     result = perceptron("test", tmp_path / "model", pages, "--classes", "a,b,c")
     assert result.exit_code == 2
@@ -171,7 +171,7 @@ def test_predict_prints_id_label_and_score_of_each_row(trained, predict):
     ]
 
 
-def test_predict_answers_with_one_of_several_classes(perceptron, predict, tmp_path):
+def test_predict_returns_one_of_several_classes(perceptron, predict, tmp_path):
     names = ["a", "b", "c"]
     events = [{"id": str(n), "text": f"word{n % 3}", "label": names[n % 3]} for n in range(90)]
     given = ("--classes", "a,b,c", "--save", tmp_path / "model.bin")
@@ -206,7 +206,7 @@ def test_exit_code_is_1_without_readable_rows(perceptron, trained):
     assert "all 1 rows are rejected" in result.stderr
 
 
-def test_line_from_a_pipe_is_answered_at_once(trained):
+def test_line_from_a_pipe_is_predicted_at_once(trained):
     command = [sys.executable, "-m", "service", "predict", trained, "-"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment({})

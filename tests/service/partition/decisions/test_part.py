@@ -32,7 +32,7 @@ def decisions(feed):
 @pytest.mark.parametrize("model", ["perceptron", "auto"])
 def test_prediction_has_its_decision_and_the_threshold_it_took(model):
     feed = fed(model=model, decisions=[ACT])
-    yes, no = (feed.answer(event(name, x=x)) for name, x in (("a", 1), ("b", -1)))
+    yes, no = (feed.output_of(event(name, x=x)) for name, x in (("a", 1), ("b", -1)))
     assert (yes["decision"], yes["threshold"]) == ("act", 0.5)
     assert no["decision"] is None
     assert "threshold" not in no
@@ -93,7 +93,7 @@ def test_restored_state_continues_to_decide_and_count():
 
 def test_costs_alone_make_a_decision():
     feed = fed(model="normalized-adagrad", costs=COSTS)
-    assert feed.answer(event("a", x=1))["decision"] == "positive"
+    assert feed.output_of(event("a", x=1))["decision"] == "positive"
     assert decisions(feed).rules[0].shown == pytest.approx(2 / 32)
 
 
@@ -102,7 +102,7 @@ def test_several_classes_are_decided_by_the_predicted_ones_score():
     feed = Feed(classes=("a", "b", "c"), model="multiclass-perceptron", decisions=[act])
     for n in range(30):
         feed(event(f"e{n}", label="abc"[n % 3], **{"abc"[n % 3]: 1}))
-    found = [feed.answer(event(name, **{name: 1}))["decision"] for name in "abc"]
+    found = [feed.output_of(event(name, **{name: 1}))["decision"] for name in "abc"]
     assert found == [None, "act", None]
 
 
@@ -110,7 +110,7 @@ def test_metrics_of_decisions_equal_their_results():
     look = {"name": "look", "max_rate": "1/day"}
     feed = fed(decisions=[{"name": "sure", "min_precision": 0.99}, look, ACT], costs=COSTS)
     for n in range(5):
-        feed.answer(event(f"wrong{n}", x=1, label="ham"))
+        feed.output_of(event(f"wrong{n}", x=1, label="ham"))
     part = decisions(feed)
     found = {each.metric: each.value for each in part.metrics()}
     results = {rule.name: part.results_of(rule) for rule in part.rules}

@@ -188,7 +188,7 @@ def test_event_rejected_by_the_model_is_not_counted(monkeypatch):
 
 def test_event_with_a_key_alone_is_accepted():
     fed = feed()
-    assert fed.answer({"id": "a", "card": "x"})["id"] == "a"
+    assert fed.output_of({"id": "a", "card": "x"})["id"] == "a"
     (letter,) = fed({"id": "b"})
     assert letter.topic == "dead-letters"
 

@@ -220,7 +220,7 @@ def test_unreachable_broker_is_abandoned_before_the_deadline(cluster, monkeypatc
     assert time.monotonic() - began < 30
 
 
-def test_answer_of_a_dead_broker_is_abandoned_for_another_one(cluster, monkeypatch):
+def test_response_of_a_dead_broker_is_abandoned_for_another_one(cluster, monkeypatch):
     monkeypatch.setattr(admin_requests, "_BREAK_SECONDS", 0.05)
     answered, clients = Asked(7), []
 

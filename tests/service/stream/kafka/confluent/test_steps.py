@@ -54,7 +54,7 @@ def test_step_is_awaited_while_connections_hold_or_no_broker_answers(has_failure
     ("answer", "answers"),
     [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
 )
-def test_any_group_answer_proves_the_coordinator_alive(answer, answers):
+def test_any_group_response_proves_the_coordinator_alive(answer, answers):
     asked = {"group": mock.Mock(**{"result.side_effect": [answer]})}
     admin = SimpleNamespace(describe_consumer_groups=lambda *_, **__: asked)
     cluster = SimpleNamespace(client=lambda *_: admin)

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
-from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields, labels_in
+from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, labels_in, output_fields
 from service.stream.protocol import Record
 
 _LONGEST: Final = 200
 _NUMBERS: Final = tuple({field.name for field in PREDICTION + OUTCOME if field.types == (float,)})
 
 
-class Answer(NamedTuple):
+class OutputMessage(NamedTuple):
     """A prediction or an outcome."""
 
     event_id: str
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
         return self.truth is not None and self.truth != self.predicted
 
 
-def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
+def read_output(record: Record, vocabulary: Vocabulary) -> OutputMessage | None:
     """Read a record of the predictions topic; None if it is neither a prediction nor an outcome."""
     names: tuple[str, ...] = ()
 
@@ -61,7 +61,7 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
         label, truth_label = labels_in(fields)
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    predicted: TrueLabel = False  # it still counts as the answer to its event
+    predicted: TrueLabel = False  # it still counts as the prediction of its event
     truth, wrong = None, "unknown class as label"
     with suppress(UnknownLabelError, TypeError):
         predicted = vocabulary.truth(label)
@@ -72,7 +72,7 @@ def read_answer(record: Record, vocabulary: Vocabulary) -> Answer | None:
         wrong = wrong or "unexpected headers"
     time_ms = fields.get("event_time_ms")
     is_decided = delay is None and fields.get("decision") is not None
-    return Answer(
+    return OutputMessage(
         event_id, predicted, truth, delay, time_ms if type(time_ms) is int else None, wrong, is_decided
     )
 
@@ -112,6 +112,6 @@ def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=32)
 def _wanted(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the fields, in order, that an answer with these names should have."""
+    """Return the names of the fields, in order, that an output with these names should have."""
     there = {*names, "event_time_ms"}  # optional in the schema, but always written
-    return tuple(each.name for each in answer_fields(names) if each.is_required or each.name in there)
+    return tuple(each.name for each in output_fields(names) if each.is_required or each.name in there)

@@ -6,7 +6,7 @@ into a prepared form: building a dictionary first would take more than twice the
 The record's timestamp is the time of writing, which every topic accepts and retention counts from; the event
 time is in the message.
 
-`answers.pxd` gives this module its C types.
+`output_writer.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from service.partition.examples import Example, probability_of
 from service.stream.batches import OutputBatch
 
 Form = tuple[bytes, bytes]
-"""The parts that answers share: the text between the id and the numbers, and the text after them."""
+"""The parts that outputs share: the text between the id and the numbers, and the text after them."""
 
 
-class Answers:
+class OutputWriter:
     """Writes predictions and outcomes with the label values of the stream.
 
     Parameters
@@ -50,11 +50,11 @@ class Answers:
         """Set the label values of the two classes."""
         self._spelling = spelling
         self._forms: dict[TrueLabel | None, dict[TrueLabel, Form]] = {}
-        """By truth, then by predicted class; a pair as key would be a new object for each answer."""
+        """By truth, then by predicted class; a pair as key would be a new object for each output."""
         self._outcome_forms: dict[TrueLabel, dict[TrueLabel, Form]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
-        """Note a label value of the stream: answers spell classes as the stream's labels do."""
+        """Note a label value of the stream: outputs spell classes as the stream's labels do."""
         if label is None or (isinstance(label, bool) and self._spelling is BOOLEANS):
             return  # the usual case: a known spelling
         spelling = self._vocabulary.spelling(label, self._spelling)
@@ -62,10 +62,10 @@ class Answers:
             self.spell_as(spelling)
 
     def begin(self, outputs: OutputBatch, *, has_log_odds: bool) -> None:
-        """Begin a batch: answers go to `outputs`; predictions of log-odds have a probability."""
+        """Begin a batch, written to `outputs`; predictions of log-odds have a probability."""
         self._outputs, self._has_log_odds = outputs, has_log_odds
 
-    def prediction(
+    def write_prediction(
         self, example: Example, updates: int, truth: TrueLabel | None, further: bytes = b""
     ) -> None:
         """Write the `Prediction` of an example; `updates` is the model's count of updates before it.
@@ -84,7 +84,7 @@ class Answers:
         value = b"".join([b'{"id":', to_json(example.event_id), form[0], numbers, times, further, form[1]])
         self._outputs.add(self._topic, example.event_id.encode(), value, ())
 
-    def outcome(self, example: Example, truth: TrueLabel, delay_seconds: float) -> None:
+    def write_outcome(self, example: Example, truth: TrueLabel, delay_seconds: float) -> None:
         """Write the `Outcome` of an example, with the key of its prediction."""
         forms = self._outcome_forms.get(truth)
         form = None if forms is None else forms.get(example.predicted)

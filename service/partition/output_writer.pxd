@@ -1,4 +1,4 @@
-# The C types of answers.py, for compiled code.
+# The C types of output_writer.py, for compiled code.
 cimport cython
 
 from service.stream.batches cimport OutputBatch
@@ -6,7 +6,7 @@ from service.messages.labels cimport Vocabulary
 from service.partition.examples cimport Example
 
 
-cdef class Answers:
+cdef class OutputWriter:
     cdef Vocabulary _vocabulary
     cdef object _topic
     cdef OutputBatch _outputs
@@ -20,7 +20,7 @@ cdef class Answers:
     cpdef follow(self, label)
 
     @cython.locals(form=tuple, forms=dict, numbers=bytes)
-    cpdef prediction(self, Example example, long long updates, truth, bytes further=*)
+    cpdef write_prediction(self, Example example, long long updates, truth, bytes further=*)
 
     @cython.locals(form=tuple, forms=dict)
-    cpdef outcome(self, Example example, truth, double delay_seconds)
+    cpdef write_outcome(self, Example example, truth, double delay_seconds)

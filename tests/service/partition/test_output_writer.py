@@ -4,25 +4,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
+from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, output_fields
 from service.partition.examples import probability_of
-from tests.service.building import WrittenAnswers
+from tests.service.building import RecordedWriter
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 NAMES = ("ham", 'quo"te', "per%b cent", "Ωmega\n")
-WRITER = WrittenAnswers(NAMES)
+WRITER = RecordedWriter(NAMES)
 classes = st.sampled_from(NAMES)
 delays = st.builds(truediv, st.integers(0, 2 * 10**12), st.sampled_from([1000, 999.9999, -1000]))
 
 
-def declared(answer):
-    """Return an answer in JSON, as its declaration says."""
-    fields = answer_fields(type(answer).model_fields)
-    said = {field.name: getattr(answer, field.name) for field in fields}
-    return to_json({name: value for name, value in said.items() if value is not None})
+def declared(message):
+    """Return a message in JSON, as its declaration says."""
+    fields = output_fields(type(message).model_fields)
+    fields_set = {field.name: getattr(message, field.name) for field in fields}
+    return to_json({name: value for name, value in fields_set.items() if value is not None})
 
 
 VALUES = {float: finite, int: st.integers(0, 2**63 - 1), bool: st.booleans(), str: st.text()}
@@ -84,6 +84,6 @@ def test_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted, de
     assert output.key == event_id.encode()
 
 
-def test_field_has_one_type_in_all_answers():
+def test_field_has_one_type_in_all_outputs():
     types = {field.name: field.types for field in PREDICTION + OUTCOME}
     assert all(field.types == types[field.name] for field in PREDICTION + OUTCOME)
