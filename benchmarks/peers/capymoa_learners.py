@@ -39,12 +39,12 @@ class Learner:
             column: sorted({str(x[column]) for x, _ in examples if isinstance(x.get(column), str | bool)})
             for column in self._columns
         }
-        self._places = {
+        self._partitions = {
             column: {value: float(number) for number, value in enumerate(known)}
             for column, known in values.items()
             if known
         }
-        categories = {column: [*places] for column, places in self._places.items()}
+        categories = {column: [*places] for column, places in self._partitions.items()}
         categories[_CLASS] = [*map(str, range(len(self._labels)))]
         self._schema = Schema.from_custom([*self._columns, _CLASS], _CLASS, categories)
         self._learner = LEARNERS[name](self._schema)
@@ -68,7 +68,7 @@ class Learner:
     def _number(self, column: str, value: Any) -> float:  # noqa: ANN401 - of an event
         if value is None:
             return float("nan")
-        places = self._places.get(column)
+        places = self._partitions.get(column)
         return places[str(value)] if places else float(value)
 
 

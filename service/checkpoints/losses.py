@@ -27,7 +27,7 @@ _HINT: Final = "`on_data_loss = continue` continues without them"
 class Loss(NamedTuple):
     """Lost records of one input topic."""
 
-    place: TopicPartition
+    partition: TopicPartition
     """Topic and partition of the records; for a whole topic, the first partition."""
     what: str
     """Which records are lost, where, and why, if known."""
@@ -39,7 +39,7 @@ class Loss(NamedTuple):
     @property
     def topic(self) -> str:
         """The topic."""
-        return self.place[0]
+        return self.partition[0]
 
 
 def topic_ids(stream: ReadStream, topics: Sequence[str]) -> dict[str, str]:
@@ -86,13 +86,13 @@ def unlearned_losses(
     """Describe records that recovery did not find; `missing` has their number by topic."""
     losses = []
     for topic, count in missing.items():
-        places = [place for place in end if place[0] == topic]
-        ranges = ", ".join(f"{start.get(place, 0)} to {end[place] - 1} of {place[1]}" for place in places)
-        if len(places) == 1:
-            ranges = f"{start.get(places[0], 0)} to {end[places[0]] - 1}"
-        where = f"{topic}[{','.join(str(partition) for _, partition in places)}]"
+        partitions = [partition for partition in end if partition[0] == topic]
+        ranges = ", ".join(f"{start.get(each, 0)} to {end[each] - 1} of {each[1]}" for each in partitions)
+        if len(partitions) == 1:
+            ranges = f"{start.get(partitions[0], 0)} to {end[partitions[0]] - 1}"
+        where = f"{topic}[{','.join(str(partition) for _, partition in partitions)}]"
         what = f"{where}: {count} of the records {ranges}, which restoring the model needs, are missing"
-        losses.append(Loss(places[0], f"{what}: deleted or compacted away", count))
+        losses.append(Loss(partitions[0], f"{what}: deleted or compacted away", count))
     return losses
 
 
@@ -187,15 +187,15 @@ def reject_cut_off(
     both = {each: offset for each, offset in committed.items() if each in known}
     if any(offset > known[each] for each, offset in both.items()):
         raise _lost(
-            f"{where}: the newest checkpoint ends at {_places(known)}, but {_committed(settings, committed)}"
+            f"{where}: the last checkpoint ends at {_positions(known)}, but {_committed(settings, committed)}"
         )
     if any(offset < known[each] for each, offset in both.items()):
         _log.warning(
             "%s: another program reset the offsets of group %r to %s; continuing at %s as in the checkpoint",
             where,
             settings.group,
-            _places(both),
-            _places(known),
+            _positions(both),
+            _positions(known),
         )
 
 
@@ -207,8 +207,8 @@ def _lost(what: str) -> CheckpointError:
 
 
 def _committed(settings: Settings, committed: Mapping[TopicPartition, int]) -> str:
-    return f"the group {settings.group!r} has committed {_places(committed)}"
+    return f"the group {settings.group!r} has committed {_positions(committed)}"
 
 
-def _places(offsets: Mapping[TopicPartition, int]) -> str:
+def _positions(offsets: Mapping[TopicPartition, int]) -> str:
     return ", ".join(f"{topic}[{partition}]@{offset}" for (topic, partition), offset in offsets.items())

@@ -156,9 +156,9 @@ def _unread(
     the newest snapshot names the topics that are read, and their ids.
     """
     named = [str(snapshot.config_fingerprint.get(name)) for name in ("events_topic", "labels_topic")]
-    read = {place: offsets[place] for topic in named for place in offsets if place[0] == topic}
+    read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
     losses = unread_losses(transport, read, snapshot.topic_ids)
-    return read | {loss.place: loss.resume for loss in losses if loss.resume is not None}
+    return read | {loss.partition: loss.resume for loss in losses if loss.resume is not None}
 
 
 def _cells(state: Mapping[str, Any]) -> Mapping[tuple[str, str], int]:

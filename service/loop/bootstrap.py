@@ -198,11 +198,11 @@ def from_start(stream: Transport, settings: Settings, restored: Restored) -> Res
             what = "start_from has no effect: partition %d started %s, and continues from its checkpoint"
             _log.warning(what, restored.partition, start)
         return restored
-    offsets = {place: stream.first_at(*place, time_ms) for place in restored.offsets}
-    for place, (low, high) in stream.bounds_of(offsets).items():
-        level = logging.WARNING if low < offsets[place] == high else logging.INFO
+    offsets = {partition: stream.first_at(*partition, time_ms) for partition in restored.offsets}
+    for partition, (low, high) in stream.bounds_of(offsets).items():
+        level = logging.WARNING if low < offsets[partition] == high else logging.INFO
         what = "start_from: %s[%d] starts at offset %d; the topic has offsets %d to %d"
-        _log.log(level, what, *place, offsets[place], low, high - 1)
+        _log.log(level, what, *partition, offsets[partition], low, high - 1)
     restored.processor.start_ms = time_ms
     origin = {**restored.origin, START: nested(offsets), START_MS: time_ms}
     return replace(restored, offsets=offsets, origin=origin)

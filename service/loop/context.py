@@ -71,9 +71,9 @@ class Availability:
         self.note_error(error)
         self._health.become(State.UNAVAILABLE, str(error))
 
-    def waits_for(self, places: Sequence[TopicPartition]) -> bool:
+    def waits_for(self, topic_partitions: Sequence[TopicPartition]) -> bool:
         """Report the topic partitions whose records other records wait for; return whether there are any."""
-        names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
+        names = ", ".join(f"{topic}[{partition}]" for topic, partition in topic_partitions)
         if names and names != self._waits_for:
             _log.warning("waiting for %s: its records may be earlier than the records already read", names)
         self._waits_for = names

@@ -1,12 +1,10 @@
 """Queues of polled records that wait for a batch: one a task, merged by event time over its topic partitions.
 
-A *place* is a topic partition.
-
 Events and labels of a partition may come from two topics, and one model may learn from all partitions. A
 client delivers them in no particular order: in catch-up, the loop would process a day of events before the
-first label of that day. So the places of a task are merged by event time. A record waits until the next
-record of every other place is here, or is known not to exist (as in Kafka Streams, KIP-353). Meanwhile the
-place that is ahead is paused, so the queues are bounded.
+first label of that day. So the topic partitions of a task are merged by event time. A record waits until the
+next record of every other partition is here, or is known not to exist (as in Kafka Streams, KIP-353).
+Meanwhile the partition that is ahead is paused, so the queues are bounded.
 
 A commit takes milliseconds whatever its size, so large batches cost less per record. But the output of a
 batch is invisible before its commit, and the whole batch is repeated if the commit fails. So a batch is as
@@ -155,7 +153,7 @@ Ask = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 @dataclass(slots=True)
 class _End:
-    """The end of one place, as the stream last reported it."""
+    """The end of one partition, as the stream last reported it."""
 
     good_until: float
     lag: int
@@ -165,7 +163,7 @@ class _End:
 
 
 class TopicEnds:
-    """Caches the distance to the ends of places; asks the stream again when one is too old.
+    """Caches the distance to the ends of partitions; asks the stream again when one is too old.
 
     An end holds only for a moment, as records are appended. But that moment is long compared to a batch,
     and a query for each batch would cost more than reading.
@@ -174,25 +172,25 @@ class TopicEnds:
     def __init__(self) -> None:
         self._ends: dict[TopicPartition, _End] = {}
 
-    def delivered(self, place: TopicPartition, count: int) -> None:
-        """Note that `count` records of `place` were delivered: its end is that much nearer."""
-        end = self._ends.get(place)
+    def delivered(self, partition: TopicPartition, count: int) -> None:
+        """Note that `count` records of `partition` were delivered: its end is that much nearer."""
+        end = self._ends.get(partition)
         if end is not None and end.left is not None:
             end.left -= count
             end.lag = 0  # records that the client hears of from now on are new
 
-    def forget(self, places: Collection[TopicPartition]) -> None:
-        """Forget the ends of places, as they will be read from other offsets."""
-        self._ends = {place: each for place, each in self._ends.items() if place not in places}
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the ends of partitions, as they will be read from other offsets."""
+        self._ends = {key: each for key, each in self._ends.items() if key not in partitions}
 
-    def places_at_end(
-        self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
+    def partitions_at_end(
+        self, partitions: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> frozenset[TopicPartition]:
-        """Return the places that were delivered up to their ends, as of a moment ago or of now.
+        """Return the partitions that were delivered up to their ends, as of a moment ago or of now.
 
         Parameters
         ----------
-        places
+        partitions
             Places without a waiting record.
         ask
             Asks the stream for the remaining offsets.
@@ -202,28 +200,28 @@ class TopicEnds:
             Monotonic seconds.
 
         """
-        doubtful = [place for place in places if self._is_doubtful(place, lag.get(place, 0), now)]
+        doubtful = [each for each in partitions if self._is_doubtful(each, lag.get(each, 0), now)]
         if doubtful:
             self._ask(doubtful, ask, lag, now)
-        return frozenset(place for place in places if self._ends[place].left == 0)
+        return frozenset(partition for partition in partitions if self._ends[partition].left == 0)
 
-    def _is_doubtful(self, place: TopicPartition, lag: int, now: float) -> bool:
+    def _is_doubtful(self, partition: TopicPartition, lag: int, now: float) -> bool:
         """Return whether to ask again: the end is old, or more records were announced since."""
-        end = self._ends.get(place)
+        end = self._ends.get(partition)
         if end is None or now >= end.good_until:
             return True
         return end.left is not None and (end.left < 0 or lag > end.lag)
 
     def _ask(
-        self, places: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
+        self, partitions: Collection[TopicPartition], ask: Ask, lag: Mapping[TopicPartition, int], now: float
     ) -> None:
         try:
-            left: Mapping[TopicPartition, int | None] = ask(places)
+            left: Mapping[TopicPartition, int | None] = ask(partitions)
             good_until = now + _FRESH_SECONDS
         except TransportUnavailable as error:
             _log.debug("the topics' ends are unknown: %s", error)
             left, good_until = {}, now + _ASK_AGAIN_SECONDS
-        self._ends |= {place: _End(good_until, lag.get(place, 0), left.get(place)) for place in places}
+        self._ends |= {each: _End(good_until, lag.get(each, 0), left.get(each)) for each in partitions}
 
 
 _UNKNOWN_BYTES: Final = 16_384
@@ -234,18 +232,18 @@ _MOST_POLLED: Final = 8000
 it has fetched, some tens of megabytes."""
 
 _MOST_WITHOUT_ROOM: Final = 1000
-"""Records to ask for when too many are queued: they may wait for records of another place."""
+"""Records to ask for when too many are queued: they may records of another partition."""
 
 _MOST_WAITING: Final = 10_000
-"""Records of one place that may wait before the place is paused, unless a batch is larger. A client may
-discard what it has fetched of a paused place, so pauses should be few."""
+"""Records of one partition that may wait before it is paused, unless a batch is larger. A client may
+discard what it has fetched of a paused partition, so pauses should be few."""
 
 BATCH_BYTES: Final = 16_777_216
-"""Bytes of a batch of several records, at most. A place with as many waiting bytes is paused."""
+"""Bytes of a batch of several records, at most. A partition with as many waiting bytes is paused."""
 
 
-class PlaceQueue:
-    """The waiting records of one place, in the chunks that were polled: each is freed once it is taken.
+class PartitionQueue:
+    """The waiting records of one partition, in the chunks that were polled: each is freed once it is taken.
 
     Attributes
     ----------
@@ -302,52 +300,52 @@ class PlaceQueue:
 
 
 class TaskQueue:
-    """The waiting records of one task, by place.
+    """The waiting records of one task, by partition.
 
     Parameters
     ----------
-    places
+    partitions
         The task's topic partitions, in the order in which records of equal time are taken.
 
     Attributes
     ----------
-    by_place
-        The queue of each place.
+    by_partition
+        The queue of each partition.
     blocked_since
-        Since when (monotonic seconds) records have waited for another place.
+        Since when (monotonic seconds) records have waited for another partition.
 
     """
 
-    def __init__(self, places: Iterable[TopicPartition]) -> None:
-        self.by_place = {place: PlaceQueue() for place in places}
+    def __init__(self, partitions: Iterable[TopicPartition]) -> None:
+        self.by_partition = {partition: PartitionQueue() for partition in partitions}
         self.held: set[TopicPartition] = set()
         self.blocked_since: float | None = None
 
     def __len__(self) -> int:
-        """Count the records of all places."""
-        return sum(map(len, self.by_place.values()))
+        """Count the records of all partitions."""
+        return sum(map(len, self.by_partition.values()))
 
     @property
     def n_bytes(self) -> int:
         """The total size of the records."""
-        return sum(records.n_bytes for records in self.by_place.values())
+        return sum(records.n_bytes for records in self.by_partition.values())
 
     def first(
         self, max_records: int, finished: Collection[TopicPartition] = (), before: RecordBatch | None = None
     ) -> RecordBatch:
-        """Take the first records, merged by time, until an unfinished place has no record here.
+        """Take the first records, merged by time, until an unfinished partition has no record here.
 
         Together with the records `before` them they form a batch.
         """
-        unfinished = [place for place in self.by_place if place not in finished]
-        if max_records <= 0 or not all(self.by_place[place] for place in unfinished):
+        unfinished = [partition for partition in self.by_partition if partition not in finished]
+        if max_records <= 0 or not all(self.by_partition[partition] for partition in unfinished):
             return RecordBatch()
-        given = in_step(records.first(max_records) for records in self.by_place.values())
+        given = in_step(records.first(max_records) for records in self.by_partition.values())
         last = given.last_indices()
-        stop = min((last[place] + 1 for place in unfinished), default=len(given))
+        stop = min((last[partition] + 1 for partition in unfinished), default=len(given))
         given = self._cut(given, min(max_records, stop), before or RecordBatch())
-        for place, count in given.counts().items():
-            self.by_place[place].drop(count)
+        for partition, count in given.counts().items():
+            self.by_partition[partition].drop(count)
         return given
 
     def _cut(self, records: RecordBatch, max_records: int, before: RecordBatch) -> RecordBatch:
@@ -356,20 +354,20 @@ class TaskQueue:
         count = count or min(max_records, 0 if before else 1)
         return records if count == len(records) else records[:count]
 
-    def empty_places(self) -> list[TopicPartition]:
-        """List the places without records that other places' records wait for."""
-        empty = [place for place, records in self.by_place.items() if not records]
-        return empty if len(empty) < len(self.by_place) else []
+    def empty_partitions(self) -> list[TopicPartition]:
+        """List the partitions without records that other partitions' records wait for."""
+        empty = [partition for partition, records in self.by_partition.items() if not records]
+        return empty if len(empty) < len(self.by_partition) else []
 
     def to_pause(self, batch_records: int) -> Collection[TopicPartition]:
-        """Choose the places to pause: each is so far ahead that half its records are to be taken first."""
+        """Choose the partitions to pause: so far ahead that half of their records are to be taken first."""
         most_records = max(_MOST_WAITING, batch_records)
-        for place, records in self.by_place.items():
+        for partition, records in self.by_partition.items():
             fullness = max(len(records) / most_records, records.n_bytes / BATCH_BYTES)
             if fullness >= 1:
-                self.held.add(place)
+                self.held.add(partition)
             elif fullness < 1 / 2:
-                self.held.discard(place)
+                self.held.discard(partition)
         return self.held
 
 
@@ -413,7 +411,7 @@ class RecordQueues:
     def n_to_poll(self, max_records: int) -> int:
         """Return how many records to poll for, if `max_records` may wait and new ones are as large as these.
 
-        It is never 0: a record of another place may be the one that all records here wait for.
+        It is never 0: a record of another partition may be the one that all records here wait for.
         """
         if count := len(self):
             self._record_bytes = self._n_bytes // count
@@ -424,40 +422,40 @@ class RecordQueues:
 
     @property
     def _merges(self) -> bool:
-        """Whether a task reads several places."""
+        """Whether a task reads several partitions."""
         return len(self._topics) > 1 or len(self._tasks) < len(self._numbers)
 
     def counts(self) -> Counter[TopicPartition]:
         """Count the records by topic and partition."""
         return Counter(
             {
-                place: len(records)
+                partition: len(records)
                 for waiting in self._filled.values()
-                for place, records in waiting.by_place.items()
+                for partition, records in waiting.by_partition.items()
             }
         )
 
     def first_offset(self, topic: str, partition: int) -> int | None:
-        """Return the offset of the first waiting record of a place; None if no record waits."""
+        """Return the offset of the first waiting record of a partition; None if no record waits."""
         number = self._numbers.get(partition)
-        records = None if number is None else self._tasks[number].by_place[topic, partition]
+        records = None if number is None else self._tasks[number].by_partition[topic, partition]
         return records.first_record.offset if records else None
 
     def open(self, task: int, partitions: Iterable[int]) -> None:
         """Start to accept records of the partitions of a task."""
         self.forget(task)
         numbers = sorted(partitions)
-        places = [(topic, number) for topic in self._topics for number in numbers]
-        self._tasks[task] = TaskQueue(places)
+        topic_partitions = [(topic, number) for topic in self._topics for number in numbers]
+        self._tasks[task] = TaskQueue(topic_partitions)
         self._numbers |= dict.fromkeys(numbers, task)
-        self._ends.forget(places)
+        self._ends.forget(topic_partitions)
 
     def add(self, partition: int, records: RecordBatch) -> None:
         """Add polled records, each topic's in order; ignore those of a partition that is not open."""
         if (number := self._numbers.get(partition)) is not None:
             waiting = self._filled[number] = self._tasks[number]
             for topic, run in records.runs():
-                waiting.by_place[topic, partition].add(run)
+                waiting.by_partition[topic, partition].add(run)
                 self._ends.delivered((topic, partition), len(run))
 
     def forget(self, task: int) -> None:
@@ -467,7 +465,7 @@ class RecordQueues:
         self._numbers = {partition: number for partition, number in self._numbers.items() if number != task}
 
     def to_pause(self, max_records: int) -> frozenset[TopicPartition]:
-        """Return the places to pause, as they are far ahead of the other places of their task."""
+        """Return the partitions to pause, as they are far ahead of the other partitions of their task."""
         if not self._merges:
             return frozenset()
         return frozenset(chain(*(waiting.to_pause(max_records) for waiting in self._filled.values())))
@@ -518,9 +516,9 @@ class RecordQueues:
         lag: Mapping[TopicPartition, int],
         now: float,
     ) -> None:
-        """Add up to `left` records that only wait for places whose end is reached."""
-        empty = {task: self._filled[task].empty_places() for task in batches}
-        reached = self._ends.places_at_end([*chain(*empty.values())], ask, lag, now)
+        """Add up to `left` records that only wait for partitions whose end is reached."""
+        empty = {task: self._filled[task].empty_partitions() for task in batches}
+        reached = self._ends.partitions_at_end([*chain(*empty.values())], ask, lag, now)
         for task, batch in batches.items():
             if finished := reached.intersection(empty[task]):
                 more = self._filled[task].first(left, finished, batch)
@@ -528,16 +526,16 @@ class RecordQueues:
                 batch.extend(more)
 
     def note_full_poll(self, now: float) -> None:
-        """Note that a poll was full: other places' records may wait for their turn in the client."""
+        """Note that a poll was full: other partitions' records may wait for their turn in the client."""
         for waiting in self._filled.values():
             if waiting.blocked_since is not None:
                 waiting.blocked_since = now
 
     def blocked(self, since: float) -> list[TopicPartition]:
-        """List the places that records have been waiting for since then or longer."""
+        """List the partitions that records have been waiting for since then or longer."""
         return [
-            place
+            partition
             for waiting in self._filled.values()
             if waiting.blocked_since is not None and waiting.blocked_since <= since
-            for place in waiting.empty_places()
+            for partition in waiting.empty_partitions()
         ]

@@ -21,7 +21,7 @@ from service.errors import CheckpointError
 from service.loop.restore import Base, Restored
 from service.settings.fields import fingerprint
 from service.settings.load import Settings
-from service.settings.topics import input_places, input_topics, task_partitions
+from service.settings.topics import input_partitions, input_topics, task_partitions
 from service.stream.protocol import ReadStream, Record, TopicPartition, Transport
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
@@ -136,8 +136,8 @@ class ReadAhead(ReadStream):
         self._topic_id = cache(stream.topic_id)
         self._partition_count = cache(stream.partition_count)
         partitions = {each: task_partitions(settings, self, each) for each in tasks}
-        places = {each: input_places(settings, numbers) for each, numbers in partitions.items()}
-        asked = [place for some in places.values() for place in some]
+        topic_partitions = {each: input_partitions(settings, numbers) for each, numbers in partitions.items()}
+        asked = [each for some in topic_partitions.values() for each in some]
         asked += [(self._log, each) for each in tasks]
         asked += [(settings.predictions_topic, each) for some in partitions.values() for each in some]
         self._bounds = stream.bounds_of([each for each in asked if each[1] < self.partition_count(each[0])])
@@ -152,7 +152,7 @@ class ReadAhead(ReadStream):
         self.logs = dict(self._valid_logs(settings))
         self._inputs: dict[str, dict[int, Range]] = {topic: {} for topic in input_topics(settings)}
         for each, log in self.logs.items():
-            for (topic, partition), replayed in self._replayed(each, log, places[each]).items():
+            for (topic, partition), replayed in self._replayed(each, log, topic_partitions[each]).items():
                 self._inputs[topic][partition] = replayed
         self._input_records = {
             (topic, partition): records
@@ -198,7 +198,7 @@ class ReadAhead(ReadStream):
         return self._bounds[self._log, task][1]
 
     def _replayed(
-        self, task: int, log: CheckpointLog, places: Collection[TopicPartition]
+        self, task: int, log: CheckpointLog, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Range]:
         """Find which input records will be replayed."""
         newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
@@ -209,8 +209,8 @@ class ReadAhead(ReadStream):
         if log.last_sequence() <= newest or not (newest in starts or newest == 0):
             return {}
         start, end = starts.get(newest, {}), log.progress[-1].offsets
-        known = [place for place in places if place in self._bounds]
-        return {place: (start.get(place, 0), end.get(place, 0)) for place in known}
+        known = [partition for partition in partitions if partition in self._bounds]
+        return {partition: (start.get(partition, 0), end.get(partition, 0)) for partition in known}
 
     @property
     def offsets_are_dense(self) -> bool:

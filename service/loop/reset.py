@@ -20,9 +20,9 @@ from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.settings.load import Settings
-from service.settings.topics import input_places, task_partitions
+from service.settings.topics import input_partitions, task_partitions
 from service.stream.protocol import Consumer, TopicPartition, Transport
-from service.stream.records import by_place
+from service.stream.records import by_partition
 
 Start = Literal["committed", "beginning"]
 
@@ -40,20 +40,21 @@ def start_offsets(
         It should start at the committed offsets, but they are unknown or outside the topic.
 
     """
-    places = input_places(settings, task_partitions(settings, stream, task))
-    bounds = {place: stream.bounds(*place) for place in places}
-    offsets = {place: first for place, (first, _) in bounds.items()}
+    partitions = input_partitions(settings, task_partitions(settings, stream, task))
+    bounds = {partition: stream.bounds(*partition) for partition in partitions}
+    offsets = {partition: first for partition, (first, _) in bounds.items()}
     if start == "beginning":
         return offsets
     known = committed or _newest_checkpoint(stream, settings, task)
-    for place, (first, end) in bounds.items():
-        if not first <= known.get(place, first) <= end:
+    for (topic, partition), (first, end) in bounds.items():
+        at = known.get((topic, partition), first)
+        if not first <= at <= end:
             raise CheckpointError(
-                f"{place[0]}[{place[1]}]: the group {settings.group!r} has committed offset {known[place]}, "
+                f"{topic}[{partition}]: the group {settings.group!r} has committed offset {at}, "
                 f"but the topic has offsets {first} to {end}",
                 hint=_FROM_BEGINNING,
             )
-    return offsets | {place: known[place] for place in offsets if place in known}
+    return offsets | {partition: known[partition] for partition in offsets if partition in known}
 
 
 def _newest_checkpoint(stream: Transport, settings: Settings, task: int) -> Mapping[TopicPartition, int]:
@@ -90,7 +91,7 @@ def opened_writer(
     settings = context.settings
     partitions = task_partitions(settings, context.stream, task)
     writer = TaskWriter({partition: consumer.writer(partition) for partition in partitions}, context.health)
-    return writer, by_place(consumer.take_over(partitions, settings.checkpoints_topic))
+    return writer, by_partition(consumer.take_over(partitions, settings.checkpoints_topic))
 
 
 def quiet_context(stream: Transport, settings: Settings) -> Context:

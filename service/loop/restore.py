@@ -43,7 +43,7 @@ from service.partition.forms import check_form
 from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
-from service.settings.topics import input_places, input_topics, task_partitions
+from service.settings.topics import input_partitions, input_topics, task_partitions
 from service.stream.batches import RecordBatch, in_step
 from service.stream.protocol import ReadStream, Record, TopicPartition
 from service.stream.records import Pieces
@@ -157,18 +157,18 @@ def _resume(
     check_config_fingerprint(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
     processor = base.processor if base else processor_of(snapshot, settings, where)
-    places = input_places(settings, task_partitions(settings, stream, partition))
-    unread = {place: offsets[place] for place in places if place in offsets}
+    topic_partitions = input_partitions(settings, task_partitions(settings, stream, partition))
+    unread = {each: offsets[each] for each in topic_partitions if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
     reject(losses, settings)
     if batches:
         if base is None:
             _log.info(_REPLAYING, partition, len(batches), snapshot.sequence)
-        lost = {loss.place for loss in losses}  # a recreated topic may have other records
+        lost = {loss.partition for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
         losses += _replay(stream, ends, log, snapshot, processor, where)
         reject(losses, settings)
-    resumed = {loss.place: loss.resume for loss in losses if loss.resume is not None}
+    resumed = {loss.partition: loss.resume for loss in losses if loss.resume is not None}
     return Restored(
         partition,
         processor,
@@ -228,11 +228,11 @@ def _begin(
             f"{settings.checkpoints_topic}[{partition}]: missing snapshot before the progress records",
             hint=RESET_HINT,
         )
-    places = input_places(settings, task_partitions(settings, stream, partition))
-    unread = {place: committed[place] for place in places if place in committed}
+    topic_partitions = input_partitions(settings, task_partitions(settings, stream, partition))
+    unread = {each: committed[each] for each in topic_partitions if each in committed}
     losses = unread_losses(stream, unread, {})
     reject(losses, settings)
-    offsets = {place: stream.bounds(*place)[0] for place in places}
+    offsets = {each: stream.bounds(*each)[0] for each in topic_partitions}
     ids = topic_ids(stream, input_topics(settings))
     processor = make_processor(settings)
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
@@ -272,7 +272,7 @@ def _replay(
     later_schemas = deque(schema for schema in log.schemas if schema.sequence > snapshot.sequence)
     for batch in batches:
         records = in_step(
-            RecordBatch(reader.until(batch.offsets.get(place, 0))) for place, reader in readers.items()
+            RecordBatch(reader.until(batch.offsets.get(each, 0))) for each, reader in readers.items()
         )
         _add_schemas(processor, later_schemas, batch.sequence, records)
         processor.process_batch(records, batch.processing_time_ms)

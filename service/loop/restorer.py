@@ -20,7 +20,7 @@ from service.loop.standby import Standby
 from service.loop.task import TaskWriter
 from service.settings.topics import output_topics
 from service.stream.protocol import Consumer, RecordLimit, TopicPartition
-from service.stream.records import by_place
+from service.stream.records import by_partition
 
 _log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Restorer:
         """Wait until former owners can no longer commit; return the group's committed offsets."""
         partitions = [partition for opening in openings for partition in opening.writer.partitions]
         topic = self._settings.checkpoints_topic if log else ""
-        return by_place(self._consumer.take_over(partitions, topic))
+        return by_partition(self._consumer.take_over(partitions, topic))
 
     def _restored(
         self, ahead: ReadAhead, opening: Opening, committed: Mapping[TopicPartition, int]
@@ -150,7 +150,7 @@ class Restorer:
         A process that was frozen in between may have read another owner's records.
         """
         log, base = ahead.take(opening.number)
-        mine = {place: at for place, at in committed.items() if place[1] in opening.writer.partitions}
+        mine = {each: at for each, at in committed.items() if each[1] in opening.writer.partitions}
         try:
             return restore(ahead, self._settings, opening.number, mine, log, base)
         except CheckpointError as error:

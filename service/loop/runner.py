@@ -72,7 +72,7 @@ class Runner:
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
-        """Whether all waiting records wait for records of another place."""
+        """Whether all waiting records records of another partition."""
         self._backoff = Backoff(context.random)
         self._tasks = Tasks(context, self._queues, self._availability)
         self._stop = threading.Event()
@@ -207,11 +207,11 @@ class Runner:
             return _SHORT_POLL_SECONDS if self._tasks.is_opening else _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
-    def _ask(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Ask the stream for the ends of places; if it does not answer, report that and ask again later."""
+    def _ask(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Ask the stream for the ends of partitions; if it does not answer, report that and retry later."""
         try:
             with self._health.waiting_for_stream():
-                return self._consumer.remaining(places)
+                return self._consumer.remaining(partitions)
         except TransportUnavailable as error:
             self._availability.report_silence(error)
             raise
@@ -225,7 +225,7 @@ class Runner:
         if sum(map(len, polled.values())) >= wanted // 2:  # one topic alone may get more than half
             self._queues.note_full_poll(self._clock.monotonic())
         waiting = self._queues.counts()
-        self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
+        self._metrics.lag = {each: count + waiting[each] for each, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, RecordBatch]:
         """Poll; while the stream is unreachable or full, wait until it is not."""

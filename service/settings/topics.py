@@ -28,7 +28,7 @@ def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequen
     return range(min(stream.partition_count(topic) for topic in input_topics(settings)))
 
 
-def input_places(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
+def input_partitions(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
     """List the topic partitions of these partitions, in the order for records of equal time."""
     numbers = [*partitions]
     return [(topic, partition) for topic in input_topics(settings) for partition in numbers]

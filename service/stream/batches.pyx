@@ -236,14 +236,14 @@ cdef class RecordBatch(MessageBatch):
         found = {}
         for k in range(self.n):
             if self.ends_run(k):
-                place = (self.topics[self.entries[k].topic], self.entries[k].partition)
-                found[place] = found.get(place, 0) + k + 1 - start
+                partition = (self.topics[self.entries[k].topic], self.entries[k].partition)
+                found[partition] = found.get(partition, 0) + k + 1 - start
                 start = k + 1
         return found
 
     def next_offsets(self):
         """Return the offset after the last record of each topic and partition."""
-        return {place: self.entries[<Py_ssize_t>index].offset + 1 for place, index in self.last_indices().items()}
+        return {each: self.entries[<Py_ssize_t>index].offset + 1 for each, index in self.last_indices().items()}
 
     def last_indices(self):
         """Return the position in the batch of the last record of each topic and partition."""
@@ -311,7 +311,7 @@ def in_step(batches):
     """Merge batches by event time; each keeps its order, and at equal times earlier batches come first."""
     cdef list sources = [each for each in batches if len(each)]
     cdef RecordBatch merged = RecordBatch(), source, first
-    cdef list places = [0] * len(sources)
+    cdef list positions = [0] * len(sources)
     cdef Py_ssize_t k, at, best, end
     cdef long long best_time = 0, limit
     cdef bint is_before
@@ -322,11 +322,11 @@ def in_step(batches):
     while sources:
         best = -1
         for k in range(len(sources)):
-            source, at = sources[k], places[k]
+            source, at = sources[k], positions[k]
             if best < 0 or source.entries[at].timestamp_ms < best_time:
                 best, best_time = k, source.entries[at].timestamp_ms
         # From there on, all records that precede the first record of every other batch.
-        first, at = sources[best], places[best]
+        first, at = sources[best], positions[best]
         end = at + 1
         while end < first.n:
             is_before = True
@@ -334,7 +334,7 @@ def in_step(batches):
                 if k == best:
                     continue
                 source = sources[k]
-                limit = source.entries[<Py_ssize_t>places[k]].timestamp_ms
+                limit = source.entries[<Py_ssize_t>positions[k]].timestamp_ms
                 if first.entries[end].timestamp_ms > limit or (first.entries[end].timestamp_ms == limit and k < best):
                     is_before = False
                     break
@@ -342,9 +342,9 @@ def in_step(batches):
                 break
             end += 1
         merged.copy_entries(first, at, end - at, 1)
-        places[best] = end
+        positions[best] = end
         if end == first.n:
-            del sources[best], places[best]
+            del sources[best], positions[best]
     return merged
 
 

@@ -112,7 +112,7 @@ class Consumer(Protocol):
         """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
 
         A partition's records are ordered by topic (as given to `Transport.join`), then offset.
-        Records of the places in `hold` are not delivered; a later poll returns them.
+        Records of the partitions in `hold` are not delivered; a later poll returns them.
         Calls the assignee when partitions come or go.
 
         Raises
@@ -203,8 +203,8 @@ class Consumer(Protocol):
         Uses what the client knows already; makes no request that can take long.
         """
 
-    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask the stream how many offsets lie between the last delivered record and the end of each place.
+    def remaining(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Ask the stream how many offsets lie from the last delivered record to the end of each partition.
 
         The end is that of the committed records at the time of the call, before the first open transaction. 0
         means that every record before it was delivered. A larger number may include offsets without a record,
@@ -212,7 +212,7 @@ class Consumer(Protocol):
 
         Parameters
         ----------
-        places
+        partitions
             Of started partitions; others are ignored.
 
         Raises
@@ -264,7 +264,7 @@ class ReadStream(Protocol):
 class Transport(ReadStream, Protocol):
     """A stream: topics, partitions, records, groups."""
 
-    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    def bounds_of(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return the `bounds` of several topic partitions."""
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:

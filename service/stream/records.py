@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 Headers = tuple[tuple[str, bytes], ...]
 
 TopicPartition = tuple[str, int]
-"""A topic and a partition: a variable of this type is a `place`."""
+"""A topic and the number of its partition."""
 
 RECORD_BYTES: Final = 256
 """Bytes that a record counts for besides its key and value, for its objects and its prediction's."""
@@ -89,6 +89,6 @@ def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition,
     return {(topic, int(each)): offset for topic, own in offsets.items() for each, offset in own.items()}
 
 
-def by_place(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
+def by_partition(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
     """Return offsets by topic and partition from offsets by partition, then by topic."""
     return {(topic, each): offset for each, own in offsets.items() for topic, offset in own.items()}

@@ -71,8 +71,8 @@ class Completeness:
     has_holes
         Whether records are missing between others.
     unordered
-        The batches with records of several places whose relative order is unknown: the first, which is
-        everything before the oldest progress record, and those whose first records of a place are deleted.
+        The batches with records of several partitions whose relative order is unknown: the first, which is
+        everything before the oldest progress record, and those where the first records of one are deleted.
     is_exact
         Whether the order of processing is known, and which events were pending when.
     tentative

@@ -103,11 +103,11 @@ class Committed:
 
     def begin_at(self, offsets: Mapping[TopicPartition, int], why: str) -> None:
         """Exclude records processed before these offsets from the verification."""
-        for place, at in offsets.items():
-            begun_at = self.start.get(place, self.origin.get(place, 0))
+        for partition, at in offsets.items():
+            begun_at = self.start.get(partition, self.origin.get(partition, 0))
             if at > begun_at:
-                self.start[place] = at
-                self.reasons.append(f"{RecordPosition(*place)}: records {begun_at}-{at - 1} {why}")
+                self.start[partition] = at
+                self.reasons.append(f"{RecordPosition(*partition)}: records {begun_at}-{at - 1} {why}")
 
     def read(self) -> Self:
         """Read the log; check that batches follow each other, and that each snapshot matches its batch."""
@@ -230,17 +230,17 @@ class Committed:
     def _check_replaced(self, last: Step, step: Step) -> None:
         """Distinguish lost or recreated input from a missing progress record."""
         before, bounds = last.offsets, self._stream.transport.bounds
-        moved = {place: at for place, at in step.offsets.items() if before.get(place, at) != at}
+        moved = {partition: at for partition, at in step.offsets.items() if before.get(partition, at) != at}
         has_fewer = any(_fallen(last.consumed, step.consumed)) and any(bounds(*at)[0] for at in step.offsets)
-        if any(before[place] < at > bounds(*place)[0] for place, at in moved.items()):
+        if any(before[partition] < at > bounds(*partition)[0] for partition, at in moved.items()):
             self._flag(Fault.MISSING, step.position, f"missing progress record: batch {step.sequence}")
         elif moved or has_fewer:
             if has_fewer:
                 self.reasons.append(f"partition {self.position[1]}: processed records were lost unreplayed")
-            for place, at in moved.items():
-                lost = f"records {before[place]}-{at - 1} were lost unread"
-                why = lost if at > before[place] else "the topic was recreated"
-                self.reasons.append(f"{RecordPosition(*place)}: {why}")
+            for partition, at in moved.items():
+                lost = f"records {before[partition]}-{at - 1} were lost unread"
+                why = lost if at > before[partition] else "the topic was recreated"
+                self.reasons.append(f"{RecordPosition(*partition)}: {why}")
             self.start, self.steps = dict(step.offsets), []
 
 

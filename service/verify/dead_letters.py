@@ -119,7 +119,7 @@ class DeadLetters:
             self._flag(Fault.DUPLICATE, dead_letters[-1].position, message)
 
     def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
-        """Check the dead letters of records outside the ranges that were read, by place.
+        """Check the dead letters of records outside the ranges that were read, by partition.
 
         Return how many may be of later records.
         """
@@ -127,10 +127,11 @@ class DeadLetters:
         for *source, fields in self._database.execute(
             "SELECT topic, part, at, fields FROM dead_letters WHERE NOT is_checked ORDER BY rowid"
         ):
-            dead_letter, place, offset = _dead_letter(fields), (source[0], source[1]), source[2]
-            is_after = offset >= ends.get(place, 0)
-            n_new += dead_letter.is_new and is_after
-            if not (dead_letter.is_new and is_after) and offset >= starts.get(place, ends.get(place, 0)):
+            dead_letter, partition, offset = _dead_letter(fields), (source[0], source[1]), source[2]
+            end = ends.get(partition, 0)
+            is_after = dead_letter.is_new and offset >= end
+            n_new += is_after
+            if not is_after and offset >= starts.get(partition, end):
                 message = f"its source {RecordPosition(*source)} was not read by the group"
                 self._flag(Fault.UNEXPECTED, dead_letter.position, message)
         return n_new

@@ -67,30 +67,30 @@ class Replay:
         self._report.notes += committed.reasons
 
     def _find_starts(self) -> Mapping[TopicPartition, int]:
-        """Return the first offset to read of each place; report why it is not the first of all."""
+        """Return the first offset to read of each partition; report why it is not the first of all."""
         committed, settings, starts = self._committed, self._stream.settings, {}
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
         self._ledger.is_mixed |= len(partitions) > 1
-        for place in ((topic, partition) for topic in topics for partition in sorted(partitions)):
-            (first, end), at = self._stream.transport.bounds(*place), committed.offsets.get(place, 0)
-            is_recreated = place[0] in committed.recreated
+        for each in ((topic, partition) for topic in topics for partition in sorted(partitions)):
+            (first, end), at = self._stream.transport.bounds(*each), committed.offsets.get(each, 0)
+            is_recreated = each[0] in committed.recreated
             why = "are gone: the topic was deleted and recreated" if is_recreated else "are deleted"
-            committed.begin_at({place: at if is_recreated else first}, why)
-            starts[place] = committed.start.get(place, committed.origin.get(place, 0))
+            committed.begin_at({each: at if is_recreated else first}, why)
+            starts[each] = committed.start.get(each, committed.origin.get(each, 0))
             if is_recreated:
                 at = first
             if end < at:
                 message = f"the topic ends here, but the group has processed records up to {at}"
-                self._stream.flag(Fault.MISSING, RecordPosition(*place, end), message)
+                self._stream.flag(Fault.MISSING, RecordPosition(*each, end), message)
             elif end > max(at, first):
-                self._report.unread[str(RecordPosition(*place))] = end - max(at, first)
+                self._report.unread[str(RecordPosition(*each))] = end - max(at, first)
         return starts
 
     def run(self) -> None:
         """Read all input up to the last commit."""
         records = InOrder(self._stream, self.starts, self._committed.offsets)
         origin, topic = self._committed.origin, self._stream.settings.events_topic
-        cut = {place for place, at in self.starts.items() if place[0] == topic and at > origin.get(place, 0)}
+        cut = {each for each, at in self.starts.items() if each[0] == topic and at > origin.get(each, 0)}
         for batch, (before, step) in enumerate(self._steps()):
             fates: Counter[str] = Counter()
             self._note_order(batch, before, step)
@@ -115,7 +115,7 @@ class Replay:
     def _note_order(self, batch: int, before: Step, step: Step) -> None:
         """Note a batch whose order is unknown.
 
-        Batches merge several places by the times of their next records, which deleted records change.
+        Batches merge several partitions by the times of their next records, which deleted records change.
         """
         first, last = before.offsets, step.offsets
         read = [each for each, at in self.starts.items() if max(at, first.get(each, 0)) < last.get(each, 0)]
@@ -176,7 +176,7 @@ class Replay:
         """Compare the counts of a batch with those of its records, if all are available."""
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
-        is_whole &= all(start <= before.offsets.get(place, start) for place, start in self.starts.items())
+        is_whole &= all(start <= before.offsets.get(each, start) for each, start in self.starts.items())
         is_due = is_whole
         for topic in dict.fromkeys(topic for topic, _ in self.starts):
             is_whole &= self._is_counted(before, step, topic, fates["read " + topic], is_due=is_due)
@@ -195,9 +195,9 @@ class Replay:
         """Compare the number of records that a batch counts for a topic with the available records."""
         processed, known = _grown(before.consumed, step.consumed, topic), self._known
         offsets = sum(
-            max(0, step.offsets.get(place, 0) - max(at, self.starts.get(place, 0)))
-            for place, at in before.offsets.items()
-            if place[0] == topic
+            max(0, step.offsets.get(partition, 0) - max(at, self.starts.get(partition, 0)))
+            for partition, at in before.offsets.items()
+            if partition[0] == topic
         )
         if is_due and processed == available:
             return True
@@ -256,25 +256,25 @@ def _grown(before: Mapping[str, int], after: Mapping[str, int], name: str) -> in
 
 
 class InOrder:
-    """Reads the input of a task in the order of processing: by time, equal times in the order of places.
+    """Reads the input of a task in the order of processing: by time, equal times in the order of partitions.
 
     Parameters
     ----------
     stream
         The stream to read.
     starts, ends
-        First and end offsets by topic and partition, in the order of the places.
+        First and end offsets by topic and partition, in the order of the partitions.
 
     """
 
     def __init__(
         self, stream: Stream, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
-        self._places = {
-            place: Pieces(stream.read(*place, at, ends.get(place, 0))) for place, at in starts.items()
+        self._partitions = {
+            each: Pieces(stream.read(*each, at, ends.get(each, 0))) for each, at in starts.items()
         }
 
     def until(self, ends: Mapping[TopicPartition, int]) -> Iterator[Record]:
         """Yield the records before these offsets that have not been yielded."""
-        parts = [pieces.until(ends.get(place, 0)) for place, pieces in self._places.items()]
+        parts = [pieces.until(ends.get(partition, 0)) for partition, pieces in self._partitions.items()]
         return heapq.merge(*parts, key=attrgetter("timestamp_ms"))

@@ -102,8 +102,8 @@ def _verified(stream: Stream) -> Report:
         ledger.check()
         for task in tasks:
             task.check_outputs()
-        starts = {place: at for task in tasks for place, at in task.starts.items()}
-        ends = {place: at for log in logs.values() for place, at in log.offsets.items()}
+        starts = {each: at for task in tasks for each, at in task.starts.items()}
+        ends = {each: at for log in logs.values() for each, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.completeness.values()):
             stream.report.not_yet_evaluated += dead_letters.check_others(starts, ends)
     return stream.report
@@ -124,15 +124,15 @@ def _check_offsets(
     """Check that the ends of the logs lie between the group's committed offsets before and now."""
     now, topics = _committed_offsets(stream), {*input_topics(stream.settings)}
     for number, log in logs.items():
-        ends = {place: at for place, at in log.offsets.items() if place[0] in topics - log.recreated}
+        ends = {each: at for each, at in log.offsets.items() if each[0] in topics - log.recreated}
         if ends and not now.keys() & ends.keys():
             what = "the group's offsets, which have expired or were never committed"
             stream.report.notes.append(f"partition {number}: {what}")
             continue
-        for place, at in ends.items():
-            if not before.get(place, 0) <= at <= now.get(place, -1):
-                where = f"{RecordPosition(*place)}, but its checkpoint log ends at {at}"
-                message = f"the group has committed {now.get(place, 'nothing')} of {where}"
+        for partition, at in ends.items():
+            if not before.get(partition, 0) <= at <= now.get(partition, -1):
+                where = f"{RecordPosition(*partition)}, but its checkpoint log ends at {at}"
+                message = f"the group has committed {now.get(partition, 'nothing')} of {where}"
                 stream.flag(Fault.WRONG, log.position, message)
 
 

@@ -131,14 +131,14 @@ def records_of_a_failed_batch_stay_in_the_queues():
     def keep(self, partition):
         waiting = self._tasks.get(partition)
         forget(self, partition)
-        self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_place} if waiting else {})
+        self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_partition} if waiting else {})
 
     opened = queues.RecordQueues.open
 
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
         for place, records in getattr(self, "kept", {}).pop(partition, {}).items():
-            self._tasks[partition].by_place[place] = records
+            self._tasks[partition].by_partition[place] = records
 
     with (
         mock.patch.object(queues.RecordQueues, "forget", keep),
@@ -266,7 +266,7 @@ def _lets_go(is_enough):
         for number, batch in batches.items():
             waiting = self._filled[number]
             if is_enough(waiting, given[-1]):
-                batch.extend(waiting.first(left, waiting.empty_places(), batch))
+                batch.extend(waiting.first(left, waiting.empty_partitions(), batch))
 
     return mock.patch.object(queues.RecordQueues, "_extend", impatient)
 

@@ -54,7 +54,7 @@ class _Trial:
         settings = world.settings
         topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
         partitions = range(world.broker.topics["events"]) if world.is_shared else [partition]
-        self._places = [(topic, n) for topic in topics for n in partitions if (topic, n) in world.broker.logs]
+        self._partitions = [(t, n) for t in topics for n in partitions if (t, n) in world.broker.logs]
         self._oracle = Partition(
             settings.model,
             settings.classes,
@@ -67,7 +67,7 @@ class _Trial:
             Windows(settings.events.windows[0]) if settings.events.windows else None,
             Decisions(settings.decisions) if settings.decisions else None,
         )
-        self._offsets = dict.fromkeys(self._places, 0)
+        self._offsets = dict.fromkeys(self._partitions, 0)
         self._sequence = 0
         self._is_lossy = False
 
@@ -125,7 +125,7 @@ class _Trial:
     def _process(self, told, transaction):
         """Let the oracle do a batch."""
         batches, ends = [], self._offsets | flat(told["offsets"])
-        for place in self._places:
+        for place in self._partitions:
             self.expect(ends[place] >= self._offsets[place], f"{place} goes back")
             log = self._world.broker.logs[place]
             batches.append(log.between(self._offsets[place], ends[place]))
@@ -146,7 +146,7 @@ class _Trial:
 
     def _judge_order(self, merged, ends, transaction):
         """Let no record be taken while the other topic is known to hold an earlier one as its next."""
-        for rank, place in enumerate(self._places):
+        for rank, place in enumerate(self._partitions):
             left = self._world.broker.logs[place].between(ends[place], transaction.known_ends.get(place, 0))
             if not left:
                 continue
@@ -155,7 +155,7 @@ class _Trial:
                 if record[:2] == place:
                     break
                 self.expect(
-                    (record.timestamp_ms, self._places.index(record[:2])) <= head,
+                    (record.timestamp_ms, self._partitions.index(record[:2])) <= head,
                     f"batch {self._sequence} takes {_named(record)} before {_named(left[0])}, "
                     "although that is known to be there",
                 )
@@ -175,7 +175,7 @@ class _Trial:
         self.expect(found == expected, f"batch {self._sequence}: counts {found}, expected {expected}")
 
     def _judge_end(self):
-        for place in self._places:
+        for place in self._partitions:
             log = self._world.broker.logs[place]
             left = log.between(self._offsets[place], log.end)
             self.expect(not left, f"{len(left)} records of {place} were never processed")
@@ -198,7 +198,7 @@ class _Trial:
     def _restore(self):
         world, partition = self._world, self._partition
         known = world.broker.group.committed
-        committed = {place: known.get(place, 0) for place in self._places}
+        committed = {place: known.get(place, 0) for place in self._partitions}
         return restore(SimulatedTransport(Onlooker(), world.broker), world.settings, partition, committed)
 
     def _judge_model(self, state):

@@ -16,7 +16,7 @@ from service.checkpoints.log import Progress, read_log
 from service.loop.restore import restore
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
-from service.settings.topics import input_places
+from service.settings.topics import input_partitions
 from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output, Record
 from tests.support.chaos_log import Demand, demand_of
@@ -36,7 +36,7 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
 
 def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) -> Counter[str]:
     """Compare what one task has committed with the log of its partitions."""
-    inputs = [stream.records(*place) for place in input_places(stream.settings, partitions)]
+    inputs = [stream.records(*place) for place in input_partitions(stream.settings, partitions)]
     topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
     answers, dead_letters = (
         [record for each in partitions for record in stream.records(topic, each)] for topic in topics

@@ -42,7 +42,7 @@ from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.topics import ensure_topics, input_topics, task_partitions
 from service.stream.protocol import TopicPartition, Transport
-from service.stream.records import by_place, nested
+from service.stream.records import by_partition, nested
 
 STOP_FIRST: Final = "stop the service first, with SIGTERM"
 
@@ -283,4 +283,4 @@ def _committed(transport: Transport, settings: Settings, partition: int) -> Mapp
     """Return the group's committed offsets of a task."""
     topics = input_topics(settings)
     partitions = task_partitions(settings, transport, partition)
-    return by_place({each: transport.committed(settings.group, topics, each) for each in partitions})
+    return by_partition({each: transport.committed(settings.group, topics, each) for each in partitions})

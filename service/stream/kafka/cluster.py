@@ -19,6 +19,9 @@ from service.errors import ConfigurationError
 from service.stream.kafka.limits import REQUEST_TIMEOUT_SECONDS, ClientOptions
 from service.stream.protocol import KafkaClient, Output, Record, TopicPartition
 
+Offsets = dict[TopicPartition, int]
+"""Offsets by topic and partition."""
+
 if TYPE_CHECKING:  # transactions import this module
     from service.stream.kafka.member import KafkaMember
 
@@ -199,7 +202,7 @@ class KafkaCluster(ABC):
         return self.offsets_at([(topic, partition)], bound)[topic, partition]
 
     @abstractmethod
-    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
+    def offsets_at(self, partitions: Collection[TopicPartition], bound: Bound | int) -> Offsets:
         """Return first or end offsets, or those of the first record at or after a time (-1: no record)."""
 
     @abstractmethod
@@ -233,10 +236,10 @@ class KafkaCluster(ABC):
 
     def open_partitions(self, topic: str, partitions: Collection[int]) -> list[int]:
         """List the partitions with an open transaction: records that committed readers do not see yet."""
-        places = [(topic, partition) for partition in partitions]
-        written = self.offsets_at(places, Bound.WRITTEN)
-        committed = self.offsets_at(places, Bound.COMMITTED)
-        return [place[1] for place in places if committed[place] < written[place]]
+        topic_partitions = [(topic, partition) for partition in partitions]
+        written = self.offsets_at(topic_partitions, Bound.WRITTEN)
+        committed = self.offsets_at(topic_partitions, Bound.COMMITTED)
+        return [each[1] for each in topic_partitions if committed[each] < written[each]]
 
     @abstractmethod
     def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:

@@ -122,32 +122,32 @@ class UndeliveredRecords:
 
     Attributes
     ----------
-    by_place : dict[Place, RecordBatch]
+    by_partition : dict[Place, RecordBatch]
         The records of each topic partition; compiled code may add to it.
 
     """
 
     def __init__(self) -> None:
-        self.by_place: dict[TopicPartition, RecordBatch] = {}
+        self.by_partition: dict[TopicPartition, RecordBatch] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.by_place)
+        return bool(self.by_partition)
 
     def n_free(self, max_records: int) -> int:
         """Return how many more records fit into a poll."""
-        return max(0, max_records - sum(map(len, self.by_place.values())))
+        return max(0, max_records - sum(map(len, self.by_partition.values())))
 
-    def keep(self, place: TopicPartition, records: RecordBatch) -> None:
+    def keep(self, partition: TopicPartition, records: RecordBatch) -> None:
         """Append records of a topic partition."""
-        _add(self.by_place, place, records)
+        _add(self.by_partition, partition, records)
 
-    def deliver(self, places: Iterable[TopicPartition]) -> dict[int, RecordBatch]:
-        """Return the records of `places`, in this order, by partition; forget all others."""
+    def deliver(self, partitions: Iterable[TopicPartition]) -> dict[int, RecordBatch]:
+        """Return the records of `partitions`, in this order, by partition; forget all others."""
         merged: dict[int, RecordBatch] = {}
-        for place in places:
-            if place in self.by_place:
-                _add(merged, place[1], self.by_place[place])
-        self.by_place.clear()
+        for partition in partitions:
+            if partition in self.by_partition:
+                _add(merged, partition[1], self.by_partition[partition])
+        self.by_partition.clear()
         return merged
 
 
@@ -302,7 +302,7 @@ class KafkaMember(ABC):
         """When the topics of writers were last found."""
         self._undelivered = UndeliveredRecords()
         self._paused: frozenset[TopicPartition] = NOWHERE
-        """The places that the client has paused."""
+        """The partitions that the client has paused."""
         self._closed = False
         self._open(assignee)
 
@@ -325,31 +325,31 @@ class KafkaMember(ABC):
                 return self._deliver()
 
     def _set_paused(self, wanted: AbstractSet[TopicPartition]) -> None:
-        """Pause exactly these places in the client; resume all others of this member."""
+        """Pause exactly these partitions in the client; resume all others of this member."""
         hold = self._ours(wanted)
         if hold != self._paused:
             with self._translated(self._cluster.name):
                 self._pause(hold - self._paused, self._ours(self._paused - hold))
             self._paused = hold
 
-    def _ours(self, places: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
-        return frozenset(place for place in places if place[1] in self._membership.begun)
+    def _ours(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
+        return frozenset(partition for partition in partitions if partition[1] in self._membership.begun)
 
-    def _places(self) -> list[TopicPartition]:
-        """List the started places, the leading topic first."""
+    def _partitions(self) -> list[TopicPartition]:
+        """List the started partitions, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return the fetched records, ordered by topic, without records of revoked partitions."""
-        fetched = self._ours(self._undelivered.by_place)
+        fetched = self._ours(self._undelivered.by_partition)
         return self._undelivered.deliver(sorted(fetched, key=lambda at: (self._topics.index(at[0]), at[1])))
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
         self._check_owned(partition)
-        self._set_paused({place for place in self._paused if place[1] != partition})
+        self._set_paused({each for each in self._paused if each[1] != partition})
         for topic in self._topics:
-            self._undelivered.by_place.pop((topic, partition), None)
+            self._undelivered.by_partition.pop((topic, partition), None)
         with self._translated(self._where(partition)):
             self._begin(partition, offsets)
         self._membership.begun.add(partition)
@@ -360,37 +360,37 @@ class KafkaMember(ABC):
         with self._translated(self._where(partition)):
             return {topic: self._position((topic, partition)) for topic in self._topics}
 
-    def _position(self, place: TopicPartition) -> int:
+    def _position(self, partition: TopicPartition) -> int:
         """Return the next offset to deliver; before the first fetch, the first available offset."""
-        if fetched := self._undelivered.by_place.get(place):
+        if fetched := self._undelivered.by_partition.get(partition):
             return fetched[0].offset
-        known = self._known_position(place)
-        return self._cluster.offset(*place, Bound.FIRST) if known is None else known
+        known = self._known_position(partition)
+        return self._cluster.offset(*partition, Bound.FIRST) if known is None else known
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Count undelivered records; see `Consumer.lag`. A place is missing before its first fetch."""
+        """Count undelivered records; see `Consumer.lag`. A partition is missing before its first fetch."""
         with self._translated(self._cluster.name):
-            known = [(place, self._known_end(place), self._known_position(place)) for place in self._places()]
+            known = [(each, self._known_end(each), self._known_position(each)) for each in self._partitions()]
         lags = {}
-        for place, end, position in known:
+        for partition, end, position in known:
             if end is not None and position is not None:
-                lags[place] = max(0, end - position)
+                lags[partition] = max(0, end - position)
         return lags
 
-    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def remaining(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
-        begun = [place for place in places if place[1] in self._membership.begun]
+        begun = [partition for partition in partitions if partition[1] in self._membership.begun]
         if not begun:
             return {}
         with self._translated(self._cluster.name):
             # Before the first delivery, the position may be unknown, unless the partition is empty.
             return {
-                place: max(
+                partition: max(
                     0,
-                    end - (self._known_position(place) or 0),
-                    len(self._undelivered.by_place.get(place, ())),
+                    end - (self._known_position(partition) or 0),
+                    len(self._undelivered.by_partition.get(partition, ())),
                 )
-                for place, end in self._fetch_ends(begun).items()
+                for partition, end in self._fetch_ends(begun).items()
             }
 
     def has_joined(self) -> bool:
@@ -405,7 +405,7 @@ class KafkaMember(ABC):
         """Return whether all records were delivered; see `Consumer.at_end`."""
         if self._undelivered or self._membership.owned - self._membership.begun or not self.has_joined():
             return False
-        return not any(self.remaining(self._places()).values())
+        return not any(self.remaining(self._partitions()).values())
 
     def writer(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
@@ -556,23 +556,23 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
-        """Pause and resume places in the client."""
+        """Pause and resume partitions in the client."""
 
     @abstractmethod
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Start fetching a partition from these offsets on; topics without an offset, from their start."""
 
     @abstractmethod
-    def _known_end(self, place: TopicPartition) -> int | None:
+    def _known_end(self, partition: TopicPartition) -> int | None:
         """Return the end as of the last fetch, without a request."""
 
     @abstractmethod
-    def _known_position(self, place: TopicPartition) -> int | None:
+    def _known_position(self, partition: TopicPartition) -> int | None:
         """Return the next offset to deliver, without a request."""
 
     @abstractmethod
-    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Ask for the ends of places, for at most `LOOK_SECONDS`."""
+    def _fetch_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Ask for the ends of partitions, for at most `LOOK_SECONDS`."""
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own

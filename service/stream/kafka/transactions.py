@@ -148,8 +148,8 @@ class KafkaWriter(Writer):
         except ServiceError as error:
             raise self._end(error) from error.__cause__
         self._found_topics |= topics
-        places = {(topic, self._partition): offset for topic, offset in offsets.items()}
-        self._part = Part(self._partition, outputs, places, compress)
+        partitions = {(topic, self._partition): offset for topic, offset in offsets.items()}
+        self._part = Part(self._partition, outputs, partitions, compress)
         self._transactions.add(self._part)
 
     def finish(self) -> None:

@@ -254,13 +254,13 @@ class KafkaTransport(KafkaTopics):
         """Return the first offset and the offset after the last committed record; see `Transport.bounds`."""
         return self.bounds_of([(topic, partition)])[topic, partition]
 
-    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    def bounds_of(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return the bounds of several partitions; see `Transport.bounds_of`."""
-        topics = {topic for topic, _ in places}
+        topics = {topic for topic, _ in partitions}
         self._check_topics(topics)
-        first = self._ask(topics, lambda: self._cluster.offsets_at(places, Bound.FIRST))
-        ends = self._committed_ends(places)
-        return {place: (first[place], ends[place]) for place in places}
+        first = self._ask(topics, lambda: self._cluster.offsets_at(partitions, Bound.FIRST))
+        ends = self._committed_ends(partitions)
+        return {partition: (first[partition], ends[partition]) for partition in partitions}
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record at or after a time; see `Transport.first_at`."""
@@ -268,17 +268,17 @@ class KafkaTransport(KafkaTopics):
         offset = self._cluster.offsets_at([(topic, partition)], time_ms)[topic, partition]
         return end if offset < 0 else offset
 
-    def _committed_ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def _committed_ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the ends that a reader of committed records sees.
 
         A commit returns a little before its markers reach the partitions, so wait a moment for records that
         are not visible yet. They may also belong to a transaction that stays open.
         """
-        written = self._cluster.offsets_at(places, Bound.WRITTEN)
+        written = self._cluster.offsets_at(partitions, Bound.WRITTEN)
         deadline = monotonic() + SETTLE_SECONDS
         while True:
-            ends = self._cluster.offsets_at(places, Bound.COMMITTED)
-            if all(ends[place] >= written[place] for place in places) or monotonic() >= deadline:
+            ends = self._cluster.offsets_at(partitions, Bound.COMMITTED)
+            if all(ends[each] >= written[each] for each in partitions) or monotonic() >= deadline:
                 return ends
             sleep(SETTLE_SECONDS / 100)
 

@@ -107,23 +107,21 @@ class SqliteConsumer:
         self._forget_positions(partitions)
 
     def _forget_positions(self, partitions: frozenset[int]) -> None:
-        self._positions = {place: at for place, at in self._positions.items() if place[1] not in partitions}
+        self._positions = {each: at for each, at in self._positions.items() if each[1] not in partitions}
 
     def _fetch(self, max_records: int, hold: AbstractSet[TopicPartition]) -> dict[int, RecordBatch]:
-        """Read the next records of the started partitions, a share of each place that is not held."""
+        """Read the next records of the started partitions, a share of each partition that is not held."""
         if not self._positions:
             return {}
         records: dict[int, RecordBatch] = {}
         positions = dict(self._positions)
         with self._database.reading() as connection:
-            for place, position in positions.items():
-                first, self._ends[place] = log_bounds(connection, self._log.log(*place))
-                if not first <= position <= self._ends[place]:
-                    raise self._out_of_range(*place, position)
+            for topic_partition, position in positions.items():
+                first, self._ends[topic_partition] = log_bounds(connection, self._log.log(*topic_partition))
+                if not first <= position <= self._ends[topic_partition]:
+                    raise self._out_of_range(*topic_partition, position)
             available = {
-                place: self._ends[place] - position
-                for place, position in positions.items()
-                if place not in hold
+                each: self._ends[each] - position for each, position in positions.items() if each not in hold
             }
             grants = shares(max_records, available, self._turn)
             for topic, partition in sorted(grants, key=self._order):
@@ -145,8 +143,8 @@ class SqliteConsumer:
             partition=partition,
         )
 
-    def _order(self, place: TopicPartition) -> tuple[int, int]:
-        topic, partition = place
+    def _order(self, topic_partition: TopicPartition) -> tuple[int, int]:
+        topic, partition = topic_partition
         return partition, self._topics.index(topic)
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
@@ -206,14 +204,14 @@ class SqliteConsumer:
 
     def lag(self) -> dict[TopicPartition, int]:
         """Count the undelivered records as of the last poll, without a read."""
-        return {place: max(0, self._ends[place] - at) for place, at in self._positions.copy().items()}
+        return {each: max(0, self._ends[each] - at) for each, at in self._positions.copy().items()}
 
-    def remaining(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def remaining(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
         return {
-            place: max(0, self._log.bounds(*place)[1] - self._positions[place])
-            for place in places
-            if place in self._positions
+            partition: max(0, self._log.bounds(*partition)[1] - self._positions[partition])
+            for partition in partitions
+            if partition in self._positions
         }
 
     def has_joined(self) -> bool:

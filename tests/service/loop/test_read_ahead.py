@@ -15,7 +15,7 @@ from service.monitoring.metrics import Metrics
 from service.settings.topics import ensure_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.stream.records import by_place
+from service.stream.records import by_partition
 from tests.service.building import event, settings
 
 
@@ -92,7 +92,7 @@ def test_read_ahead_reads_replayed_records_of_all_partitions_together(tmp_path, 
     ahead = ReadAhead(stream, given, [0, 1])
     stream.asked.clear()
     for partition in range(2):
-        committed = by_place({partition: transport.committed(given.group, ["events"], partition)})
+        committed = by_partition({partition: transport.committed(given.group, ["events"], partition)})
         restored = restore(ahead, given, partition, committed, log=ahead.logs[partition])
         assert restored.processor.counters.predictions == 10
     assert stream.asked.keys() == {"topic_id"}

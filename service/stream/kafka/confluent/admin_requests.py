@@ -251,7 +251,7 @@ class AdminRequests:
 
     def offsets(
         self,
-        places: Sequence[ClientPartition],
+        partitions: Sequence[ClientPartition],
         which: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
         *,
@@ -260,12 +260,12 @@ class AdminRequests:
         """Return first or end offsets by topic and partition."""
         offsets = self.ask(
             AdminClient.list_offsets,
-            dict.fromkeys(places, which),
+            dict.fromkeys(partitions, which),
             "{0.topic}[{0.partition}]",
             timeout_seconds=timeout_seconds,
             isolation_level=isolation,
         )
-        return {(place.topic, place.partition): each.offset for place, each in offsets.items()}
+        return {(partition.topic, partition.partition): each.offset for partition, each in offsets.items()}
 
     def client(self, make: type[Result], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Result:
         """Return an administrative client, a producer, or a consumer of committed records.

@@ -33,7 +33,7 @@ from confluent_kafka.admin import (
 )
 
 from service.errors import AccessDenied, TopicMissing, TransportUnavailable
-from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.stream.kafka.cluster import Bound, KafkaCluster, Offsets, TopicDescription
 from service.stream.kafka.confluent.admin_requests import NO_GROUP, AdminRequests
 from service.stream.kafka.confluent.consumer import ConfluentConsumer
 from service.stream.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
@@ -140,19 +140,19 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
+    def offsets_at(self, partitions: Collection[TopicPartition], bound: Bound | int) -> Offsets:
         """Return offsets; see `KafkaCluster.offsets_at`."""
         which, isolation = (
             _BOUNDS[bound]
             if isinstance(bound, Bound)
             else (OffsetSpec.for_timestamp(bound), IsolationLevel.READ_COMMITTED)
         )
-        return self.offsets([ClientPartition(*place) for place in places], which, isolation)
+        return self.offsets([ClientPartition(*partition) for partition in partitions], which, isolation)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
-        place = ClientPartition(topic, partition, offset)
-        self.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
+        topic_partition = ClientPartition(topic, partition, offset)
+        self.ask(AdminClient.delete_records, [topic_partition], "{0.topic}[{0.partition}]@{0.offset}")
 
     def committed(
         self,
@@ -173,8 +173,8 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> tuple[dict[int, dict[str, int]], set[int]]:
         """Return a group's offsets by partition and topic, and the partitions with unstable offsets."""
-        places = [ClientPartition(topic, partition) for topic in topics for partition in partitions]
-        asked = [ConsumerGroupTopicPartitions(group, places)]
+        topic_partitions = [ClientPartition(topic, partition) for topic in topics for partition in partitions]
+        asked = [ConsumerGroupTopicPartitions(group, topic_partitions)]
         offsets_of = self.ask(
             AdminClient.list_consumer_group_offsets,
             asked,
@@ -183,15 +183,15 @@ class ConfluentCluster(AdminRequests, KafkaCluster):
         )
         offsets: dict[int, dict[str, int]] = {partition: {} for partition in partitions}
         unstable = set()
-        for place in offsets_of[group].topic_partitions:
-            if place.error is None:
-                if place.offset >= 0:
-                    offsets[place.partition][place.topic] = place.offset
-            elif place.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
-                unstable.add(place.partition)
+        for topic_partition in offsets_of[group].topic_partitions:
+            if topic_partition.error is None:
+                if topic_partition.offset >= 0:
+                    offsets[topic_partition.partition][topic_partition.topic] = topic_partition.offset
+            elif topic_partition.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                unstable.add(topic_partition.partition)
             else:
-                with translated(f"{place.topic}[{place.partition}]"):
-                    raise KafkaException(place.error)
+                with translated(f"{topic_partition.topic}[{topic_partition.partition}]"):
+                    raise KafkaException(topic_partition.error)
         return offsets, unstable
 
     def committer(self, group: str, topic: str, partition: int) -> str:

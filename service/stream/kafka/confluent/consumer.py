@@ -39,7 +39,7 @@ class ConfluentMembership(KafkaMembership):
     the call is over: an exception would make `consume` discard its records.
 
     An assigned partition is not fetched before `begin` sets its offset: librdkafka's assignment contains the
-    started places, those of the further topics included.
+    started partitions, those of the further topics included.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class ConfluentMembership(KafkaMembership):
             [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def begin(self, places: Sequence[ClientPartition]) -> None:
-        """Start to fetch places, one partition of each topic, from their offsets on; also used to rewind."""
-        partition = places[0].partition
+    def begin(self, topic_partitions: Sequence[ClientPartition]) -> None:
+        """Start to fetch topic partitions, one of each topic, from their offsets on; also used to rewind."""
+        partition = topic_partitions[0].partition
         if partition in self.begun:
-            self._client.incremental_unassign(self._places([partition]))
-        self._client.incremental_assign(list(places))
-        self._client.resume(list(places))  # an earlier assignment may have left them paused
+            self._client.incremental_unassign(self._partitions([partition]))
+        self._client.incremental_assign(list(topic_partitions))
+        self._client.resume(list(topic_partitions))  # an earlier assignment may have left them paused
 
     def is_settled(self) -> bool:
         """Return whether all partitions of the leading topic have owners, and this member has all of its own.
@@ -96,7 +96,7 @@ class ConfluentMembership(KafkaMembership):
         if self._is_settled is False and self._is_announced:
             group = self._describe()
             shares = {
-                member.member_id: {place.partition for place in member.assignment.topic_partitions}
+                member.member_id: {partition.partition for partition in member.assignment.topic_partitions}
                 for member in group.members
             }
             ours = {0} & self.owned if self._alone else self.owned
@@ -130,10 +130,10 @@ class ConfluentMembership(KafkaMembership):
         self._is_settled = False
         fetched = sorted(partitions & self.begun)
         self._remove(partitions)
-        self._client.incremental_unassign(self._places(fetched))
+        self._client.incremental_unassign(self._partitions(fetched))
         self.resumed_at = monotonic()
 
-    def _places(self, partitions: Iterable[int]) -> list[ClientPartition]:
+    def _partitions(self, partitions: Iterable[int]) -> list[ClientPartition]:
         return [ClientPartition(topic, partition) for partition in partitions for topic in self._topics]
 
 
@@ -199,9 +199,9 @@ class ConfluentConsumer(KafkaMember):
         return self._client
 
     def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
-        """Pause and resume; fetched records of a paused place are discarded and fetched again."""
-        self._open_client.pause([ClientPartition(*place) for place in pause])
-        self._open_client.resume([ClientPartition(*place) for place in resume])
+        """Pause and resume; fetched records of a paused partition are discarded and fetched again."""
+        self._open_client.pause([ClientPartition(*partition) for partition in pause])
+        self._open_client.resume([ClientPartition(*partition) for partition in resume])
 
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self._wake_fetching()
@@ -244,7 +244,7 @@ class ConfluentConsumer(KafkaMember):
         while count < room:
             wanted = min(room - count, _AT_ONCE)
             messages = consume(self._open_client, wanted, 0.0 if count else wait_seconds)
-            keep(messages, self._undelivered.by_place, self._membership.begun, self._note)
+            keep(messages, self._undelivered.by_partition, self._membership.begun, self._note)
             count += len(messages)
             if len(messages) < wanted:
                 break
@@ -285,20 +285,20 @@ class ConfluentConsumer(KafkaMember):
         """Return the fetched records, and count them as delivered."""
         ends, self._ends = self._ends, {}
         self._positions |= {
-            place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
+            partition: records[-1].offset + 1 for partition, records in self._undelivered.by_partition.items()
         }
-        for place, end in ends.items():
-            self._positions[place] = max(end, self._positions.get(place, 0))
+        for partition, end in ends.items():
+            self._positions[partition] = max(end, self._positions.get(partition, 0))
         return super()._deliver()
 
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         self._gone.pop(partition, None)
-        places = [(topic, partition) for topic in self._topics]
-        for place in places:
-            self._ends.pop(place, None)
-            self._positions.pop(place, None)
+        topic_partitions = [(topic, partition) for topic in self._topics]
+        for topic_partition in topic_partitions:
+            self._ends.pop(topic_partition, None)
+            self._positions.pop(topic_partition, None)
         self._membership.begin(
-            [ClientPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
+            [ClientPartition(*each, offsets.get(each[0], OFFSET_BEGINNING)) for each in topic_partitions]
         )
         self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
 
@@ -313,15 +313,15 @@ class ConfluentConsumer(KafkaMember):
     def _member_id(self) -> str:
         return str(self._open_client.memberid())
 
-    def _known_end(self, place: TopicPartition) -> int | None:
-        _, end = self._open_client.get_watermark_offsets(ClientPartition(*place), cached=True)
+    def _known_end(self, partition: TopicPartition) -> int | None:
+        _, end = self._open_client.get_watermark_offsets(ClientPartition(*partition), cached=True)
         return end if end >= 0 else None
 
-    def _known_position(self, place: TopicPartition) -> int | None:
-        return self._positions.get(place)
+    def _known_position(self, partition: TopicPartition) -> int | None:
+        return self._positions.get(partition)
 
-    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        partitions = [ClientPartition(*place) for place in places]
+    def _fetch_ends(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        partitions = [ClientPartition(*each) for each in topic_partitions]
         return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 
     def _leave(self) -> None:

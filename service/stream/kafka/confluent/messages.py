@@ -55,21 +55,21 @@ def keep(
     begun: Collection[int],
     note: Callable[[KafkaError, Message], None],
 ) -> None:
-    """Add each message of a started place to its batch; call `note` for those with an error."""
+    """Add each message of a started partition to its batch; call `note` for those with an error."""
     records: RecordBatch | None = None
-    place, topic, partition = ("", -1), "", -1
+    topic_partition, topic, partition = ("", -1), "", -1
     for message in messages:
         error = _error_of(message)
         if error is not None:
             note(error, message)
             continue
         if _partition_of(message) != partition or _topic_of(message) != topic:
-            place = topic, partition = intern(_topic_of(message)), _partition_of(message)
-            records = taken.setdefault(place, RecordBatch()) if partition in begun else None
+            topic_partition = topic, partition = intern(_topic_of(message)), _partition_of(message)
+            records = taken.setdefault(topic_partition, RecordBatch()) if partition in begun else None
         if records is not None:
             offset, (_, timestamp_ms) = _offset_of(message), _time_of(message)
             key, value = _key_of(message), _value_of(message)
-            records.add(place, offset, timestamp_ms, key, value, _headers(message))
+            records.add(topic_partition, offset, timestamp_ms, key, value, _headers(message))
 
 
 def as_record(message: Message) -> Record:

@@ -244,7 +244,7 @@ class BulkProducer:
         librdkafka retries only half a second later.
         """
         name = self._transactional_id
-        next_offsets = [ClientPartition(*place, offset, name) for place, offset in offsets.items()]
+        next_offsets = [ClientPartition(*partition, offset, name) for partition, offset in offsets.items()]
         client = self._open_client
         try:
             with translated(where), self._noting_failure(), self._asking_for_lost_error():

@@ -21,7 +21,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition as ClientPartition
 
 from service.errors import AccessDenied, TopicMissing, TransportUnavailable
-from service.stream.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.stream.kafka.cluster import Bound, KafkaCluster, Offsets, TopicDescription
 from service.stream.kafka.errors import with_hint
 from service.stream.kafka.kafka_python.consumer import KafkaPythonConsumer, RecordConsumer
 from service.stream.kafka.kafka_python.errors import noted_failures, reason_of, translated
@@ -177,13 +177,13 @@ class KafkaPythonCluster(KafkaCluster):
     def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
         return translated(f"{self.name}: topic {topic!r}")
 
-    def offsets_at(self, places: Collection[TopicPartition], bound: Bound | int) -> dict[TopicPartition, int]:
+    def offsets_at(self, partitions: Collection[TopicPartition], bound: Bound | int) -> Offsets:
         """Return offsets; see `KafkaCluster.offsets_at`."""
         which, isolation = _BOUNDS[bound] if isinstance(bound, Bound) else (bound, "read_committed")
-        wanted = {ClientPartition(*each): which for each in places}
-        with translated(", ".join("{}[{}]".format(*each) for each in places)):
+        wanted = {ClientPartition(*each): which for each in partitions}
+        with translated(", ".join("{}[{}]".format(*each) for each in partitions)):
             offsets = self._admin.list_partition_offsets(wanted, isolation_level=isolation)
-        return {(place.topic, place.partition): each.offset for place, each in offsets.items()}
+        return {(partition.topic, partition.partition): each.offset for partition, each in offsets.items()}
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`."""
@@ -204,8 +204,8 @@ class KafkaPythonCluster(KafkaCluster):
     def committer(self, group: str, topic: str, partition: int) -> str:
         """Return the metadata of a group's offset; see `KafkaCluster.committer`."""
         with self._asking(group, isolation_level="read_uncommitted") as client:
-            place, timeout_ms = ClientPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
-            commit = client.committed(place, metadata=True, timeout_ms=timeout_ms)
+            topic_partition, timeout_ms = ClientPartition(topic, partition), REQUEST_TIMEOUT_SECONDS * 1000
+            commit = client.committed(topic_partition, metadata=True, timeout_ms=timeout_ms)
             return commit.metadata if commit else ""
 
     def members(self, group: str) -> set[str]:
@@ -281,9 +281,9 @@ class KafkaPythonReader:
 
     def position(self, partition: int) -> int | None:
         """Return the next offset; see `Reader.position`."""
-        place = ClientPartition(self._topic, partition)
+        requested = ClientPartition(self._topic, partition)
         with translated(f"{self._topic}[{partition}]"):
-            offset: int | None = self._client.position(place, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+            offset: int | None = self._client.position(requested, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
         return offset
 
     def close(self) -> None:

@@ -137,16 +137,16 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             batches: dict[ClientPartition, list[Any]] = self.poll(
                 timeout_ms=wait_seconds * 1000, max_records=max_records
             )
-            return {place: as_records(batches[place], place) for place in batches}
+            return {partition: as_records(batches[partition], partition) for partition in batches}
         except Exception as error:
             is_of_decoding = isinstance(error, (CorruptRecordError, UnsupportedCodecError))
             if is_of_decoding or not isinstance(error, (KafkaError, OSError)):
                 self._unreadable = error
             raise
 
-    def known_position(self, place: ClientPartition) -> int | None:
+    def known_position(self, partition: ClientPartition) -> int | None:
         """Return the next offset to deliver, without a request."""
-        offset: int | None = self.position(place, timeout_ms=0)
+        offset: int | None = self.position(partition, timeout_ms=0)
         return offset
 
     def learn_topics(self, topics: Iterable[str]) -> None:
@@ -159,28 +159,28 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
             if not self.partitions_for_topic(topic):
                 raise UnknownTopicOrPartitionError(topic)
 
-    def assign_paused(self, places: Collection[ClientPartition]) -> None:
+    def assign_paused(self, partitions: Collection[ClientPartition]) -> None:
         """Pause newly assigned partitions until `Consumer.start` sets their offsets.
 
         They get an arbitrary position: a client that must not choose one raises for a partition without a
         position.
         """
-        if places:
-            self.pause(*places)
-        for place in places:
-            self.seek(place, 0)
+        if partitions:
+            self.pause(*partitions)
+        for partition in partitions:
+            self.seek(partition, 0)
 
-    def ends(self, places: Sequence[ClientPartition], within_seconds: float) -> Mapping[ClientPartition, int]:
+    def ends(self, partitions: Sequence[ClientPartition], wait_seconds: float) -> dict[ClientPartition, int]:
         """Return the ends of partitions, even of new ones and of those without a leader at the moment.
 
         For such partitions the client sends no request, and ends with a KeyError. Raises `KafkaTimeoutError`
-        if all attempts together take longer than `within_seconds`.
+        if all attempts together take longer than `wait_seconds`.
         """
-        deadline = monotonic() + within_seconds
+        deadline = monotonic() + wait_seconds
         while True:
             try:
-                offsets: Mapping[ClientPartition, int] = self.end_offsets(
-                    places, timeout_ms=seconds_left(deadline) * 1000
+                offsets: dict[ClientPartition, int] = self.end_offsets(
+                    partitions, timeout_ms=seconds_left(deadline) * 1000
                 )
             except KeyError as error:
                 if monotonic() >= deadline:
@@ -212,18 +212,18 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         return committed
 
 
-def as_records(fetched: Iterable[Any], place: ClientPartition) -> RecordBatch:
-    """Return records of `place` that the client has read. Message format 0 has no time.
+def as_records(fetched: Iterable[Any], partition: ClientPartition) -> RecordBatch:
+    """Return records of `partition` that the client has read. Message format 0 has no time.
 
     Times beyond 64 bits are cut off, as in other clients.
     """
-    records, at = RecordBatch(), (place.topic, place.partition)
+    records, at = RecordBatch(), (partition.topic, partition.partition)
     for each in fetched:
         offset, timestamp_ms = each.offset, _NO_TIME_MS if each.timestamp is None else each.timestamp
         if not -_BEYOND <= timestamp_ms < _BEYOND:
             timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
         if not -_BEYOND <= offset < _BEYOND:
-            raise CorruptRecordError(f"Record for partition {place} at offset {offset}")
+            raise CorruptRecordError(f"Record for partition {partition} at offset {offset}")
         headers = tuple([(name, value or b"") for name, value in each.headers]) if each.headers else ()
         records.add(at, offset, timestamp_ms, each.key, each.value, headers)
     return records
@@ -292,10 +292,10 @@ class KafkaPythonConsumer(KafkaMember):
     def _poll_each(self, wait_seconds: float, max_records: int) -> None:
         """Poll each client once; wait only for the second poll, of the client that delivered records last.
 
-        The other client is polled first, for half the records, so that neither starves. A client whose places
-        are all paused would wait forever. Without records, the wait is for the leading topic; also during a
-        rebalance, since kafka-python discards a response of the group that arrives while it is not polled,
-        and joins again.
+        The other client is polled first, for half the records, so that neither starves. A client that has
+        paused all its partitions would wait forever. Without records, the wait is for the leading topic; also
+        during a rebalance, since kafka-python discards a response of the group that arrives while it is not
+        polled, and joins again.
 
         The other client is polled only now and then: a poll without a wait creates an exception and sixty
         objects in reference cycles, which live as long as the fetch under way. A thousand of them per second
@@ -330,27 +330,28 @@ class KafkaPythonConsumer(KafkaMember):
         try:
             batches = client.fetched(room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
-            ((place, offset),) = error.args[0].items()
-            client.pause(place)  # otherwise each poll would raise this error and deliver nothing
-            raise out_of_range(place.topic, place.partition, offset) from error
+            ((partition, offset),) = error.args[0].items()
+            client.pause(partition)  # otherwise each poll would raise this error and deliver nothing
+            raise out_of_range(partition.topic, partition.partition, offset) from error
         except LogTruncationError as error:
-            place = next(iter(error.divergent_offsets))
-            client.pause(place)
-            raise out_of_range(place.topic, place.partition, client.known_position(place) or 0) from error
-        for place, records in batches.items():
-            self._undelivered.keep((place.topic, place.partition), records)
+            partition = next(iter(error.divergent_offsets))
+            client.pause(partition)
+            position = client.known_position(partition) or 0
+            raise out_of_range(partition.topic, partition.partition, position) from error
+        for partition, records in batches.items():
+            self._undelivered.keep((partition.topic, partition.partition), records)
         return bool(batches)
 
     def _pause(self, pause: Collection[TopicPartition], resume: Collection[TopicPartition]) -> None:
-        """Pause and resume; records fetched from a paused place are kept."""
+        """Pause and resume; records fetched from a paused partition are kept."""
         for topic, client in self._client_of.items():
-            client.pause(*(ClientPartition(*place) for place in pause if place[0] == topic))
-            client.resume(*(ClientPartition(*place) for place in resume if place[0] == topic))
+            client.pause(*(ClientPartition(*partition) for partition in pause if partition[0] == topic))
+            client.resume(*(ClientPartition(*partition) for partition in resume if partition[0] == topic))
 
     def _is_paused(self, client: RecordConsumer) -> bool:
-        """Return whether all places of this client are paused."""
+        """Return whether all partitions of this client are paused."""
         return bool(self._paused) and all(
-            place in self._paused for place in self._places() if self._client_of[place[0]] is client
+            each in self._paused for each in self._partitions() if self._client_of[each[0]] is client
         )
 
     def _follow_assignment(self) -> None:
@@ -374,7 +375,7 @@ class KafkaPythonConsumer(KafkaMember):
         if monotonic() - self._last_alive > AWAY_AFTER_SECONDS:
             try:
                 with self._translated(self._cluster.name):
-                    self._fetch_ends(self._places()[:1] or [(self._topics[0], 0)])
+                    self._fetch_ends(self._partitions()[:1] or [(self._topics[0], 0)])
             except TransportUnavailable as error:
                 raise unreachable(self._cluster.name) from error.__cause__
             self._last_alive = monotonic()
@@ -382,12 +383,12 @@ class KafkaPythonConsumer(KafkaMember):
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
         self._follow_assignment()
         for topic, client in self._client_of.items():
-            place = ClientPartition(topic, partition)
+            topic_partition = ClientPartition(topic, partition)
             if topic in offsets:
-                client.seek(place, offsets[topic])
+                client.seek(topic_partition, offsets[topic])
             else:
-                client.seek_to_beginning(place)
-            client.resume(place)
+                client.seek_to_beginning(topic_partition)
+            client.resume(topic_partition)
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         metadata = self._leading.group_metadata()
@@ -399,16 +400,16 @@ class KafkaPythonConsumer(KafkaMember):
     def _member_id(self) -> str:
         return str(self._leading.group_metadata().member_id)
 
-    def _known_end(self, place: TopicPartition) -> int | None:
-        end: int | None = self._client_of[place[0]].highwater(ClientPartition(*place))
+    def _known_end(self, partition: TopicPartition) -> int | None:
+        end: int | None = self._client_of[partition[0]].highwater(ClientPartition(*partition))
         return end
 
-    def _known_position(self, place: TopicPartition) -> int | None:
-        return self._client_of[place[0]].known_position(ClientPartition(*place))
+    def _known_position(self, partition: TopicPartition) -> int | None:
+        return self._client_of[partition[0]].known_position(ClientPartition(*partition))
 
-    def _fetch_ends(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        ends = self._observer.ends([ClientPartition(*place) for place in places], LOOK_SECONDS)
-        return {(place.topic, place.partition): end for place, end in ends.items()}
+    def _fetch_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        ends = self._observer.ends([ClientPartition(*partition) for partition in partitions], LOOK_SECONDS)
+        return {(partition.topic, partition.partition): end for partition, end in ends.items()}
 
     def _leave(self) -> None:
         for client in {*self._clients, self._observer} - {self._leading}:

@@ -85,7 +85,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         """Commit `outputs` and `offsets` in one transaction; see `Producer.transact`."""
         name = self.config["transactional_id"]
         next_offsets = {
-            ClientPartition(*place): OffsetAndMetadata(offset, name, -1) for place, offset in offsets.items()
+            ClientPartition(*each): OffsetAndMetadata(offset, name, -1) for each, offset in offsets.items()
         }
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)
