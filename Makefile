@@ -1,5 +1,5 @@
 # make demo     run the demo on a SQLite stream; DEMO_ARGS=--keep runs it until Ctrl-C
-# make install  install the package in $(VENV), compiled, in about a minute: the same answers, 2 to 50 times as fast
+# make install  install the package in $(VENV), compiled, in about a minute: the same results, 2 to 50 times as fast
 # make test     install the package and its test dependencies, and test the installed package
 # make test-uncompiled  test the core without compiled modules
 # make test-sanitized   test the core under AddressSanitizer and UBSan, with failing allocations

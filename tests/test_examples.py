@@ -88,10 +88,10 @@ def test_river_model_resumes_identically_after_a_restart(name, tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_notebook_runs_from_csv_file_to_explanation():
-    notebook = json.loads((EXAMPLES / "from_csv_to_answers.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((EXAMPLES / "from_csv_to_predictions.ipynb").read_text(encoding="utf-8"))
     found = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), found)
-    assert (found["answers"]["predicted"] == found["answers"]["label"]).mean() > 0.9
+    assert (found["predictions"]["predicted"] == found["predictions"]["label"]).mean() > 0.9
     assert found["explanation"]["contributions"]

@@ -1,7 +1,8 @@
 """Build the documentation site from docs/ and the code into build/documentation/site.
 
-What people write lies in docs/, and its links work there too. Here it meets what is generated from the code,
-and links that leave docs/ become links to pages: the project's other documents, or a source file's text.
+Written pages lie in docs/, and their links work there too. The build adds the pages that are generated from the
+code. Links that leave docs/ become links to pages: the project's other documents, the reference that is
+generated from a source file, or the text of the file.
 """
 
 from __future__ import annotations
@@ -22,6 +23,19 @@ ROOT: Final = Path(__file__).parents[2]
 WORK: Final = ROOT / "build" / "documentation"
 REDIRECTS: Final = ROOT / "docs" / "redirects.toml"
 PROJECT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+GENERATED: Final = {
+    "docs/project/records": "project/records/index.md",
+    "perceptron_core/__init__.py": "reference/learners.md",
+    "perceptron_core/training/__init__.py": "reference/functions.md",
+    "service/cli/app.py": "reference/commands.md",
+    "service/messages/rejection.py": "reference/messages.md#dead-letter",
+    "service/messages/schema.py": "reference/messages.md",
+    "service/monitoring/metrics.py": "reference/metrics.md",
+    "service/settings/fields.py": "reference/settings.md",
+    "tests/guarantees.toml": "reference/tests.md",
+}
+"""Pages of the site by the folder or the source file that they are generated from."""
 
 _LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 _PLACEHOLDER: Final = "\x02"
@@ -122,7 +136,7 @@ def _rewrite(pages: Path, page: PurePosixPath) -> Iterator[PurePosixPath]:
 
     def rewritten(link: re.Match[str]) -> str:
         target = _target(page, link["target"])
-        there = site_path(target)
+        there = PurePosixPath(GENERATED.get(str(target), site_path(target)))
         if there.parts[0] == "source":
             if not (ROOT / target).is_file():
                 raise FileNotFoundError(f"{page} links to {target}, which is not a file")
