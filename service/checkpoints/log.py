@@ -227,15 +227,15 @@ def add_record(log: CheckpointLog, record: Record, group: str) -> None:
     kind = headers.get("kind")
     if kind not in KINDS:
         if kind is not None and record.key == group.encode():
-            raise NewerRelease.wrote(f"{_place(record)}: unknown record kind {kind!r:.50}")
+            raise NewerRelease.wrote(f"{_position(record)}: unknown record kind {kind!r:.50}")
         raise CheckpointError(
-            f"{_place(record)}: expected a checkpoint record: another program has written to the topic",
+            f"{_position(record)}: expected a checkpoint record: another program has written to the topic",
             hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
         )
     if record.key != group.encode():
         owner = (record.key or b"").decode(errors="replace")
         raise CheckpointError(
-            f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
+            f"{_position(record)}: written by the group {owner!r:.200}, not {group!r}",
             hint="give each group a separate checkpoints topic: --checkpoints-topic",
         )
     if kind == _PROGRESS:
@@ -251,7 +251,7 @@ def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
     try:
         return StoredSchema(int(headers["sequence"]), headers["schema"], from_bytes(record.value or b""))
     except NewerError:
-        raise NewerRelease.wrote(f"{_place(record)}: unknown schema version") from None
+        raise NewerRelease.wrote(f"{_position(record)}: unknown schema version") from None
     except (DamagedError, KeyError, ValueError) as error:
         raise _unreadable(record, f"unreadable schema: {error}") from error
 
@@ -260,7 +260,7 @@ def _read_progress(record: Record) -> Progress:
     try:
         fields: dict[str, Any] = json.loads(record.value or b"")
         if newer := what_is_newer(fields):
-            raise NewerRelease.wrote(f"{_place(record)}: progress {newer}")
+            raise NewerRelease.wrote(f"{_position(record)}: progress {newer}")
         del fields["version"]
         progress = Progress(**{**fields, "offsets": flat(fields["offsets"])})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -299,7 +299,7 @@ def _is_count(value: object) -> bool:
 
 
 def _unreadable(record: Record, what: str) -> CheckpointError:
-    return CheckpointError(f"{_place(record)}: {what}", hint=_FOREIGN_HINT)
+    return CheckpointError(f"{_position(record)}: {what}", hint=_FOREIGN_HINT)
 
 
 def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes]) -> None:
@@ -323,5 +323,5 @@ def _add_chunk(log: CheckpointLog, record: Record, headers: Mapping[str, bytes])
     snapshots[-1].chunks[number] = record.value or b""
 
 
-def _place(record: Record) -> str:
+def _position(record: Record) -> str:
     return f"{record.topic}[{record.partition}]@{record.offset}"

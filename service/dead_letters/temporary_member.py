@@ -69,9 +69,9 @@ class TemporaryMember:
         wanted, deadline = frozenset(partitions), monotonic() + self._patience_seconds
         while missing := wanted - self._held:
             if monotonic() >= deadline:
-                places = ", ".join(f"{self._topics[0]}[{partition}]" for partition in sorted(missing))
+                names = ", ".join(f"{self._topics[0]}[{partition}]" for partition in sorted(missing))
                 raise OwnershipLost(
-                    f"{places}: owned by another member of the group {self._group!r}", hint=hint
+                    f"{names}: owned by another member of the group {self._group!r}", hint=hint
                 )
             self.consumer.poll(_POLL_SECONDS, 1)
 

@@ -384,7 +384,7 @@ def _add_id_and_time(
     elif keys and None not in keys and len({*keys}) == len(keys):
         proposal.settings["events.id"] = (KEY, "no field names each record; each has a key of its own")
     else:
-        proposal.settings["events.id"] = (OFFSET, "no field names each record: its place does")
+        proposal.settings["events.id"] = (OFFSET, "no field names each record: its offset does")
         proposal.warnings.append("no field is an id, so labels must come with their events")
     time = find_time([field for field in others if field.path != proposal.settings["events.id"][0]])
     if time is not None:

@@ -273,7 +273,7 @@ class Mapper:
         errors = error.errors(include_url=False)
         if any(each["loc"] == ("id",) and each["input"] is None for each in errors):
             return Rejection(Reason.MISSING_FIELD, f"{self._location('id')}: missing")
-        return rejection_of_fields(errors, lambda location: self._place_of(location, document))
+        return rejection_of_fields(errors, lambda location: self._path_of(location, document))
 
     def _truth(self, label: LabelValue) -> TrueLabel:
         try:
@@ -281,7 +281,7 @@ class Mapper:
         except UnknownLabelError as error:
             raise Rejection(Reason.UNKNOWN_LABEL, f"{self._location('label')}: {error}") from None
 
-    def _place_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
+    def _path_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
         """Return the path in the document of a location in the fields."""
         return self._location(str(location[0]))
 
@@ -447,7 +447,7 @@ class EventMapper(Mapper):
             lines = [self._plain(line) for line in lines]
         return "\n".join(lines) if lines else None
 
-    def _place_of(self, location: Sequence[int | str], document: object) -> str:
+    def _path_of(self, location: Sequence[int | str], document: object) -> str:
         if location[0] == "features" and len(location) > 1:
             return self._step.path_of(str(location[1]), document)
         return self._location(str(location[0]))

@@ -149,7 +149,7 @@ def written(value: object, location: str) -> str:
     Raises
     ------
     Rejection
-        A number is not finite; the message names the place.
+        A number is not finite; the message names the field.
 
     """
     if isinstance(value, float) and not isfinite(value):

@@ -14,7 +14,7 @@ cdef double _LARGEST
 @cython.final
 cdef class HashedNames:
     cdef readonly object mask
-    cdef const int[::1] _places
+    cdef const int[::1] _positions
     cdef const int[::1] _indices
     cdef object _set
     cdef Py_ssize_t _n

@@ -89,12 +89,12 @@ class HashedNames:
 
     def __init__(self, indices: Iterable[int], mask: int) -> None:
         self.mask = mask
-        places: dict[int, int] = {}
-        self._places = array("i", [places.setdefault(index, len(places)) for index in indices])
+        positions: dict[int, int] = {}
+        self._positions = array("i", [positions.setdefault(index, len(positions)) for index in indices])
         """The position of each number's index among the distinct indices."""
-        self._indices = array("i", places)
-        self._set = frozenset(places)
-        self._n = len(places)
+        self._indices = array("i", positions)
+        self._set = frozenset(positions)
+        self._n = len(positions)
 
     def joined(
         self,
@@ -121,7 +121,7 @@ class HashedNames:
             made.indices[n + j], made.numbers[n + j] = self._indices[j], 0.0
         for vector in vectors:
             for at in range(vector.n):
-                made.numbers[n + self._places[k + at]] += vector.numbers[at]
+                made.numbers[n + self._positions[k + at]] += vector.numbers[at]
             k += vector.n
         n += self._n
         for index, value in last.items():

@@ -110,7 +110,7 @@ def check_fields(document: object) -> Fields:
         if (without := _without_nulls(document)) is not None:
             return check_fields(without)
         errors = error.errors(include_url=False)
-        raise rejection_of_fields(errors, _place) from None
+        raise rejection_of_fields(errors, _field_path) from None
 
 
 def _fields(read: Mapping[str, Any]) -> Fields:
@@ -152,15 +152,15 @@ def _rejection(value: bytes, error: ValidationError) -> Rejection:
         return rejection_of_syntax(value, first["msg"])
     if not first["loc"]:
         return Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
-    return rejection_of_fields(errors, _place)
+    return rejection_of_fields(errors, _field_path)
 
 
 def rejection_of_fields(
-    errors: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
+    errors: Sequence[Mapping[str, Any]], path_of: Callable[[Sequence[int | str]], str]
 ) -> Rejection:
-    """Return the rejection of fields with these Pydantic errors; `place_of` formats a location."""
+    """Return the rejection of fields with these Pydantic errors; `path_of` formats a location."""
     telling = next((e for e in errors if e["type"] in _BY_TYPE), errors[0])
-    return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, errors)}")
+    return Rejection(_reason(telling), f"{path_of(telling['loc'])}: {_wording(telling, errors)}")
 
 
 def rejection_of_syntax(value: bytes, message: str) -> Rejection:
@@ -180,7 +180,7 @@ def _reason(error: Mapping[str, Any]) -> Reason:
     return reason
 
 
-def _place(location: Iterable[int | str]) -> str:
+def _field_path(location: Iterable[int | str]) -> str:
     """Format a location in the message, such as `features.length`, without the type that Pydantic tried."""
     parts = list(location)
     last = len(parts) - 1

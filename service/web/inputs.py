@@ -164,7 +164,7 @@ class Inputs:
             if result is not None:
                 fields = {**result, "partition": partition, "repeated": ticket.repeated}
                 return json_response({name: fields[name] for name in _PREDICTION_FIELDS if name in fields})
-        return _place_of(ticket, partition, HTTPStatus.ACCEPTED)
+        return _appended_at(ticket, partition, HTTPStatus.ACCEPTED)
 
     async def append_label(self, request: Request, query: Annotated[_LabelParameters, Query()]) -> Response:
         """Append a label to the labels topic; respond when it is durable there.
@@ -174,7 +174,7 @@ class Inputs:
         """
         if _has_lines(request, self.settings.labels):
             return await self._append_lines(request, self.reader.label, query)
-        return _place_of(*await self._append(request, self.reader.label, query))
+        return _appended_at(*await self._append(request, self.reader.label, query))
 
     async def _append(self, request: Request, read: Read, query: _LabelParameters) -> tuple[Ticket, int]:
         """Append a record; return its ticket and its partition once it is durable."""
@@ -279,7 +279,7 @@ async def _is_done(future: Future[Any], seconds: float) -> bool:
     return future.done()
 
 
-def _place_of(ticket: Ticket, partition: int, status: int = HTTPStatus.OK) -> Response:
+def _appended_at(ticket: Ticket, partition: int, status: int = HTTPStatus.OK) -> Response:
     submission = ticket.submission
     topic = submission.output.topic
     fields = {"id": submission.id, "topic": topic, "partition": partition, "repeated": ticket.repeated}

@@ -1,6 +1,6 @@
 """Build the documentation site from docs/ and the code into build/documentation/site.
 
-Written pages lie in docs/, and their links work there too. The build adds the pages that are generated from the
+Written pages lie in docs/, and their links work there too. The build adds pages that are generated from the
 code. Links that leave docs/ become links to pages: the project's other documents, the reference that is
 generated from a source file, or the text of the file.
 """

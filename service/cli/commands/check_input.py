@@ -157,7 +157,7 @@ def _check(sample: Sample, settings: Settings, output: str, most: int | None = N
             rejected[rejection.reason] += 1
             became = rejection_of_row(record.value, rejection)
         if most is None or number < most:
-            as_json = {"place": location, **_fields(became)}
+            as_json = {"position": location, **_fields(became)}
             echo_result(output, as_json, partial(_as_text, location, became, name_of))
     warn_of_unfound([decoder.unfound()])
     skipped = rejected.pop(SKIPPED, 0)

@@ -98,8 +98,8 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
             for partition in chosen:
                 visitor.stay()
                 offsets = reset(transport, settings, partition, visitor.consumer, start, bootstrap)
-                places = ", ".join(f"{topic}[{number}]@{at}" for (topic, number), at in offsets.items())
-                report("reset", "green", f"partition {partition} continues at {places} with {model}")
+                positions = ", ".join(f"{topic}[{number}]@{at}" for (topic, number), at in offsets.items())
+                report("reset", "green", f"partition {partition} continues at {positions} with {model}")
 
 
 def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:

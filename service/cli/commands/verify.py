@@ -83,8 +83,8 @@ def _print_report(outcome: Report) -> None:
         echo(one_line(f"not verifiable: {note}"))
     if outcome.not_yet_evaluated:
         echo(f"not yet evaluated: {counted(outcome.not_yet_evaluated, 'records')} written during the check")
-    for place, n_offsets in outcome.unread.items():
-        echo(f"not yet processed: {place}: {counted(n_offsets, 'offsets')} after the last commit")
+    for partition, n_offsets in outcome.unread.items():
+        echo(f"not yet processed: {partition}: {counted(n_offsets, 'offsets')} after the last commit")
     if outcome.is_proved:
         echo(f"proved: {_summary(outcome)}")
         echo("\n".join(f"never verifiable: {each}" for each in NOT_VERIFIABLE))

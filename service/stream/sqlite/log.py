@@ -151,9 +151,9 @@ class Log:
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
-    def bounds_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    def bounds_of(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """Return the `bounds` of several topic partitions."""
-        return {place: self.bounds(*place) for place in places}
+        return {each: self.bounds(*each) for each in partitions}
 
     def first_at(self, topic: str, partition: int, time_ms: int) -> int:
         """Return the offset of the first record at or after a time; see `Transport.first_at`."""
@@ -161,9 +161,9 @@ class Log:
         with self._database.reading() as connection:
             _, end = log_bounds(connection, log)
             row = connection.execute(
-                "SELECT place FROM records WHERE place >= ? AND place < ? AND timestamp_ms >= ?"
-                " ORDER BY place LIMIT 1",
-                (place_of(log, 0), place_of(log, end), time_ms),
+                "SELECT row_id FROM records WHERE row_id >= ? AND row_id < ? AND timestamp_ms >= ?"
+                " ORDER BY row_id LIMIT 1",
+                (row_id_of(log, 0), row_id_of(log, end), time_ms),
             ).fetchone()
         return end if row is None else offset_of(row[0])
 
@@ -206,8 +206,8 @@ class Log:
         """Append rows to their logs, in the given order."""
         offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
         connection.executemany(
-            "INSERT INTO records (place, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
-            ((place_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows),
+            "INSERT INTO records (row_id, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
+            ((row_id_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows),
         )
         connection.executemany(
             "UPDATE logs SET next_offset = ? WHERE id = ?",
@@ -222,21 +222,21 @@ class Log:
         size = 0
         log = self.log(topic, partition)
         cursor = connection.execute(
-            "SELECT place, timestamp_ms, key, value, headers FROM records"
-            " WHERE place >= ? AND place < ? ORDER BY place",
-            (place_of(log, start), place_of(log, end)),
+            "SELECT row_id, timestamp_ms, key, value, headers FROM records"
+            " WHERE row_id >= ? AND row_id < ? ORDER BY row_id",
+            (row_id_of(log, start), row_id_of(log, end)),
         )
-        for place, timestamp_ms, key, value, headers in cursor:
+        for row_id, timestamp_ms, key, value, headers in cursor:
             try:
                 pairs = decode_headers(headers) if headers else ()
             except (ValueError, TypeError, struct.error) as error:
-                raise self._damaged(topic, partition, place, "headers") from error
+                raise self._damaged(topic, partition, row_id, "headers") from error
             if type(timestamp_ms) is not int:
-                raise self._damaged(topic, partition, place, "timestamp_ms", "the milliseconds since 1970")
+                raise self._damaged(topic, partition, row_id, "timestamp_ms", "the milliseconds since 1970")
             if type(key) not in _BYTES or type(value) not in _BYTES:
                 column = "value" if type(key) in _BYTES else "key"
-                raise self._damaged(topic, partition, place, column, f"CAST({column} AS BLOB)")
-            records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, pairs))
+                raise self._damaged(topic, partition, row_id, column, f"CAST({column} AS BLOB)")
+            records.append(Record(topic, partition, offset_of(row_id), timestamp_ms, key, value, pairs))
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
                 break
@@ -244,12 +244,12 @@ class Log:
         return records
 
     def _damaged(
-        self, topic: str, partition: int, place: int, column: str, to: str = "NULL"
+        self, topic: str, partition: int, row_id: int, column: str, to: str = "NULL"
     ) -> TransportError:
         return TransportError(
-            f"{topic}[{partition}]@{offset_of(place)}: damaged {column} in {self._database.name}",
+            f"{topic}[{partition}]@{offset_of(row_id)}: damaged {column} in {self._database.name}",
             hint=f"restore the file from a copy; or stop the service and set `{column}` of the record with "
-            f"place = {place} to {to} in the table `records`",
+            f"row_id = {row_id} to {to} in the table `records`",
         )
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
@@ -279,8 +279,8 @@ class Log:
         with self._database.writing() as connection:
             first, end = log_bounds(connection, log)
             begin = min(max(first, offset), end)
-            places = (place_of(log, 0), place_of(log, begin))
-            connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", places)
+            ends = (row_id_of(log, 0), row_id_of(log, begin))
+            connection.execute("DELETE FROM records WHERE row_id >= ? AND row_id < ?", ends)
             connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
 
 
@@ -304,7 +304,7 @@ def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
     return first, end
 
 
-def place_of(log_id: int, offset: int) -> int:
+def row_id_of(log_id: int, offset: int) -> int:
     """Return the primary key of a record: records are ordered by log, then by offset.
 
     The key is the row id instead of two columns: during a search SQLite reads whole rows to compare key
@@ -314,9 +314,9 @@ def place_of(log_id: int, offset: int) -> int:
     return log_id << _OFFSET_BITS | offset
 
 
-def offset_of(place: int) -> int:
-    """Return the offset of a key from `place_of`."""
-    return place & ((1 << _OFFSET_BITS) - 1)
+def offset_of(row_id: int) -> int:
+    """Return the offset of a key from `row_id_of`."""
+    return row_id & ((1 << _OFFSET_BITS) - 1)
 
 
 def whole_numbers(row: tuple[int, ...]) -> tuple[int, ...]:

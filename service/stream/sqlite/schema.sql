@@ -7,7 +7,7 @@ CREATE TABLE logs (  -- a partition of a topic
     UNIQUE (topic, partition)
 );
 CREATE TABLE records (
-    place INTEGER PRIMARY KEY,  -- log and offset in one number: see `place_of`
+    row_id INTEGER PRIMARY KEY,  -- log and offset in one number: see `row_id_of`
     timestamp_ms INTEGER NOT NULL,
     key BLOB,
     value BLOB,

@@ -14,7 +14,7 @@ from service.monitoring.metrics import Metrics
 from service.settings.topics import input_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.stream.sqlite.log import place_of
+from service.stream.sqlite.log import row_id_of
 from service.verify.verify import verify
 from tests.service.building import event, label, settings
 from tests.support.copied_stream import copy_stream
@@ -85,9 +85,9 @@ class VerifiedStream:
 
     def delete_rows(self, topic, *offsets, partition=0):
         """Delete records by hand, as compaction or a fault might."""
-        places = [(place_of(self.transport.log(topic, partition), offset),) for offset in offsets]
+        row_ids = [(row_id_of(self.transport.log(topic, partition), offset),) for offset in offsets]
         with self.transport._database.writing() as connection:
-            connection.executemany("DELETE FROM records WHERE place = ?", places)
+            connection.executemany("DELETE FROM records WHERE row_id = ?", row_ids)
         return self
 
     def delete_before(self, topic, offset):

@@ -25,7 +25,7 @@ def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):
     result = perceptron("check-input", "-", "--format", "json", *MAPPED, *label, stdin=FOREIGN)
     assert lines(result) == [
         {
-            "place": "stdin:1",
+            "position": "stdin:1",
             "kind": "event",
             "id": "7",
             "features": {"mail.size": 12.0, "tags=a": 1.0},
@@ -88,7 +88,7 @@ def test_newest_records_of_a_topic_are_shown(perceptron, broker, stream):
         ]
     )
     result = perceptron("check-input", "--topic", "events", "-n", 3, "--format", "json", "--broker", broker)
-    assert [(line["place"], line["id"]) for line in lines(result)] == [
+    assert [(line["position"], line["id"]) for line in lines(result)] == [
         ("events[0]@3", "6"),
         ("events[1]@3", "7"),
         ("events[0]@4", "8"),
