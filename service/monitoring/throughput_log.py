@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from operator import add, sub
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.logs import LOG_INTERVAL_SECONDS
@@ -40,8 +41,7 @@ class ThroughputLog:
             known[partition] = before = self._known.get(partition) or (state, state.counters.totals())
             if state is not before[0]:
                 known[partition] = (state, totals := state.counters.totals())
-                more = zip(self._done, totals, before[1], strict=True)
-                self._done = Totals(*(done + new - old for done, new, old in more))
+                self._done = Totals(*map(add, self._done, map(sub, totals, before[1])))
         self._known = known
         seconds = self._clock.monotonic() - self._began
         if seconds >= LOG_INTERVAL_SECONDS:

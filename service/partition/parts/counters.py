@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from service.messages.labels import BINARY, TrueLabel, Vocabulary
 from service.partition.examples import Correction, LearnedExamples
 from service.partition.parts.part import Part, PartMetric
-from service.partition.parts.quality import Calibration, Confusion, Label, ScoreBins, copied, labels_of
+from service.partition.parts.quality import Calibration, Confusion, Label, ScoreBins, labels_of
 from service.redaction import one_line
 from service.settings.parts import DecisionSettings
 from service.stream.records import TopicPartition
@@ -134,11 +134,6 @@ class Counters(Part):
     """Confusion matrix of the labelled predictions."""
     score_bins: ScoreBins = field(default_factory=ScoreBins)
     """Scores of the labelled predictions, for two classes."""
-
-    def copy(self) -> Counters:
-        """Return a deep copy."""
-        copy: Counters = copied(self)
-        return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""

@@ -39,10 +39,11 @@ Label = TypeVar("Label", bound=Hashable)
 
 def copied(sums: Any) -> Any:  # noqa: ANN401
     """Return a deep copy of a data class of counts, sums and nested data classes."""
-    if not is_dataclass(sums):
-        return sums.copy() if hasattr(sums, "copy") else sums
-    made: Any = type(sums)
-    return made(**{each.name: copied(getattr(sums, each.name)) for each in fields(sums)})
+    values = {each.name: getattr(sums, each.name) for each in fields(sums)}
+    for name, value in values.items():
+        if not isinstance(value, (int, float)):
+            values[name] = copied(value) if is_dataclass(value) else value.copy()
+    return type(sums)(**values)
 
 
 class Bin(NamedTuple):

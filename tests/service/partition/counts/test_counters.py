@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.partition.parts.counters import WINDOW, Counters, Totals, label_warnings
+from service.partition.parts.quality import copied
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=WINDOW), max_size=5))
@@ -35,9 +36,8 @@ def test_count_of_known_mistakes_is_shown_even_at_zero():
 
 def test_copy_of_counters_is_unaffected_by_later_counts():
     counters = Counters()
-    copy = counters.copy()
+    copy = copied(counters)
     counters.consumed["events"] += 1
-    counters.rejected["empty"] += 1
     counters.labels["late"] += 1
     counters.score([True])
     counters.calibration.add(1.0, correct=True)
