@@ -10,7 +10,7 @@ does the same for records of the common case.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from perceptron_core import DamagedError, LearnerError
 from perceptron_core.elementary import ARITHMETIC
@@ -40,6 +40,22 @@ except ImportError:  # nothing is compiled
     FastPath = None
 
 
+class ProcessorSettings(Protocol):
+    """What a processor reads of the settings, which do I/O."""
+
+    @property
+    def predictions_topic(self) -> str:
+        """The topic of predictions and outcomes."""
+
+    @property
+    def dead_letters_topic(self) -> str:
+        """The topic of dead letters."""
+
+    @property
+    def max_event_time_ahead_seconds(self) -> float:
+        """How far an event time may be ahead of the batch's time."""
+
+
 class Processed(NamedTuple):
     """The outputs of a batch."""
 
@@ -55,7 +71,7 @@ class Processor:
     Parameters
     ----------
     settings
-        Have the output topics, and how far an event time may be ahead of the batch's time.
+        The output topics and the limit of event times.
     learner
         The model.
     decoder, extractor
@@ -76,7 +92,7 @@ class Processor:
 
     def __init__(
         self,
-        settings: Any,  # noqa: ANN401 - see Part.of
+        settings: ProcessorSettings,
         learner: Learner,
         decoder: Decoder,
         extractor: FeatureExtractor | RawFeatures,
