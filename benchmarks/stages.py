@@ -93,7 +93,6 @@ def microseconds(transport: Transport, n_events: int, topics: Mapping[str, str])
             patched = mock.patch.object(owner, name, lambda *given, _timed=timed, **o: _timed(*given, **o))
             stack.enter_context(patched)
         runner = Runner(Context(transport, settings, metrics))
-        runner.start()
         stack.callback(runner.close)
         runner._consumer.poll = meter.timed("poll", runner._consumer.poll)  # type: ignore[method-assign] # noqa: SLF001
         done = _step(runner, metrics, n_events // 10)

@@ -23,7 +23,7 @@ from service.monitoring.health import State
 from service.monitoring.throughput_log import ThroughputLog
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
-from service.stream.protocol import Consumer, TopicPartition
+from service.stream.protocol import TopicPartition
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """The longest wait for records in one step, and so the longest delay until a stop or the end of a commit is
@@ -44,14 +44,19 @@ than a second to start reading a topic."""
 
 
 class Runner:
-    """Runs the loop on one stream until `stop`.
+    """Runs the loop on one stream until `stop`; made, it has created missing topics and joined the group.
 
-    `run` calls `start`, then `step` repeatedly, then `close`.
+    `run` calls `step` repeatedly, then `close`.
 
     Parameters
     ----------
     context
         The shared parts of the loop.
+
+    Raises
+    ------
+    ServiceError
+        A topic cannot be used, or the stream is unreachable.
 
     """
 
@@ -74,12 +79,14 @@ class Runner:
         self._is_blocked = False
         """Whether all waiting records records of another partition."""
         self._backoff = Backoff(context.random)
-        self._tasks = Tasks(context, self._queues, self._availability)
         self._stop = threading.Event()
-        self._consumer: Consumer
-        self._end: EndOfInput
-        self._opener: IntakeOpener
-        self._growth: Growth
+        with context.health.waiting_for_stream():
+            self._growth = Growth(context)
+            self._tasks = Tasks(context, self._queues, self._availability, self._growth)
+        self._consumer = self._tasks.consumer
+        self._end = EndOfInput(context, self._consumer, self._growth)
+        self._opener = IntakeOpener(context, self._consumer, self._queues)
+        self._show_partitions()
 
     def stop(self) -> None:
         """Request the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
@@ -101,10 +108,6 @@ class Runner:
         """
         self._time.expects_no_more = exit_at_end
         self._availability.waits_for_space = not exit_at_end
-        if self._stop.is_set():
-            return False
-        with self._health.waiting_for_stream():
-            self.start()
         try:
             while not self._stop.is_set():
                 is_idle = self.step()
@@ -114,14 +117,6 @@ class Runner:
             return False
         finally:
             self.close()
-
-    def start(self) -> None:
-        """Create the topics that are missing, and join the group."""
-        self._growth = Growth(self._context)
-        self._consumer = self._tasks.join(self._growth)
-        self._show_partitions()
-        self._end = EndOfInput(self._context, self._consumer, self._growth)
-        self._opener = IntakeOpener(self._context, self._consumer, self._queues)
 
     def step(self) -> bool:
         """Process and commit a batch of each task that has one; then start to open waiting tasks.

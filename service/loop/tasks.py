@@ -41,7 +41,7 @@ from service.loop.topics import Growth
 from service.monitoring.health import Stall
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
-from service.stream.protocol import NO_LIMIT, Consumer, RecordLimit
+from service.stream.protocol import NO_LIMIT, RecordLimit
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Failures:
 
 
 class Tasks:
-    """Opens, runs and closes the tasks; the consumer assigns partitions to it.
+    """Joins the group, whose partitions the consumer assigns to it; opens, runs and closes their tasks.
 
     Parameters
     ----------
@@ -118,15 +118,21 @@ class Tasks:
         The shared parts of the loop.
     queues, availability
         The queued records of open tasks; is notified of retryable errors.
+    growth
+        Adds missing partitions before a task is opened.
 
     Attributes
     ----------
     running : dict[int, Task]
         The open tasks, by number.
+    consumer : Consumer
+        The member of the group.
 
     """
 
-    def __init__(self, context: Context, queues: RecordQueues, availability: Availability) -> None:
+    def __init__(
+        self, context: Context, queues: RecordQueues, availability: Availability, growth: Growth
+    ) -> None:
         self._context = context
         self._clock = context.clock
         self._queues = queues
@@ -143,19 +149,10 @@ class Tasks:
         self._failures = Failures(context.random)
         self._sent: set[int] = set()
         """Tasks that take part in the transaction under way."""
-        self._consumer: Consumer
-        self._restorer: Restorer
-        self._growth: Growth
-
-    def join(self, growth: Growth) -> Consumer:
-        """Join the group, which assigns the partitions from now on."""
-        settings = self._context.settings
         self._growth = growth
         alone = settings.checkpoints_topic if settings.share_model else ""
-        topics = input_topics(settings)
-        self._consumer = self._context.stream.join(settings.group, topics, self, alone)
-        self._restorer = Restorer(self._context, self._consumer)
-        return self._consumer
+        self.consumer = context.stream.join(settings.group, input_topics(settings), self, alone)
+        self._restorer = Restorer(context, self.consumer)
 
     @property
     def partitions(self) -> set[int]:
@@ -181,7 +178,7 @@ class Tasks:
         """Forget failures if no input is left: commits that seemed to fail were written."""
         if self._failures and not self._waiting:
             with suppress(TransportUnavailable):
-                if self._consumer.at_end():
+                if self.consumer.at_end():
                     self._failures.forget_batches()
 
     def expect_no_owner(self) -> None:
@@ -216,7 +213,7 @@ class Tasks:
         for number in idle:
             self._act(number, Task.begin_chunks)
         self._sent = (self.running.keys() - self._waiting.keys()) & {*processed, *idle}
-        self._consumer.send()
+        self.consumer.send()
         for number in self._sent.intersection(processed):
             self._act(number, Task.copy_state)
 
@@ -310,7 +307,7 @@ class Tasks:
         partitions = sorted(self._assigned[number])
         try:
             self._growth.ensure_partition(partitions[-1])
-            writers = {partition: self._consumer.writer(partition) for partition in partitions}
+            writers = {partition: self.consumer.writer(partition) for partition in partitions}
         except RETRYABLE as error:
             self._set_aside(number)
             self._postpone(number, error)
@@ -355,7 +352,7 @@ class Tasks:
         try:
             task = self.running[number] if opening is None else self._task(opening)
             for partition in sorted(task.partitions):
-                self._consumer.start(partition, task.offsets_of(partition))
+                self.consumer.start(partition, task.offsets_of(partition))
             self._queues.open(number, task.partitions)
         except BaseException as error:
             if opening is not None:
@@ -374,11 +371,11 @@ class Tasks:
         begun = {each for each, task in self.running.items() if task.is_committing} - self._sent
         if begun:
             self._sent |= begun
-            self._consumer.send()
+            self.consumer.send()
 
     def _keep_others(self) -> None:
         """Advance the kept states of other members' tasks on a thread, if `standby` is on."""
-        if not self._openings and self._consumer.has_joined():
+        if not self._openings and self.consumer.has_joined():
             n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
             self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())
 
@@ -413,7 +410,7 @@ class Tasks:
             begun.append(task)
             n_bytes += self._attempt(task.hand_over)
             if n_bytes >= HAND_OVER_BYTES or count == len(tasks):
-                self._consumer.send()
+                self.consumer.send()
                 for each in begun:
                     self._attempt(each.finish_commit)
                     each.close()

@@ -46,7 +46,6 @@ def runner(stream, monkeypatch):
     metrics = Metrics(CollectorRegistry())
     runner = Runner(Context(stream.transport, given, metrics, live=live, clock=FastClock()))
     with closing(runner):
-        runner.start()
         yield runner
 
 

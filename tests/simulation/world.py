@@ -116,20 +116,25 @@ class Life:
         self.member_id = None
         self.is_idle = False
         self.is_told_to_stop = False
+        self.runner = None
         self._sibling = []
         self._is_beside = False
         """Whether one of these runs: they wait for each other."""
         self.metrics = metrics_of(number)
         self.metrics.life = self
         clock = SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5)), world.jump)
-        context = Context(
+        self._context = Context(
             SimulatedTransport(self, world.broker),
             world.settings,
             self.metrics,
             clock=clock,
             random=world.random,
         )
-        self.runner = Runner(context)
+
+    def start(self):
+        self.runner = Runner(self._context)
+        if self.is_told_to_stop:
+            self.runner.stop()
 
     def run_beside(self, run):
         """Let partitions be restored between two calls of the loop, whichever chance says."""
@@ -328,7 +333,7 @@ class Slot:
         self.life = life
         life.note("start")
         try:
-            life.runner.start()
+            life.start()
         except TransportUnavailable:
             life.note("not started: the stream is away")
             life.fall_silent()
@@ -429,7 +434,8 @@ class Faults:
     def stop(self, life, where):
         life.note(f"told to stop {where}")
         life.is_told_to_stop = True
-        life.runner.stop()
+        if life.runner is not None:
+            life.runner.stop()
 
     def commit(self, life, parts):
         """End a transaction otherwise than well."""

@@ -90,10 +90,10 @@ def _run(
         with health.waiting_for_stream():
             transport = open_stream(settings, url)
         try:
-            runner = Runner(Context(transport, settings, metrics, health, live))
             tune_process()
             where = f", {address}" if address else ""
             report_progress(f"serving {url}, model {settings.model}{where}")
+            runner = Runner(Context(transport, settings, metrics, health, live))
             request.handle_with(runner.stop)
             runner.run(exit_at_end=exit_at_end)
         finally:

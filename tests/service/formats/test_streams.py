@@ -237,7 +237,6 @@ def test_loop_is_not_ready_while_the_registry_is_down(stream, registry, native, 
     values = in_avro(registry, some_events())
     given, health, said = given_for(registry), Health(), []
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), health))
-    runner.start()
     while health.state is not State.READY:
         runner.step()
     registry.status = 503

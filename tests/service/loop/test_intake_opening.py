@@ -33,7 +33,6 @@ class Service:
         self.read = SubmissionReader(self.settings)
         metrics = Metrics(CollectorRegistry())
         self.runner = Runner(Context(self.transport, self.settings, metrics, live=self.live))
-        self.runner.start()
         self.until(lambda: self.live.partitions() == list(range(self.settings.partitions)))
 
     def until(self, claim, steps=200):

@@ -87,7 +87,6 @@ def test_stream_without_known_ends_is_unavailable_until_it_answers(stream, monke
     health = Health()
     runner, _ = made_runner(stream, health, max_batch_records=1)
     runner._clock.seconds = time.time()
-    runner.start()
     runner.step()
 
     def reject(_):
@@ -109,7 +108,6 @@ def test_stream_without_known_ends_is_unavailable_until_it_answers(stream, monke
 def test_silent_stream_is_queried_for_all_partitions_in_turn(stream, monkeypatch):
     stream.ensure_topics({"events": 40})
     (runner, _), asked = made_runner(stream), []
-    runner.start()
     while len(runner._tasks.running) < 40:
         runner.step()
     monkeypatch.setattr(
@@ -128,7 +126,6 @@ def test_loop_waiting_for_topic_metadata_is_not_ready(stream, monkeypatch):
     clock = SetClock()
     health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
     runner, _ = made_runner(stream, health, clock=clock)
-    runner.start()
     for _ in range(3):
         runner.step()
     assert health.state is State.READY
@@ -251,7 +248,6 @@ def test_first_event_after_a_pause_is_committed_at_once(stream):
     produce_timed(stream, [(0, event("a"))])
     runner, _ = made_runner(stream, commit_interval_seconds=0.1)
     clock = runner._clock
-    runner.start()
     runner.step()  # opens the task
     runner.step()
     assert [a["id"] for a in answers(stream)] == ["a"]
@@ -277,7 +273,6 @@ def pass_time_while_records_wait(runner, clock):
 def test_commit_is_published_when_it_ends_before_the_next_batch(stream):
     produce_timed(stream, [(0, event(name, label=True)) for name in "abc"])
     runner, metrics = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
-    runner.start()
     runner.step()  # opens the task
     assert not runner.step()
     assert 0 not in metrics.published or metrics.published[0].counters.predictions == 0
@@ -345,7 +340,6 @@ def test_next_batch_is_processed_during_the_commit_if_records_wait(stream, monke
     note_commits(stream, monkeypatch, seen)
     runner, metrics = made_runner(stream, max_batch_records=1)
     observing(metrics, lambda learned: seen.append(f"learned {len(learned)}"))
-    runner.start()
     runner.step()
     runner._tasks.finish_commits()
     del seen[:]  # the empty snapshot
@@ -363,7 +357,6 @@ def test_next_batch_is_processed_during_the_commit_if_records_wait(stream, monke
 def test_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypatch):
     produce_timed(stream, [(0, event(str(n))) for n in range(3)])
     runner, metrics = made_runner(stream, max_batch_records=1)
-    runner.start()
     runner.step()
     runner.step()
 

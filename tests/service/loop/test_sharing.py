@@ -70,9 +70,7 @@ def answers(stream):
 
 
 def started(stream, given):
-    runner = Runner(Context(stream, given, Metrics(CollectorRegistry())))
-    runner.start()
-    return runner
+    return Runner(Context(stream, given, Metrics(CollectorRegistry())))
 
 
 @pytest.mark.parametrize("model", ["perceptron", "arow", "auto"])
@@ -148,7 +146,6 @@ def test_one_model_predicts_for_all_partitions(stream):
     given = shared()
     live = LiveModels(given)
     runner = Runner(Context(stream, given, Metrics(CollectorRegistry()), live=live))
-    runner.start()
     step_until(runner, lambda: bool(live.partitions()))
     assert live.partitions() == [0]
     assert {live.get(event_id=str(n)).partition for n in range(20)} == {0}

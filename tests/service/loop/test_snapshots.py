@@ -40,9 +40,7 @@ def produce(stream, messages):
 
 
 def started(stream, **given):
-    runner = Runner(Context(stream, settings(**GIVEN | given), Metrics(CollectorRegistry())))
-    runner.start()
-    return runner
+    return Runner(Context(stream, settings(**GIVEN | given), Metrics(CollectorRegistry())))
 
 
 def steps(runner, is_enough):

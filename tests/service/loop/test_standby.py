@@ -152,7 +152,6 @@ def test_replaced_model_is_restored_from_its_snapshot(group):
     group.standby = group.another()
     group.advance()
     replaced = Runner(Context(group.stream, group.settings, Metrics(CollectorRegistry())))
-    replaced.start()
     while not replaced._tasks.running:
         replaced.step()
     replaced._tasks.running[0].replace_model(dumped)

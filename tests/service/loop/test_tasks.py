@@ -50,7 +50,6 @@ def held(monkeypatch):
 def runner(stream):
     given = settings(commit_interval_seconds=0.001)
     made = Runner(Context(stream, given, Metrics(CollectorRegistry())))
-    made.start()
     yield made
     made.close()
 
@@ -82,7 +81,6 @@ def test_endless_opening_makes_a_service_unready(stream, held):
     clock = SetClock()
     health = Health(ready_timeout_seconds=30, clock=clock)
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry()), health, clock=clock))
-    runner.start()
     step_until(runner, lambda: runner._tasks.running.keys() == {0} and held.waiting.is_set())
     waiting = "the opening of partition 1 and 1 more has been under way for"
     assert health.condition == (State.STARTING, f"{waiting} 0 s")
@@ -118,7 +116,6 @@ def test_loop_raises_the_error_of_the_restoring_thread(runner, monkeypatch):
 
 def test_ending_loop_restores_no_further_partitions(stream, held):
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
-    runner.start()
     step_until(runner, held.waiting.is_set)
     threading.Timer(0.2, held.go.set).start()
     with mock.patch.object(restorer.Restorer, "_restored") as restored:
@@ -153,7 +150,6 @@ def test_first_and_small_last_snapshots_share_a_transaction(stream, monkeypatch,
     monkeypatch.setattr(restorer, "Background", AtOnce)
     sent = counting_transactions(stream)
     runner = Runner(Context(stream, settings(), Metrics(CollectorRegistry())))
-    runner.start()
     step_until(runner, lambda: len(runner._tasks.running) == 3)
     assert [n for n in sent if n] == [3]
     produce(stream, "0a", "1a", "2a")
