@@ -147,7 +147,9 @@ class Task:
         self._sources = sources
         self._under_way: tuple[_Batch | None, Published | None] | None = None
         """The state and batch of the commit under way; None if it has only chunks of a snapshot."""
-        self._is_clean, self.seconds = True, 0.0
+        self._committed = restored.sequence
+        """The number of the last batch that was committed."""
+        self.seconds = 0.0
         self.hand_over_bytes: float = HAND_OVER_BYTES
         """The largest snapshot that is made at a hand-over, in bytes."""
         self._commit_restored(restored)
@@ -220,11 +222,10 @@ class Task:
         except RegistryUnavailable:
             self.finish_commit()  # this may take long
             raise
-        self._is_clean = False
+        self._sequence += 1
         processing_time_ms = int(clock.time() * 1000)
         outputs, must_compress = self._predict_and_learn(records, processing_time_ms)
         n_messages = len(outputs)
-        self._sequence += 1
         self._offsets |= records.next_offsets()
         state = self._state()
         outputs += schema_records(schemas, self._sequence, self._address)
@@ -233,9 +234,7 @@ class Task:
         outputs.append(progress_record(progress, self._address))
         batch = _Batch(self._sequence, self.offsets, records, outputs, n_messages, started)
         self.finish_commit()
-        self._is_clean = False
         self._begin_batch(batch, state, must_compress=must_compress)
-        self._is_clean = True
 
     def _predict_and_learn(
         self, records: Sequence[Record], processing_time_ms: int
@@ -287,11 +286,7 @@ class Task:
 
     def _begin(self, outputs: Sequence[Output], state: Published | None) -> None:
         """Begin to commit outputs without a batch; publish `state`, if given, once they are committed."""
-        try:
-            self._writer.begin(outputs, self.offsets)
-        except BaseException:
-            self._is_clean = False
-            raise
+        self._writer.begin(outputs, self.offsets)
         self._under_way = None, state
 
     def finish_commit(self) -> None:
@@ -306,17 +301,14 @@ class Task:
         if self._under_way is None:
             return
         (batch, state), self._under_way = self._under_way, None
-        try:
-            self._writer.finish()
-        except BaseException:
-            self._is_clean = False
-            raise
+        self._writer.finish()
         self.snapshots.committed()
         if state is None:
             return
         if batch is None:
             self._publish(state)
             return
+        self._committed = batch.sequence
         self._publish(state, batch.records, batch.outputs)
         self._log(batch, self._context.clock.monotonic() - batch.started)
 
@@ -357,6 +349,7 @@ class Task:
         """Commit a snapshot without a batch; then delete the log before the oldest kept snapshot."""
         self._begin_snapshot()
         self.finish_commit()
+        self._committed = self._sequence
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model and commit that; offsets, pending events and counts stay.
@@ -377,11 +370,9 @@ class Task:
 
         """
         self.finish_commit()
-        self._is_clean = False
         self._processor.replace_model(dumped)
         self._sequence += 1
         self._commit_snapshot()
-        self._is_clean = True
         self._publish(self._state())
 
     def unfound(self) -> tuple[int, Collection[str]]:
@@ -401,7 +392,7 @@ class Task:
 
         """
         self.finish_commit()
-        if not self._is_clean or self._sequence <= self.snapshots.sequence:
+        if self._committed < self._sequence or self._sequence <= self.snapshots.sequence:
             return 0
         return self._begin_snapshot(self.hand_over_bytes)
 
