@@ -21,7 +21,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
-from service.stream.sqlite.log import place_of
+from service.stream.sqlite.log import row_id_of
 from tests.service.building import Changed, damaged, event, label, settings, without_final_snapshot
 from tests.support.example_counts import n_examples
 from tests.support.recreated_topic import recreate
@@ -248,7 +248,7 @@ def compact(stream, offset, topic="events"):
     """Take one record out of the middle."""
     with stream._database.writing() as connection:
         (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
-        connection.execute("DELETE FROM records WHERE place = ?", (log << 40 | offset,))
+        connection.execute("DELETE FROM records WHERE row_id = ?", (log << 40 | offset,))
 
 
 @pytest.mark.parametrize(
@@ -422,8 +422,8 @@ def test_log_with_missing_records_is_not_a_fresh_start(tmp_path):
         checkpoints = stream.log("checkpoints", 0)
         with stream._database.writing() as connection:
             connection.execute("DELETE FROM committed")
-            places = place_of(checkpoints, 0), place_of(checkpoints + 1, 0)
-            connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", places)
+            row_ids = row_id_of(checkpoints, 0), row_id_of(checkpoints + 1, 0)
+            connection.execute("DELETE FROM records WHERE row_id >= ? AND row_id < ?", row_ids)
         with pytest.raises(CheckpointError, match=r"checkpoints\[0\]: .* the topic has held \d+ records"):
             run(stream)
 
