@@ -1,6 +1,7 @@
 """Take the pictures of the documentation: the live page, and the demo in a terminal.
 
     PYTHONPATH=. python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
+    PYTHONPATH=. python docs/screenshots.py demo   the demo only, without a browser
 
 In: a demo and services that it starts itself. Out: docs/images.
 """
@@ -83,7 +84,7 @@ def service(model: str) -> Iterator[str]:
 
 
 def photograph(browser: Browser, address: str) -> None:
-    """Take a picture of the page, with an answer in its form."""
+    """Take a picture of the page, with a prediction in its form."""
     with browser.new_page(viewport=SIZE, color_scheme="light") as page:
         page.goto(address)
         page.get_by_role("button", name="Take the latest event").click()
@@ -95,8 +96,8 @@ def photograph(browser: Browser, address: str) -> None:
 
 def draw_terminal() -> None:
     """Run the demo once more, and draw what a terminal shows of it, each line when it came."""
-    began, lines = monotonic(), [(0.0, "$ perceptron demo")]
-    command = [sys.executable, "-m", "service", "demo"]
+    began, lines = monotonic(), [(0.0, "$ make demo")]
+    command = ["make", "--no-print-directory", "demo"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         folder = re.compile(r"(/perceptron-demo)-\w+")
         lines += [(monotonic() - began, folder.sub(r"\1", line)) for line in process.stdout or ()]
@@ -105,7 +106,7 @@ def draw_terminal() -> None:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         for _, line in shown:
             console.print(Text(line.rstrip()), no_wrap=True, crop=True)
-        drawn = console.export_svg(title="perceptron demo", theme=THEME)
+        drawn = console.export_svg(title="make demo", theme=THEME)
     drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # fonts of another host
     drawn = drawn.replace("</style>", "@keyframes come { from { opacity: 0 } }</style>", 1)
     drawn = re.sub(
@@ -117,12 +118,17 @@ def draw_terminal() -> None:
 
 
 def main() -> None:
-    """Take both pictures."""
-    IMAGES.mkdir(exist_ok=True)
+    """Take both pictures, or draw the demo only."""
+    if sys.argv[1:] != ["demo"]:
+        take_page()
+    draw_terminal()
+
+
+def take_page() -> None:
+    """Take the picture of the page, while a demo runs."""
     with sync_playwright() as playwright, launch(playwright) as browser, demo() as address:
         sleep(WATCHED_SECONDS)
         photograph(browser, address)
-    draw_terminal()
 
 
 if __name__ == "__main__":
