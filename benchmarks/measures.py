@@ -159,19 +159,20 @@ def page(results: Sequence[Result], about: Sequence[str], day: date, stages: Seq
         "How each is measured": [
             f"- **{title}**: {_escaped(r.row.how)}" for title, r in titled if not r.row.measure
         ],
-        "Goals that are missed, and why": limits,
+        "Missed goals": limits,
         "Where the time of `serve` goes": [_STAGES, "", *stages] if stages else [],
         **{title: [text.strip()] for title, text in SECTIONS.items()},
     }
     written = [
         "# Benchmarks",
         "",
-        "`make bench` writes this page; `benchmarks/measures.toml` has the goals and notes.",
+        _DECLARED["introduction"],
+        "",
+        "## Speed",
         "",
         *(f"- {each}" for each in (*about, f"Date: {day.isoformat()}")),
         "",
-        f"Medians of {runs} runs. In each run, ours and the peer take turns on the same data.",
-        "The spread is over the runs; a question mark means that some runs differ from the verdict.",
+        _DECLARED["columns"].format(runs=runs),
         "",
         "| Measure (ours / peer) | Ours | Peer | Result | Goal | Spread | Reached |",
         "|---|---:|---:|---:|---:|---:|---|",
