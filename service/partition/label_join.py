@@ -148,14 +148,14 @@ class LabelJoin(Part):
     def due(self, timestamp_ms: int) -> Iterator[tuple[Example, float]]:
         """Yield what `MatchedDelays.due` yields when event time advances to `timestamp_ms`; see `overdue`."""
         if self.delays is not None and timestamp_ms > self._now_ms:
-            yield from self.delays.due(timestamp_ms, self.examples)
+            yield from self.delays.take_due(timestamp_ms, self.examples)
 
     def note_delay(self, example: Example, truth: TrueLabel, timestamp_ms: int) -> None:
         """Note the delay of an example's first label, if its class is not that of the timeout."""
         if self.delays is None or truth == self.truth_on_timeout:
             return
         delay_ms = max(0, timestamp_ms - example.timestamp_ms)
-        if self.delays.note(delay_ms, self._in_order, self._now_ms) and self._changed is not None:
+        if self.delays.add_delay(delay_ms, self._in_order, self._now_ms) and self._changed is not None:
             self._forget_copy()
 
     def advance(self, timestamp_ms: int) -> Sequence[str]:
@@ -184,7 +184,7 @@ class LabelJoin(Part):
         if self._times_out:
             self._waiting.append(example)
         if self.delays is not None:
-            self.delays.keep(example, self._now_ms)
+            self.delays.schedule(example, self._now_ms)
         self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
@@ -298,7 +298,7 @@ class LabelJoin(Part):
         if self.delays is not None:
             if "delays" in state:
                 self.delays.restore(state["delays"])
-            self.delays.wait_for(self._in_order)
+            self.delays.replace_waiting(self._in_order)
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of examples without a label."""

@@ -23,9 +23,9 @@ cdef class LabelLearner:
     @cython.locals(example=Example, delay_seconds=double)
     cpdef receive(self, Incoming label, long long timestamp_ms)
 
-    cpdef repeated(self, Incoming event, Example known, long long timestamp_ms)
+    cpdef receive_repeated(self, Incoming event, Example known, long long timestamp_ms)
 
-    cpdef first(self, Incoming event, early)
+    cpdef note_first(self, Incoming event, early)
 
     @cython.locals(example=Example, weight=double, p=double)
     cdef _learn_due(self, long long timestamp_ms, truth)
@@ -36,7 +36,7 @@ cdef class LabelLearner:
     @cython.locals(weight=double)
     cdef _learn(self, Example example, Incoming label, long long timestamp_ms, double delay_seconds=*)
 
-    cdef _note(self, Example example, truth, step, double delay_seconds=*)
+    cdef _count(self, Example example, truth, step, double delay_seconds=*)
 
 
 cpdef double own_weight(given, double of_event) except? -1

@@ -88,7 +88,7 @@ class LabelLearner:
         self.counts["matched"] += 1
         self.writer.write_outcome(example, label.truth, delay_seconds)
 
-    def repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
+    def receive_repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
         """Return the label of a repeated event; its message may bring the label or a correction."""
         if event.truth is not None:
             self.writer.follow(event.label)
@@ -98,7 +98,7 @@ class LabelLearner:
                 self._reconsider(known, event, timestamp_ms)
         return known.truth
 
-    def first(self, event: Incoming, early: EarlyLabel | None) -> None:
+    def note_first(self, event: Incoming, early: EarlyLabel | None) -> None:
         """Note the label that a new event was learned with: that of its message, or an early label."""
         if early is not None:
             del self.join.early[event.id]
@@ -137,7 +137,7 @@ class LabelLearner:
                 step = example.step
                 if not example.is_learned_early:
                     step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
-                self._note(example, truth, step)
+                self._count(example, truth, step)
                 self.counts["timed_out"] += 1
             except _REJECTIONS:  # not the fault of the record that advances the time
                 self._learned.note(example, truth, 0.0, self.learner.updates)
@@ -159,10 +159,10 @@ class LabelLearner:
         elif truth != on_timeout and (steps := self._learn_instead(example, on_timeout, truth, weight)):
             (step,) = steps
         example.weight = weight
-        self._note(example, truth, step, delay_seconds)
+        self._count(example, truth, step, delay_seconds)
         self.join.note_delay(example, truth, timestamp_ms)
 
-    def _note(self, example: Example, truth: TrueLabel, step: object, delay_seconds: float = nan) -> None:
+    def _count(self, example: Example, truth: TrueLabel, step: object, delay_seconds: float = nan) -> None:
         self._learned.note(example, truth, step, self.learner.updates, delay_seconds)
         self.join.stop_waiting(example)
 

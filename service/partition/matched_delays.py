@@ -45,7 +45,7 @@ class MatchedDelays:
         """A heap of the waiting examples; those due at the same time come in order of arrival."""
         self._n_kept = 0
 
-    def keep(self, example: Example, event_time_ms: int) -> None:
+    def schedule(self, example: Example, event_time_ms: int) -> None:
         """Draw when to learn an example without a label."""
         if self._first_ms is None:
             self._first_ms = example.timestamp_ms
@@ -54,7 +54,7 @@ class MatchedDelays:
             heappush(self._due, (example.due_ms, self._n_kept, example))
             self._n_kept += 1
 
-    def due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
+    def take_due(self, timestamp_ms: int, kept: Mapping[str, Example]) -> Iterator[tuple[Example, float]]:
         """Yield the examples to learn before event time advances to `timestamp_ms`.
 
         With each comes the share of labels that arrive earlier than at its age; 1 while no delay is known.
@@ -66,9 +66,9 @@ class MatchedDelays:
                 example.due_ms = _SETTLED_MS
                 yield example, n_earlier / len(self._sorted) if self._sorted else 1.0
         if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many left before they were due
-            self.wait_for(kept.values())
+            self.replace_waiting(kept.values())
 
-    def note(self, delay_ms: int, kept: Iterable[Example], event_time_ms: int) -> bool:
+    def add_delay(self, delay_ms: int, kept: Iterable[Example], event_time_ms: int) -> bool:
         """Note the delay of a label; return whether the waiting examples got new due times.
 
         They do whenever the number of delays has doubled, because short delays are seen first.
@@ -84,10 +84,10 @@ class MatchedDelays:
         waiting = [each for each in kept if each.truth is None and each.due_ms != _SETTLED_MS]
         for example in waiting:
             self._draw(example, event_time_ms)
-        self.wait_for(waiting)
+        self.replace_waiting(waiting)
         return True
 
-    def wait_for(self, kept: Iterable[Example]) -> None:
+    def replace_waiting(self, kept: Iterable[Example]) -> None:
         """Replace the waiting examples by these, in order of arrival."""
         self._due, self._n_kept = [], 0
         for example in kept:

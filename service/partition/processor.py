@@ -320,7 +320,7 @@ class Processor:
             truth = example.truth
         else:
             predicted, score = self._learner.assess(x)
-            truth = self._labels.repeated(event, example, timestamp_ms)
+            truth = self._labels.receive_repeated(event, example, timestamp_ms)
             example = Example(event.id, x, predicted, score, timestamp_ms)
             fields = self._fields_of(example, event, timestamp_ms, is_new=False)
         self.counters.predictions += 1
@@ -349,7 +349,7 @@ class Processor:
         fields = self._fields_of(example, event, timestamp_ms, is_new=True)
         if truth is not None:
             self._learned.note(example, truth, step, self._learner.updates)
-            self._labels.first(event, early)
+            self._labels.note_first(event, early)
         self.join.keep(example)
         return example, fields
 

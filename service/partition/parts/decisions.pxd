@@ -31,14 +31,14 @@ cdef class Rule:
     cdef double _if_wrong
     cdef double _if_right
 
-    cpdef bint take(self, double score, long long timestamp_ms, bint takes) except -1
+    cpdef bint has_budget(self, double score, long long timestamp_ms, bint takes) except -1
 
     @cython.locals(is_wrong=bint)
-    cpdef bint drifts(self, bint is_of_class, bint is_decided) except -1
+    cpdef bint detect_drift(self, bint is_of_class, bint is_decided) except -1
 
-    cpdef double least(self) except? -1
+    cpdef double lowest_score(self) except? -1
 
-    cdef _show(self)
+    cdef _update_shown_threshold(self)
 
 
 cdef class Decisions(Part):
@@ -63,7 +63,7 @@ cdef class Decisions(Part):
     cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
 
     @cython.locals(k=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
-    cpdef Rule find(self, predicted, double score, long long timestamp_ms, bint takes)
+    cpdef Rule decision_for(self, predicted, double score, long long timestamp_ms, bint takes)
 
     @cython.locals(bins=ClassBins, is_of_class=bint, rule=Rule)
     cpdef learn(self, predicted, double score, truth, str decision)

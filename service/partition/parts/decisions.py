@@ -108,17 +108,17 @@ class Rule:
         twice = min(2.0 * allowed, (1.0 + allowed) / 2.0)
         self._if_wrong, self._if_right = log(twice / allowed), log((1.0 - twice) / (1.0 - allowed))
 
-    def take(self, score: float, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+    def has_budget(self, score: float, timestamp_ms: int, takes: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
         """Return whether its budget has a decision left for this score; use it if `takes`."""
         spent = self.spent
         assert spent is not None
         if not takes:
             return spent.would_take(score, timestamp_ms)
         if spent.advance(timestamp_ms):
-            self._show()
-        return spent.take(score)
+            self._update_shown_threshold()
+        return spent.decide(score)
 
-    def drifts(self, is_of_class: bool, is_decided: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
+    def detect_drift(self, is_of_class: bool, is_decided: bool) -> bool:  # noqa: FBT001 - compiled, there are no keywords
         """Take a label; return whether the decisions are significantly more often wrong than the goal allows.
 
         The test is a cumulative sum of log-likelihood ratios (Page, 1954).
@@ -138,9 +138,9 @@ class Rule:
     def set_threshold(self, threshold: float, *, has_log_odds: bool) -> None:
         """Set the threshold; for a budget, its lower bound."""
         self.threshold, self._has_log_odds = threshold, has_log_odds
-        self._show()
+        self._update_shown_threshold()
 
-    def least(self) -> float:
+    def lowest_score(self) -> float:
         """Return the lowest score at which the decision is taken now."""
         return self.threshold if self.spent is None else max(self.threshold, self.spent.threshold)
 
@@ -156,9 +156,9 @@ class Rule:
         """Return whether its budget is used up; None without a budget."""
         return None if self.spent is None else self.spent.is_exhausted()
 
-    def _show(self) -> None:
+    def _update_shown_threshold(self) -> None:
         """Update the threshold as users see it."""
-        least = self.least()
+        least = self.lowest_score()
         self.shown = None
         if -_LARGEST < least < NEVER:
             self.shown = logistic(least) if self._has_log_odds else least
@@ -299,13 +299,13 @@ class Decisions(Part):
         self.latest_ms = max(self.latest_ms, timestamp_ms)
         if self.n_predictions == 1 or timestamp_ms < self.first_ms:
             self.first_ms = timestamp_ms
-        rule = self.find(predicted, score, timestamp_ms, True)  # noqa: FBT003
+        rule = self.decision_for(predicted, score, timestamp_ms, True)  # noqa: FBT003
         if rule is not None:
             rule.n_decided += 1
             self.n_decided += 1
         return rule
 
-    def find(self, predicted: TrueLabel, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
+    def decision_for(self, predicted: TrueLabel, score: float, timestamp_ms: int, takes: bool) -> Rule | None:  # noqa: FBT001
         """Return the decision on a prediction without counting it; use its budget if `takes`."""
         bins, own = None, 0.0
         for k in range(len(self.rules)):
@@ -314,7 +314,7 @@ class Decisions(Part):
                 bins = self._of_rules[k]
                 own = bins.own_score(predicted, score)
             assert bins is not None
-            if own >= rule.threshold and (rule.spent is None or rule.take(own, timestamp_ms, takes)):
+            if own >= rule.threshold and (rule.spent is None or rule.has_budget(own, timestamp_ms, takes)):
                 return rule
         return None
 
@@ -345,7 +345,7 @@ class Decisions(Part):
         has_drifted = False
         for k in range(len(self.rules)):
             rule = self.rules[k]
-            if rule.drifts(truth == rule.truth, rule.name == decision):
+            if rule.detect_drift(truth == rule.truth, rule.name == decision):
                 self._of_rules[k].fade(_AFTER_DRIFT)
                 has_drifted = True
         return has_drifted
@@ -383,7 +383,7 @@ class Decisions(Part):
             positive, negative = self.cost_positive, self.cost_negative
             if bins.sign < 0:
                 positive, negative = negative, positive
-            threshold = bins.find(rule.goal, rule.level, rule.confidence, positive, negative)
+            threshold = bins.find_threshold(rule.goal, rule.level, rule.confidence, positive, negative)
             if threshold != rule.threshold:
                 rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
 
@@ -505,7 +505,7 @@ class Decisions(Part):
 
     def would_decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> dict[str, Any]:
         """Return the decision fields that the stream would write for a prediction; no budget is used."""
-        rule = self.find(predicted, score, timestamp_ms, False)  # noqa: FBT003
+        rule = self.decision_for(predicted, score, timestamp_ms, False)  # noqa: FBT003
         return {"decision": None} if rule is None else rule.fields()
 
     def metrics(self) -> Sequence[PartMetric]:
@@ -542,7 +542,7 @@ def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
     rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.rules]
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
     for rule, each in zip(rules, kept, strict=True):
-        each["threshold"] = None if rule.least() == NEVER else rule.least()
+        each["threshold"] = None if rule.lowest_score() == NEVER else rule.lowest_score()
         each["goal_text"] = rule.goal_text()
     return {DECISIONS: kept} if kept else {}
 

@@ -49,7 +49,7 @@ cdef class ClassBins:
     cpdef fade(self, double factor)
 
     @cython.locals(step=Py_ssize_t, k=Py_ssize_t, of_class=double, others=double, share=double)
-    cpdef double find(
+    cpdef double find_threshold(
         self, int goal, double level, double confidence, double cost_positive=*, double cost_negative=*
     ) except? -1
 
@@ -57,10 +57,10 @@ cdef class ClassBins:
     cpdef double lowest_of(self, double weight) except? -1
 
     @cython.locals(n=double, mean=double)
-    cdef _weigh(self, int goal, Py_ssize_t k, double of_class, double others)
+    cdef _set_evidence(self, int goal, Py_ssize_t k, double of_class, double others)
 
     @cython.locals(a=double, b=double)
-    cdef bint _keeps(self, double times, double share, double confidence) except -1
+    cdef bint _meets(self, double times, double share, double confidence) except -1
 
     @cython.locals(k=Py_ssize_t, above=double, above_others=double, expected=double, middle=double)
     cdef tuple _add_up(self)
@@ -72,7 +72,7 @@ cdef class ClassBins:
     cdef Py_ssize_t _index_of(self, double score) noexcept
 
     @cython.locals(low=double, index=Py_ssize_t, k=Py_ssize_t)
-    cdef Py_ssize_t _enter(self, double score) except -1
+    cdef Py_ssize_t _add_bin(self, double score) except -1
 
 
 @cython.final
@@ -93,7 +93,7 @@ cdef class Budget:
 
     cpdef bint advance(self, long long timestamp_ms) except -1
 
-    cpdef bint take(self, double score) except -1
+    cpdef bint decide(self, double score) except -1
 
     cdef bint _is_due(self, long long left, long long timestamp_ms) noexcept
 

@@ -105,7 +105,7 @@ class ClassBins:
         if index < 0 or score >= self._highs[index]:
             if weight < 0.0:
                 return
-            index = self._enter(score)
+            index = self._add_bin(score)
         if is_of_class:
             self._of_class[index] = max(0.0, self._of_class[index] + weight)
         else:
@@ -121,7 +121,7 @@ class ClassBins:
         if n_faint:
             self._fill([row for row in self._rows() if row[1] + row[2] >= _FAINTEST])
 
-    def find(
+    def find_threshold(
         self,
         goal: int,
         level: float,
@@ -141,13 +141,13 @@ class ClassBins:
         for step in range(self.n):
             k = self.n - 1 - step if goal == RECALL else step
             if self._lows[k] != _LOWEST:
-                self._weigh(goal, k, of_class, others)
-                if self._keeps(1.0, share, confidence):
+                self._set_evidence(goal, k, of_class, others)
+                if self._meets(1.0, share, confidence):
                     score: float = self._lows[k]
                     return score
         return NEVER
 
-    def best(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
+    def best_bound(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
         """Return the best bound of any threshold, and how many more labels the first threshold needs.
 
         Labels are of all classes, in their present proportion; None if no threshold is good enough at present
@@ -158,7 +158,7 @@ class ClassBins:
         bounds, lacking = [0.0], []
         for k in range(self.n):
             if self._lows[k] != _LOWEST:
-                self._weigh(goal, k, of_class, others)
+                self._set_evidence(goal, k, of_class, others)
                 bounds.append(
                     bound_of(self._right + self._prior, self._wrong + self._prior_wrong, confidence)
                 )
@@ -166,7 +166,7 @@ class ClassBins:
                     lacking.append(more * (of_class + others))
         return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
 
-    def _weigh(self, goal: int, k: int, of_class: float, others: float) -> None:
+    def _set_evidence(self, goal: int, k: int, of_class: float, others: float) -> None:
         """Set the labels for and against a bin's threshold, and the prior added to them.
 
         A prior of 0 and 1 gives the Clopper-Pearson bound.
@@ -182,19 +182,19 @@ class ClassBins:
             self._prior, self._prior_wrong = _PRIOR * mean, _PRIOR * (1.0 - mean)
         self._wrong = n - self._right
 
-    def _keeps(self, times: float, share: float, confidence: float) -> bool:
-        """Return whether the labels of `_weigh`, multiplied by `times`, meet a share."""
+    def _meets(self, times: float, share: float, confidence: float) -> bool:
+        """Return whether the labels of `_set_evidence`, multiplied by `times`, meet a share."""
         a, b = self._right * times + self._prior, self._wrong * times + self._prior_wrong
         return surely_above(a, b, share, confidence)
 
     def _times_more(self, share: float, confidence: float) -> float | None:
-        """Return the factor by which labels of `_weigh` must grow to meet a share; None if too large."""
+        """Return the factor by which the labels must grow to meet a share; None if it is too large."""
         low, high = 1.0, float(_STEPS)
-        if not self._keeps(high, share, confidence):
+        if not self._meets(high, share, confidence):
             return None
         for _ in range(_HALVINGS):
             middle = (low + high) / 2.0
-            if self._keeps(middle, share, confidence):
+            if self._meets(middle, share, confidence):
                 high = middle
             else:
                 low = middle
@@ -276,7 +276,7 @@ class ClassBins:
                 last = middle
         return first - 1
 
-    def _enter(self, score: float) -> int:
+    def _add_bin(self, score: float) -> int:
         """Make a bin for a score; return its position."""
         low, index = _lowest(_rank(score)), self._index_of(score) + 1
         if self.n == len(self._lows):
@@ -362,7 +362,7 @@ class Budget:
             self._searched_ms, self._n_since_search = self._latest_ms, 0
         return is_due
 
-    def take(self, score: float) -> bool:
+    def decide(self, score: float) -> bool:
         """Count the candidate; return whether it is decided."""
         takes = score >= self.threshold and self.n_used < self.most
         self._bins.add(score, True)  # noqa: FBT003 - compiled, there are no keywords
@@ -407,7 +407,7 @@ def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins) -
     """Return why a decision has no threshold: the best bound, and the number of missing labels."""
     if goal == COST:
         return "no threshold is good enough yet"
-    bound, lacking = bins.best(goal, level, confidence)
+    bound, lacking = bins.best_bound(goal, level, confidence)
     is_about_others = goal == FALSE_POSITIVES
     n, share = (bins.n_others, 1.0 - level) if is_about_others else (bins.n_of_class, level)
     if lacking is None and (few := log(1.0 - confidence) / log(share) - n) > 0.0:

@@ -34,15 +34,15 @@ cdef class Cells:
     cdef readonly unsigned char[::1] changed
 
     @cython.locals(cell=Py_ssize_t, k=Py_ssize_t)
-    cdef int take(self, long long number) except -1
+    cdef int take_empty(self, long long number) except -1
 
     @cython.locals(following=int)
     cdef void drop_from(self, int cell) noexcept
 
-    cdef void link(self, int cell, int following) noexcept
+    cdef void set_next(self, int cell, int following) noexcept
 
     @cython.locals(at=Py_ssize_t, start=Py_ssize_t, column=Py_ssize_t, value=double, digest=cython.longlong)
-    cdef int count(self, Py_ssize_t cell, list numbers, list hashes) except -1
+    cdef int count_event(self, Py_ssize_t cell, list numbers, list hashes) except -1
 
     @cython.locals(at=Py_ssize_t)
     cdef void count_label(self, Py_ssize_t cell, int before, int truth) noexcept

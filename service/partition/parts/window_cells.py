@@ -156,7 +156,7 @@ class Cells:
                         raise DamagedError("windows: a cell in two lists")
                     seen[cell] = 1
 
-    def take(self, number: int) -> int:
+    def take_empty(self, number: int) -> int:
         """Return an empty cell."""
         cell = self._free
         if cell >= 0:
@@ -180,16 +180,16 @@ class Cells:
         """Free a cell and all after it; -1: none."""
         while cell >= 0:
             following = self.next[cell]
-            self.link(cell, self._free)
+            self.set_next(cell, self._free)
             self._free = cell
             cell = following
 
-    def link(self, cell: int, following: int) -> None:
+    def set_next(self, cell: int, following: int) -> None:
         """Set the cell that follows a cell; -1: none."""
         self.next[cell] = following
         self.changed[cell] = 1
 
-    def count(self, cell: int, numbers: list[float], hashes: list[int]) -> None:
+    def count_event(self, cell: int, numbers: list[float], hashes: list[int]) -> None:
         """Count an event in a cell."""
         self.changed[cell] = 1
         at = cell * self.n_counts

@@ -30,7 +30,7 @@ cdef class KeyTable:
     @cython.locals(row=int)
     cpdef int add(self, long long key) except -1
 
-    cpdef void touch(self, int row) noexcept
+    cpdef void make_newest(self, int row) noexcept
 
     @cython.locals(room=Py_ssize_t)
     cdef int _make_room(self, Py_ssize_t n) except -1
@@ -39,12 +39,12 @@ cdef class KeyTable:
     cdef int _make_slots(self, Py_ssize_t room) except -1
 
     @cython.locals(at=cython.longlong)
-    cdef void _enter(self, int row) noexcept
+    cdef void _insert(self, int row) noexcept
 
     @cython.locals(mask=cython.longlong, hole=cython.longlong, at=cython.longlong, home=cython.longlong)
-    cdef void _leave(self, int row) noexcept
+    cdef void _remove(self, int row) noexcept
 
-    cdef void _link(self, int row) noexcept
+    cdef void _append(self, int row) noexcept
 
     @cython.locals(older=int, newer=int)
-    cdef void _unlink(self, int row) noexcept
+    cdef void _detach(self, int row) noexcept

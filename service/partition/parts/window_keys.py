@@ -164,19 +164,19 @@ class KeyTable:
             self.n = row + 1
         else:
             row = self._oldest
-            self._unlink(row)
-            self._leave(row)
+            self._detach(row)
+            self._remove(row)
             self.n_left += 1
         self._hashes[row] = key
-        self._enter(row)
-        self._link(row)
+        self._insert(row)
+        self._append(row)
         return row
 
-    def touch(self, row: int) -> None:
+    def make_newest(self, row: int) -> None:
         """Make the key of a row the newest."""
         if row != self._newest:
-            self._unlink(row)
-            self._link(row)
+            self._detach(row)
+            self._append(row)
 
     @property
     def size_bytes(self) -> int:
@@ -227,15 +227,15 @@ class KeyTable:
         if n_slots != len(self._slots):
             self._mask, self._slots = n_slots - 1, array("i", bytes(4 * n_slots))
             for row in range(self.n):
-                self._enter(row)
+                self._insert(row)
 
-    def _enter(self, row: int) -> None:
+    def _insert(self, row: int) -> None:
         at = self._hashes[row] & self._mask
         while self._slots[at]:
             at = at + 1 & self._mask
         self._slots[at] = row + 1
 
-    def _leave(self, row: int) -> None:
+    def _remove(self, row: int) -> None:
         """Remove a row from the hash table; entries that it displaced move up."""
         mask, slots, hashes = self._mask, self._slots, self._hashes
         hole = hashes[row] & mask
@@ -250,7 +250,7 @@ class KeyTable:
             at = at + 1 & mask
         slots[hole] = 0
 
-    def _link(self, row: int) -> None:
+    def _append(self, row: int) -> None:
         """Append a row to the list as the newest."""
         self._older[row], self._newer[row] = self._newest, -1
         self.changed[row] = 1
@@ -261,7 +261,7 @@ class KeyTable:
             self._oldest = row
         self._newest = row
 
-    def _unlink(self, row: int) -> None:
+    def _detach(self, row: int) -> None:
         older, newer = self._older[row], self._newer[row]
         if older >= 0:
             self._newer[older] = newer

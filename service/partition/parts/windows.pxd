@@ -36,13 +36,13 @@ cdef class Window:
     cdef readonly unsigned char[::1] changed
 
     @cython.locals(row=Py_ssize_t, totals=Totals, span=Py_ssize_t, output=Py_ssize_t, value=double)
-    cpdef put(self, dict features, long long key, long long timestamp_ms)
+    cpdef add_features(self, dict features, long long key, long long timestamp_ms)
 
-    @cython.locals(row=Py_ssize_t, is_late=bint, span=Py_ssize_t, number=cython.longlong, least=cython.longlong)
-    cpdef bint take(self, long long key, long long timestamp_ms, list numbers, list hashes) except -1
+    @cython.locals(row=Py_ssize_t, is_late=bint, span=Py_ssize_t, number=cython.longlong, least=cython.longlong, cell=int)
+    cpdef bint count_event(self, long long key, long long timestamp_ms, list numbers, list hashes) except -1
 
-    @cython.locals(row=Py_ssize_t, cells=Cells, span=Py_ssize_t, number=cython.longlong, cell=int)
-    cpdef learn(self, long long key, long long timestamp_ms, int before, int truth)
+    @cython.locals(row=Py_ssize_t, cells=Cells, span=Py_ssize_t, number=cython.longlong, cell=int, known=int)
+    cpdef count_label(self, long long key, long long timestamp_ms, int before, int truth)
 
     @cython.locals(sixteenths=cython.longlong, length=cython.longlong)
     cdef long long _number(self, long long timestamp_ms, Py_ssize_t span) noexcept
@@ -51,7 +51,7 @@ cdef class Window:
     cdef void _add_up(self, Py_ssize_t head, long long number) noexcept
 
     @cython.locals(n=Py_ssize_t, row=int, first=Py_ssize_t, head=Py_ssize_t)
-    cdef Py_ssize_t _enter(self, long long key, long long timestamp_ms) except -1
+    cdef Py_ssize_t _add_key(self, long long key, long long timestamp_ms) except -1
 
     @cython.locals(cells=Cells, previous=int, cell=int, made=int)
     cdef int _cell(self, Py_ssize_t head, long long number, long long least) except -1

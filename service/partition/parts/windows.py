@@ -57,7 +57,7 @@ def put_all(
     for n in range(len(windows)):
         window, inputs = windows[n], windowed[n]
         if inputs[0]:
-            window.put(features, inputs[0], timestamp_ms)
+            window.add_features(features, inputs[0], timestamp_ms)
 
 
 def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp_ms: int) -> bool:
@@ -65,7 +65,7 @@ def take_all(windows: list[Window], windowed: tuple[WindowInput, ...], timestamp
     is_late = False
     for n in range(len(windows)):
         window, inputs = windows[n], windowed[n]
-        if inputs[0] and window.take(inputs[0], timestamp_ms, inputs[1], inputs[2]):
+        if inputs[0] and window.count_event(inputs[0], timestamp_ms, inputs[1], inputs[2]):
             is_late = True
     return is_late
 
@@ -132,7 +132,7 @@ class Window:
         """For each row and span, the newest cell; -1 if there is none."""
         self.changed = array("B")
 
-    def put(self, features: dict[str, Any], key: int, timestamp_ms: int) -> None:
+    def add_features(self, features: dict[str, Any], key: int, timestamp_ms: int) -> None:
         """Add the features of an event at this time, from earlier events, without counting it."""
         row, totals = self.keys.find(key), self._totals
         for span in range(self._n_spans):
@@ -152,7 +152,7 @@ class Window:
             else:
                 features.pop(self._since, None)
 
-    def take(self, key: int, timestamp_ms: int, numbers: list[float], hashes: list[int]) -> bool:
+    def count_event(self, key: int, timestamp_ms: int, numbers: list[float], hashes: list[int]) -> bool:
         """Count an event; return whether it was too late for the cells of a span.
 
         Parameters
@@ -169,9 +169,9 @@ class Window:
         """
         row = self.keys.find(key)
         if row < 0:
-            row = self._enter(key, timestamp_ms)
+            row = self._add_key(key, timestamp_ms)
         else:
-            self.keys.touch(row)
+            self.keys.make_newest(row)
             self._newest_ms[row] = max(self._newest_ms[row], timestamp_ms)
         self.changed[row] = 1
         is_late = False
@@ -181,10 +181,11 @@ class Window:
             if number < least:
                 is_late = True
             else:
-                self._cells.count(self._cell(row * self._n_spans + span, number, least), numbers, hashes)
+                cell = self._cell(row * self._n_spans + span, number, least)
+                self._cells.count_event(cell, numbers, hashes)
         return is_late
 
-    def learn(self, key: int, timestamp_ms: int, before: int, truth: int) -> None:
+    def count_label(self, key: int, timestamp_ms: int, before: int, truth: int) -> None:
         """Count the label of an event at this time in the cells that still exist; see `Cells.count_label`."""
         row, cells = self.keys.find(key), self._cells
         if row < 0 or not cells.has_labels:
@@ -257,7 +258,7 @@ class Window:
             self._totals.add(cell)
             cell = cells.next[cell]
 
-    def _enter(self, key: int, timestamp_ms: int) -> int:
+    def _add_key(self, key: int, timestamp_ms: int) -> int:
         """Return a row for a new key, without cells."""
         n = self.keys.n
         row = self.keys.add(key)
@@ -282,15 +283,15 @@ class Window:
             previous, cell = cell, cells.next[cell]
         if cell >= 0 and cells.number[cell] == number:
             return cell
-        made = cells.take(number)
-        cells.link(made, cell)
+        made = cells.take_empty(number)
+        cells.set_next(made, cell)
         if previous >= 0:
-            cells.link(previous, made)
+            cells.set_next(previous, made)
             return made
         self._heads[head] = previous = made  # the newest: older ones may have left the span
         while cell >= 0 and cells.number[cell] >= least:
             previous, cell = cell, cells.next[cell]
-        cells.link(previous, -1)
+        cells.set_next(previous, -1)
         cells.drop_from(cell)
         return made
 
@@ -349,7 +350,8 @@ class Windows(Part):
             return  # the event has no keys
         for key, (_, window) in zip(self._key_bytes.unpack(example.keys), self._learners, strict=True):
             if key:
-                window.learn(key, example.timestamp_ms, -1 if before is None else int(before), int(truth))
+                known = -1 if before is None else int(before)
+                window.count_label(key, example.timestamp_ms, known, int(truth))
 
     def state(self) -> PackedLater:
         """Copy the whole state; it is packed later."""

@@ -102,8 +102,8 @@ def test_memory_is_bounded_where_events_leave_before_they_are_due():
     delays = MatchedDelays(10**9)
     for number in range(10_000):
         example = Example(f"e{number}", {}, False, 0.0, number)
-        delays.keep(example, number)
-        assert [*delays.due(number, {example.event_id: example})] == []
+        delays.schedule(example, number)
+        assert [*delays.take_due(number, {example.event_id: example})] == []
     assert len(delays._due) <= 1003
 
 

@@ -72,7 +72,7 @@ def test_threshold_is_the_first_whose_bound_holds(rows, level, confidence):
         )
     for goal, best in ((PRECISION, min), (FALSE_POSITIVES, min), (RECALL, max)):
         holding = [threshold for threshold, holds in found.items() if holds[goal]]
-        assert bins.find(goal, level, confidence) == best(holding, default=NEVER)
+        assert bins.find_threshold(goal, level, confidence) == best(holding, default=NEVER)
 
 
 @given(examples)
@@ -83,7 +83,7 @@ def test_cheapest_threshold_costs_the_least(rows):
         own, others, all_own, _ = decided(rows, threshold)
         return others + 5 * (all_own - own)
 
-    found = bins.find(COST, 0.0, 0.8, 1.0, 5.0)
+    found = bins.find_threshold(COST, 0.0, 0.8, 1.0, 5.0)
     assert cost(found) == min([cost(NEVER), *(cost(row.threshold) for row in bins.rows())])
 
 
@@ -130,7 +130,8 @@ def test_calibrated_probabilities_count_as_fifty_labels(rows, level):
         mean = min(sum(chances) / len(chances), 0.999)
         found.append((low, betainc(own + 50 * mean, others + 50 * (1 - mean), level)))
     if all(abs(chance - 0.2) > 1e-6 for _, chance in found):
-        assert bins.find(PRECISION, level, 0.8) == min((low for low, c in found if c < 0.2), default=NEVER)
+        lowest = min((low for low, c in found if c < 0.2), default=NEVER)
+        assert bins.find_threshold(PRECISION, level, 0.8) == lowest
 
 
 def end_of(low):
@@ -145,14 +146,14 @@ def test_reported_number_of_missing_labels_is_exact(n, n_wrong, confidence):
     for k in range(n):
         bins.add(2.0, k >= n_wrong)
     level = 0.99
-    bound, missing = bins.best(PRECISION, level, confidence)
+    bound, missing = bins.best_bound(PRECISION, level, confidence)
     assert bound == pytest.approx(betaincinv(n - n_wrong, n_wrong + 1, 1 - confidence), abs=1e-6) or n_wrong
     if missing is not None and missing > 0.01:
         for times, is_found in ((1 + missing / n * 1.01, True), (1 + missing / n * 0.99, False)):
             more = ClassBins(True)
             more.add(2.0, True, (n - n_wrong) * times)
             more.add(2.0, False, n_wrong * times)
-            assert (more.find(PRECISION, level, confidence) < NEVER) == is_found
+            assert (more.find_threshold(PRECISION, level, confidence) < NEVER) == is_found
 
 
 @given(

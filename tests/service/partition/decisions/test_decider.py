@@ -89,11 +89,11 @@ def test_old_labels_decay_with_the_half_life():
 
 def test_looking_up_a_decision_spends_no_budget():
     made = decider(look(1))
-    assert [made.find(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
+    assert [made.decision_for(True, 1.0, 0, False).name for _ in range(3)] == ["look"] * 3
     assert [decided(made, 1.0) for _ in range(2)] == ["look", None]
     state = made.state()
-    assert made.find(True, 1.0, 0, False) is None
-    assert made.find(True, 9.0, MINUTE_MS, False).name == "look"
+    assert made.decision_for(True, 1.0, 0, False) is None
+    assert made.decision_for(True, 9.0, MINUTE_MS, False).name == "look"
     assert made.state() == state
     assert decided(made, 9.0, MINUTE_MS) == "look"
 

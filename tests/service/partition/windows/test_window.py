@@ -65,7 +65,7 @@ INTERPRETED = interpreted()
 
 def features(window, key, at_ms):
     found = {}
-    window.put(found, key, at_ms)
+    window.add_features(found, key, at_ms)
     return found
 
 
@@ -75,10 +75,10 @@ def feed(window, rows, start_ms=START_MS):
     for n, (key, step_ms, number, digest, truth) in enumerate(rows):
         at_ms += step_ms
         yield key, at_ms, number, digest, features(window, key, at_ms)
-        window.take(key, at_ms, [NAN if number is None else number], [digest])
+        window.count_event(key, at_ms, [NAN if number is None else number], [digest])
         places.append((key, at_ms))
         if truth is not None:  # of an earlier event, at times
-            window.learn(*places[n // 2 if n % 3 else n], -1, truth)
+            window.count_label(*places[n // 2 if n % 3 else n], -1, truth)
 
 
 @given(rows, st.integers(1, 4))
@@ -89,12 +89,12 @@ def test_window_features_equal_a_direct_computation(rows, max_keys):
         at_ms += step_ms
         expected = loop.values(key, at_ms)
         assert features(window, key, at_ms) == pytest.approx(expected, rel=1e-9, abs=1e-3)
-        n_late += window.take(key, at_ms, [NAN if number is None else number], [digest])
+        n_late += window.count_event(key, at_ms, [NAN if number is None else number], [digest])
         taken.append((key, at_ms, loop.take(key, at_ms, number, digest), []))
         labelled, then_ms, place, known = taken[n // 2 if n % 3 else n]
         is_there = any(event["place"] == place for event in loop.keys.get(labelled, ()))
         if truth is not None and (is_there or labelled not in loop.keys) and known != [truth]:
-            window.learn(labelled, then_ms, known[-1] if known else -1, truth)
+            window.count_label(labelled, then_ms, known[-1] if known else -1, truth)
             loop.learn(labelled, place, truth)
             known[:] = [truth]
     assert n_late == loop.n_late
@@ -119,10 +119,10 @@ def test_counts_and_sums_cover_a_sixteenth_more_at_most(rows):
 def test_changes_hold_the_keys_touched_and_their_neighbours():
     window = made()
     for key in range(100):
-        window.take(key, START_MS, [1.0], [5])
+        window.count_event(key, START_MS, [1.0], [5])
     window.forget_changes()
     assert len(window.changes()["cells"]["rows"]) == 0
-    window.take(50, START_MS, [1.0], [5])
+    window.count_event(50, START_MS, [1.0], [5])
     changes = window.changes()
     found = [
         [*struct.iter_unpack("<i", each["rows"])] for each in (changes, changes["keys"], changes["cells"])
@@ -144,9 +144,9 @@ def test_changes_hold_the_keys_touched_and_their_neighbours():
 )
 def test_invalid_changes_are_rejected(name, value):
     window = made()
-    window.take(1, START_MS, [1.0], [5])
+    window.count_event(1, START_MS, [1.0], [5])
     state = window.state()
-    window.take(1, START_MS + 1, [1.0], [5])
+    window.count_event(1, START_MS + 1, [1.0], [5])
     with pytest.raises(DamagedError, match="windows"):
         made().restore(with_changes(state, {**window.changes(), name: value}))
 
@@ -163,26 +163,26 @@ def test_compiled_and_interpreted_windows_are_identical(rows, max_keys):
 def test_memory_is_bounded_for_any_number_of_keys():
     window = made(max_keys=50)
     for n in range(20_000):
-        window.take(n * n % 997 - 400, START_MS + 50_000 * n, [1.0], [n])
+        window.count_event(n * n % 997 - 400, START_MS + 50_000 * n, [1.0], [n])
     assert window.keys.n == 50
     assert len(window.state()["cells"]["next"]) <= 4 * 50 * len(SPANS) * (CELLS + 1)
 
 
 def test_label_of_an_evicted_key_is_ignored():
     window = made(max_keys=1)
-    window.take(1, START_MS, [1.0], [0])
-    window.take(2, START_MS, [1.0], [0])
-    window.learn(1, START_MS, -1, 1)
-    window.take(1, START_MS, [1.0], [0])  # in the same cell as the one that was forgotten
-    window.learn(1, START_MS, 1, 0)
-    window.learn(1, START_MS, 0, 1)
+    window.count_event(1, START_MS, [1.0], [0])
+    window.count_event(2, START_MS, [1.0], [0])
+    window.count_label(1, START_MS, -1, 1)
+    window.count_event(1, START_MS, [1.0], [0])  # in the same cell as the one that was forgotten
+    window.count_label(1, START_MS, 1, 0)
+    window.count_label(1, START_MS, 0, 1)
     assert f"rate_{HOUR_MS}" not in features(window, 1, START_MS)
 
 
 def test_overflowing_sums_make_no_feature():
     window = made([HOUR_MS])
     for _ in range(3):
-        window.take(1, START_MS, [1e100], [0])
+        window.count_event(1, START_MS, [1e100], [0])
     found = features(window, 1, START_MS)
     assert f"sum_{HOUR_MS}" not in found
     assert found[f"mean_{HOUR_MS}"] == pytest.approx(1e100)
@@ -192,16 +192,16 @@ def test_overflowing_sums_make_no_feature():
 @pytest.mark.parametrize("at_ms", [-1, 0, -(2**63), 2**63 - 1])
 def test_window_accepts_any_event_time(at_ms):
     window = made()
-    window.take(1, START_MS, [1.0], [5])
+    window.count_event(1, START_MS, [1.0], [5])
     features(window, 1, at_ms)
-    window.take(1, at_ms, [2.0], [5])
+    window.count_event(1, at_ms, [2.0], [5])
     assert features(window, 1, at_ms)[f"events_{HOUR_MS}"] == (at_ms > START_MS)  # the others came too late
 
 
 def test_little_spread_around_large_numbers_is_not_lost():
     window, values = made([HOUR_MS]), [1e9 + n % 2 for n in range(1000)]
     for n, value in enumerate(values):
-        window.take(1, START_MS + 2000 * n, [value], [0])
+        window.count_event(1, START_MS + 2000 * n, [value], [0])
     assert features(window, 1, START_MS + 2_000_000)[f"std_{HOUR_MS}"] == pytest.approx(0.5, rel=1e-6)
 
 
@@ -211,7 +211,7 @@ def test_distinct_values_are_estimated_within_four_standard_errors(n):
     for digest, at in zip(
         itertools.cycle([draw.getrandbits(64) - 2**63 for _ in range(n)]), range(2 * n), strict=False
     ):
-        window.take(1, START_MS + 1000 * at, [1.0], [digest])
+        window.count_event(1, START_MS + 1000 * at, [1.0], [digest])
     assert features(window, 1, START_MS + 2000 * n)[f"distinct_{YEAR_MS}"] == pytest.approx(n, rel=4 * 0.13)
 
 
@@ -238,7 +238,7 @@ def test_distinct_values_are_estimated_within_four_standard_errors(n):
 )
 def test_damaged_state_is_rejected(place, name, value):
     window = made()
-    window.take(1, START_MS, [1.0], [5])
+    window.count_event(1, START_MS, [1.0], [5])
     state = window.state()
     (state[place] if place else state)[name] = value
     with pytest.raises(DamagedError, match="windows"):
