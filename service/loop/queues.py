@@ -395,6 +395,9 @@ class RecordQueues:
         """Count the records of all tasks."""
         return sum(map(len, self._filled.values()))
 
+    def __bool__(self) -> bool:
+        return bool(self._filled)
+
     @property
     def n_partitions(self) -> int:
         """The number of partitions that are open."""

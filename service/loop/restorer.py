@@ -103,8 +103,7 @@ class Restorer:
 
     def restore(self, openings: Sequence[Opening]) -> None:
         """Restore tasks on a thread; each opening gets the result or the error."""
-        if openings:
-            self._background.run(partial(self._restore_all, openings))
+        self._background.run(partial(self._restore_all, openings))
 
     def _restore_all(self, openings: Sequence[Opening]) -> None:
         """Restore each task as its former owner committed it; set the result or the error of its opening."""

@@ -293,7 +293,8 @@ class Tasks:
                 self._continue_task(number)
             elif number not in self._openings and (opening := self._begun(number)) is not None:
                 begun.append(opening)
-        self._restorer.restore(begun)
+        if begun:
+            self._restorer.restore(begun)
         for number, opening in [*self._openings.items()]:
             if opening.outcome.done():
                 del self._openings[number]
@@ -375,7 +376,7 @@ class Tasks:
 
     def _keep_others(self) -> None:
         """Advance the kept states of other members' tasks on a thread, if `standby` is on."""
-        if not self._openings and self.consumer.has_joined():
+        if self._context.settings.standby and not self._openings and self.consumer.has_joined():
             n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
             self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())
 

@@ -431,7 +431,7 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
 
     def features(text: str) -> X:
         words = tokens(cased(text))
-        names = (f"{_TEXT_PREFIX}{token}" for token in words)
+        names = [f"{_TEXT_PREFIX}{token}" for token in words]
         if options.text_values == "counts":
             return {name: float(times) for name, times in Counter(names).items()}
         return dict.fromkeys(names, 1.0)

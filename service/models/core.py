@@ -24,6 +24,8 @@ from service.models.learner import AFTER_EARLY, Learner, MixtureStatus
 M = TypeVar("M")
 """A class of models."""
 
+_LEARNING: Final = attrgetter("score_one", "predict_learn", "update_one", "decide")
+"""The methods with which a learner learns and predicts."""
 _LONGEST_MEMO: Final = 2048
 """Largest memo kept with a pending event in bytes: enough for about ten classes."""
 
@@ -115,10 +117,9 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
 
 
-def _learns_as_its_rule(kind: type) -> bool:
+def _learns_as_its_rule(kind: type[LinearRule]) -> bool:
     """Return whether a class of learners learns with the methods of its rule."""
-    names = ("score_one", "predict_learn", "update_one", "decide")
-    return all(getattr(kind, name, None) is getattr(LinearRule, name, None) for name in names)
+    return _LEARNING(kind) == _LEARNING(LinearRule)
 
 
 def can_be_written(model: BinaryClassifier) -> bool:

@@ -232,12 +232,16 @@ class Metrics(Collector):
 
     def state_of(self, partition: int, processor: Processor) -> Published:
         """Return the state to publish for a partition once its present state is committed."""
-        others = (part for part in processor.parts() if part is not processor.counters)
         mixture = processor.learner.mixture
         return Published(
             copied(processor.counters),
             processor.counts(),
-            [sample for part in others for sample in part.metrics()],
+            [
+                sample
+                for part in processor.parts()
+                if part is not processor.counters
+                for sample in part.metrics()
+            ],
             processor.learner,
             self.bounds.get(partition),
             mixture if mixture is not None and mixture.experts else None,

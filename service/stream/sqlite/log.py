@@ -76,7 +76,7 @@ class Log:
         wrong = [topic for topic, number in partitions.items() if number < 1 or not topic]
         if wrong:
             raise ConfigurationError(f"a topic needs a name and at least one partition: {wrong[0]!r}")
-        missing = [topic for topic in partitions if not self._find(topic)]
+        missing = [topic for topic in partitions if not (self._logs.get(topic) or self._load(topic))]
         if missing and not create:
             raise self._missing(missing[0])
         if missing:
@@ -113,7 +113,8 @@ class Log:
 
     def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
         """Return the log of each partition of `topic`, read again with `refresh`. Raises `TopicMissing`."""
-        if logs := self._load(topic) if refresh else self._find(topic):
+        known = None if refresh else self._logs.get(topic)
+        if logs := known or self._load(topic):
             return logs
         raise self._missing(topic)
 
@@ -127,9 +128,6 @@ class Log:
         raise TopicMissing(
             f"{topic}[{partition}] does not exist in {self._database.name}: it has {len(logs)} partitions"
         )
-
-    def _find(self, topic: str) -> list[int]:
-        return self._logs.get(topic) or self._load(topic)
 
     def _load(self, topic: str) -> list[int]:
         with self._database.reading() as connection:
