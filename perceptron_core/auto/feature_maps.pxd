@@ -61,7 +61,7 @@ cdef class FeatureMaps:
     cdef _show_bins(self)
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, part=int, z=double)
-    cdef _place(self)
+    cdef _compute_bins(self)
 
     cdef prepare(self, Py_ssize_t n_classes)
 

@@ -172,10 +172,10 @@ class FeatureMaps:
         if self._is_kept:
             self.boosted.show(self.columns.values, self.columns.present, self._bins)
         if self.active[FOREST]:
-            self._place()
+            self._compute_bins()
             self.trees.show(self._places)
 
-    def _place(self) -> None:
+    def _compute_bins(self) -> None:
         """Compute the bins of the columns, and the positions of columns and categories."""
         for number in range(self.columns.n):
             z = self.columns.z[number] if self.columns.present[number] else 0.0
@@ -329,11 +329,11 @@ class NamedMaps(FeatureMaps):
                 cut = value[: min(MOST_CHARACTERS, n_grams)]
                 n_grams -= len(cut)
                 grams.update(self._grams_by_index(name, cut))
-                words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
+                words.setdefault(self.words.bounded_index(self._hash(f"{name}={value}")), f"{name}={value}")
             elif is_boolean(value):
-                words[self.words.place(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
+                words[self.words.bounded_index(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
             else:
-                words[self.words.place(self._hash(f"{name}"))] = f"{name}"
+                words[self.words.bounded_index(self._hash(f"{name}"))] = f"{name}"
         columns = self.columns
         here = [number for number in range(columns.n) if columns.present[number]]
         names = [str(columns.names[number]) for number in here]
@@ -431,14 +431,14 @@ class NamedMaps(FeatureMaps):
         found = {}
         for ngram in ngrams:
             *_, index = self._word_hasher.transform_one(ngram)  # a pair comes after its words
-            found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
+            found[self.words.bounded_index(index ^ tag)] = f"{name}: {ngram}"
         return found
 
     def _grams_by_index(self, name: Any, text: str) -> dict[int, str]:
         tag = self._hash(f"{name}:")
         grams = [text[at : at + 4] for at in range(len(text) - 3)]
         return {
-            self.grams.place(index ^ tag): f"{name}: {gram!r}"
+            self.grams.bounded_index(index ^ tag): f"{name}: {gram!r}"
             for gram in grams
             for index in self._gram_hasher.transform_one(gram)
         }

@@ -145,9 +145,9 @@ class AutoRule:
         self.lead.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
         for label in labels:
-            self.meet(label)
+            self.add_class(label)
 
-    def meet(self, label: Any) -> None:
+    def add_class(self, label: Any) -> None:
         """Add a class.
 
         The third class turns the shared ensemble into that of the second; the first and third get new ones.
@@ -326,7 +326,7 @@ class AutoRule:
         is_new = label not in self.numbers
         if is_new:
             for each in (False, True) if isinstance(label, bool) and not self.labels else (label,):
-                self.meet(each)
+                self.add_class(each)
         if self._join() or is_new:
             self._score_shown()
         self.maps.learn()
@@ -438,7 +438,7 @@ class AutoRule:
         self.groups = groups
         self._note_absent()
         for label in met:
-            self.meet(label)
+            self.add_class(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
         self._together = SeveralClasses()  # from the present cells

@@ -27,7 +27,7 @@ cdef class SeveralClasses:
     cdef _lay_out(self, int number, Py_ssize_t n_slots)
 
     @cython.locals(width=int, at=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, rule=LinearRule, one=OneVsRest)
-    cdef _place(self, int number, Py_ssize_t first, Py_ssize_t end)
+    cdef _move_cells(self, int number, Py_ssize_t first, Py_ssize_t end)
 
     @cython.locals(k=Py_ssize_t)
     cdef list _on(self, int number)

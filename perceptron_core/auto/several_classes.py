@@ -66,7 +66,7 @@ class SeveralClasses:
         self._learners, self._n_experts = learners, first.n
         for number in _MAPS:
             if stays and self._room[number] != _NO_ROOM:
-                self._place(number, n_before, len(ensembles))
+                self._move_cells(number, n_before, len(ensembles))
             else:
                 self._room[number] = _NO_ROOM
         self._n_lanes = learners[0].n_lanes if learners else 0
@@ -84,9 +84,9 @@ class SeveralClasses:
             capacity *= 2
         self._blocks[number] = doubles(capacity * width)
         self._widths[number], self._capacities[number] = width, capacity
-        self._place(number, 0, self._n_classes)
+        self._move_cells(number, 0, self._n_classes)
 
-    def _place(self, number: int, first: int, end: int) -> None:
+    def _move_cells(self, number: int, first: int, end: int) -> None:
         """Move the cells of some classes into the rows of a map."""
         block, width, at = self._blocks[number], self._widths[number], 0
         for one in self._on(number):

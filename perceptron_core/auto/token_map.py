@@ -134,7 +134,7 @@ class TokenMap:
         self.n_slots += 1
         self._rows[index] = self.n_slots
 
-    def place(self, index: int) -> int:
+    def bounded_index(self, index: int) -> int:
         """Return an index modulo 2**bits."""
         return index & self._mask
 

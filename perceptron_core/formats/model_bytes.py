@@ -24,7 +24,7 @@ from perceptron_core.formats.packed import (
     pack_around,
     pack_row,
     seal,
-    seal_pieces,
+    seal_chunks,
     unpack,
     unseal,
 )
@@ -102,13 +102,13 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
         a feature is not a string, a number of 64 bits, a boolean or a tuple of these.
 
     """
-    return b"".join(freeze(model, settings).written())
+    return b"".join(freeze(model, settings).iter_chunks())
 
 
 def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
-    """Copy the current model; the pieces of the copy, on any thread, are the result of `to_bytes`.
+    """Copy the current model; the chunks of the copy, on any thread, are the result of `to_bytes`.
 
-    Parameters and errors are those of `to_bytes`; an error may be raised only when the pieces are read.
+    Parameters and errors are those of `to_bytes`; an error may be raised only when the chunks are read.
     """
     cls = type(model)
     if class_of(cls.__name__) is not cls:
@@ -121,11 +121,11 @@ def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
         version = _VERSION if settings is None else _VERSION_WITH_SETTINGS
         body = pack_row(written if settings is None else [*written, dict(settings)])
 
-    def pieces() -> Sequence[bytes]:
+    def chunks() -> Sequence[bytes]:
         with _integers_checked(cls):
-            return seal_pieces(_KIND, version, body.written())
+            return seal_chunks(_KIND, version, body.iter_chunks())
 
-    return PackedLater(body.size_bytes, pieces)
+    return PackedLater(body.size_bytes, chunks)
 
 
 @contextmanager
@@ -283,7 +283,7 @@ class _Copies:
         if self._names is None and not table.is_fixed:
             self._names = freeze_names(table)
         cells = freeze_cells(table, column, with_zeros, self._names)
-        return PackedLater(cells.size_bytes, cells.written)
+        return PackedLater(cells.size_bytes, cells.iter_chunks)
 
 
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def track_changes(model: Any) -> None:
 def freeze_changes(model: Any) -> Packed | None:
     """Copy the changes since `track_changes` or the last copy; None if they are unknown or too large.
 
-    The pieces of the copy, on any thread, are one item of the `changes` of `with_changes`.
+    The chunks of the copy, on any thread, are one item of the `changes` of `with_changes`.
     """
     table = _table_of(model)
     changes = None if table is None else table.changes
@@ -135,7 +135,7 @@ class _Copies:
             cells = freeze_changed_cells(
                 self._table, column, with_zeros, self._slots, self._names, self._gaps
             )
-            return _Column(cells.size_bytes, cells.written)
+            return _Column(cells.size_bytes, cells.iter_chunks)
         cells, slots = getattr(model, name), self._slots if self._table.is_fixed else self._names
         self._gaps.update(slot for slot in slots if self._name(slot) not in cells)
         packed = pack(

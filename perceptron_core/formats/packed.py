@@ -1,4 +1,4 @@
-"""Write plain values as MessagePack, whole or in pieces, sealed with a kind, a version and a checksum."""
+"""Write plain values as MessagePack, whole or in chunks, sealed with a kind, a version and a checksum."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _VERSION_BYTES: Final = 2
 
 def seal(kind: bytes, version: int, body: bytes) -> bytes:
     """Prefix `body` with a kind, a version and a BLAKE2b checksum of all of it."""
-    return b"".join(seal_pieces(kind, version, [body]))
+    return b"".join(seal_chunks(kind, version, [body]))
 
 
-def seal_pieces(kind: bytes, version: int, pieces: Iterable[bytes]) -> Sequence[bytes]:
-    """Return the result of `seal` in pieces, from the pieces of the body."""
-    head, body = kind + version.to_bytes(_VERSION_BYTES, "big"), [*pieces]
+def seal_chunks(kind: bytes, version: int, chunks: Iterable[bytes]) -> Sequence[bytes]:
+    """Return the result of `seal` in chunks, from the chunks of the body."""
+    head, body = kind + version.to_bytes(_VERSION_BYTES, "big"), [*chunks]
     return [head + _digest(head, *body), *body]
 
 
@@ -56,15 +56,15 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
 
 
 def checksum(kind: bytes, data: bytes) -> bytes:
-    """Return the checksum of sealed bytes, given completely or as the first piece."""
+    """Return the checksum of sealed bytes, given completely or as the first chunk."""
     start = len(kind) + _VERSION_BYTES
     return data[start : start + _DIGEST_BYTES]
 
 
 def _digest(head: bytes, *body: bytes) -> bytes:
     digest = hashlib.blake2b(head, digest_size=_DIGEST_BYTES)
-    for piece in body:
-        digest.update(piece)
+    for chunk in body:
+        digest.update(chunk)
     return digest.digest()
 
 
@@ -74,7 +74,7 @@ def pack(value: Any) -> bytes:
     Raises `TypeError` for other values.
     """
     if isinstance(value, Packed):
-        return b"".join(value.written())
+        return b"".join(value.iter_chunks())
     try:
         packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     except TypeError as error:
@@ -94,42 +94,42 @@ class Packed:
 
     Parameters
     ----------
-    pieces
-        The bytes in pieces; a piece may be `Packed`.
+    chunks
+        The bytes in chunks; a chunk may be `Packed`.
 
     """
 
-    def __init__(self, pieces: Sequence[bytes | Packed]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: Sequence[bytes | Packed]) -> None:
+        self._chunks = chunks
 
     @property
-    def pieces(self) -> list[bytes]:
-        """The bytes, in pieces."""
-        return [*self.written()]
+    def chunks(self) -> list[bytes]:
+        """The bytes, in chunks."""
+        return [*self.iter_chunks()]
 
     @property
     def size_bytes(self) -> int:
         """Approximate size in bytes."""
-        return sum(piece.size_bytes if isinstance(piece, Packed) else len(piece) for piece in self._pieces)
+        return sum(chunk.size_bytes if isinstance(chunk, Packed) else len(chunk) for chunk in self._chunks)
 
-    def written(self) -> Iterator[bytes]:
-        """Yield the bytes, in pieces."""
-        for piece in self._pieces:
-            if isinstance(piece, Packed):
-                yield from piece.written()
+    def iter_chunks(self) -> Iterator[bytes]:
+        """Yield the bytes, in chunks."""
+        for chunk in self._chunks:
+            if isinstance(chunk, Packed):
+                yield from chunk.iter_chunks()
             else:
-                yield piece
+                yield chunk
 
 
 class PackedLater(Packed):
-    """A value that does not change any more and is packed when its pieces are read.
+    """A value that does not change any more and is packed when its chunks are read.
 
     Parameters
     ----------
     size_bytes
         Approximate size in bytes.
     write
-        Returns the pieces.
+        Returns the chunks.
 
     """
 
@@ -142,7 +142,7 @@ class PackedLater(Packed):
         """Approximate size in bytes."""
         return self._size_bytes
 
-    def written(self) -> Iterator[bytes]:
+    def iter_chunks(self) -> Iterator[bytes]:
         """Pack the value."""
         yield from self._write()
 
@@ -155,7 +155,7 @@ class PackedMapping(Packed, Mapping[str, Any]):
     """
 
     def _unpacked(self) -> Mapping[str, Any]:
-        unpacked: Mapping[str, Any] = unpack(b"".join(self.written()))
+        unpacked: Mapping[str, Any] = unpack(b"".join(self.iter_chunks()))
         return unpacked
 
     def __getitem__(self, name: str) -> Any:
@@ -170,10 +170,10 @@ class PackedMapping(Packed, Mapping[str, Any]):
 
 def pack_around(fields: Mapping[str, Any]) -> PackedMapping:
     """Pack a mapping; values that are `Packed` are not packed again."""
-    pieces: list[bytes | Packed] = [msgpack.Packer().pack_map_header(len(fields))]
+    chunks: list[bytes | Packed] = [msgpack.Packer().pack_map_header(len(fields))]
     for name, value in fields.items():
-        pieces += [pack(name), packed_of(value)]
-    return PackedMapping(pieces)
+        chunks += [pack(name), packed_of(value)]
+    return PackedMapping(chunks)
 
 
 def pack_row(values: Sequence[Any]) -> Packed:
@@ -188,10 +188,10 @@ def packed_of(value: Any) -> bytes | Packed:
 
 def pack_bytes(content: Packed) -> PackedLater:
     """Pack bytes that are not written yet."""
-    return PackedLater(content.size_bytes, lambda: _as_bytes(content.pieces))
+    return PackedLater(content.size_bytes, lambda: _as_bytes(content.chunks))
 
 
-def _as_bytes(pieces: Sequence[bytes]) -> Sequence[bytes]:
-    size = sum(map(len, pieces))
+def _as_bytes(chunks: Sequence[bytes]) -> Sequence[bytes]:
+    size = sum(map(len, chunks))
     kind = next((kind for kind in (0, 1, 2) if size < 1 << (8 << kind)), 2)
-    return [bytes([0xC4 + kind]) + size.to_bytes(1 << kind, "big"), *pieces]
+    return [bytes([0xC4 + kind]) + size.to_bytes(1 << kind, "big"), *chunks]

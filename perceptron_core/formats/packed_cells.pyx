@@ -188,8 +188,8 @@ cdef class FrozenCells:
                     n_seen += 1
         return n * (HEAD_BYTES + NUMBER_BYTES + (n_bytes // n_seen if n_seen else 0))
 
-    def written(self):
-        """Yield the mapping in pieces."""
+    def iter_chunks(self):
+        """Yield the mapping in chunks."""
         cdef Py_ssize_t n = self._choose(), start
         yield msgpack.Packer().pack_map_header(n)
         for start in range(0, n, BLOCK):

@@ -52,7 +52,7 @@ cdef class MulticlassAROWRule(MulticlassRule):
     cpdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
-    cpdef meet(self, label)
+    cpdef add_class(self, label)
 
     cdef forget_last(self, label, Py_ssize_t n_known)
 

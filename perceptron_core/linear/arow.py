@@ -372,16 +372,16 @@ class MulticlassAROWRule(MulticlassRule):
         MulticlassRule.clear(self)
         self.variance_columns, self.bias_variances = columns, biases
 
-    def meet(self, label: Label) -> None:
+    def add_class(self, label: Label) -> None:
         """Start a class with zero weights and the initial variances."""
         number = len(self.labels)
         self.bias_variances.grow(number + 1)
         self.bias_variances.cells[number] = 1.0
-        MulticlassRule.meet(self, label)
+        MulticlassRule.add_class(self, label)
         self.start_column(self.variance_columns, Variances())
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, even if it was interrupted."""
+        """Undo `add_class`, even if it was interrupted."""
         self.drop_columns(self.variance_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 

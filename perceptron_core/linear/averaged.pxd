@@ -35,7 +35,7 @@ cdef class AveragedRule(LinearRule):
     @cython.locals(late=double, n_zeros=Py_ssize_t)
     cdef add(self, Example x, double step)
 
-    cdef tick(self)
+    cdef advance_time(self)
 
 
 cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
@@ -46,7 +46,7 @@ cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
     cpdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
-    cpdef meet(self, label)
+    cpdef add_class(self, label)
 
     cdef forget_last(self, label, Py_ssize_t n_known)
 

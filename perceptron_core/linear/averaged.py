@@ -58,7 +58,7 @@ class AveragedRule(LinearRule):
             self.add(x, step)
             self.n_updates += 1
         self.n_mistakes += mistaken
-        self.tick()
+        self.advance_time()
         return step
 
     def mean(self, current: float, late: float) -> float:
@@ -80,7 +80,7 @@ class AveragedRule(LinearRule):
             self.current_bias += step
             self._late_bias += late
 
-    def tick(self) -> None:
+    def advance_time(self) -> None:
         """Advance the time by one example."""
         self.n_examples += 1
         if self.decay == 1:
@@ -230,16 +230,16 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         AdditiveMulticlassRule.clear(self)
         self.late_columns, self.late_biases = columns, biases
 
-    def meet(self, label: Label) -> None:
+    def add_class(self, label: Label) -> None:
         """Start a class with zero weights; it comes last at ties."""
         number = len(self.labels)
         self.late_biases.grow(number + 1)
         self.late_biases.cells[number] = 0.0
-        AdditiveMulticlassRule.meet(self, label)
+        AdditiveMulticlassRule.add_class(self, label)
         self.start_column(self.late_columns, Column())
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, even if it was interrupted."""
+        """Undo `add_class`, even if it was interrupted."""
         self.drop_columns(self.late_columns, n_known)
         AdditiveMulticlassRule.forget_last(self, label, n_known)
 

@@ -28,7 +28,7 @@ cdef class CoinBettingRule(LinearRule):
     )
     cdef void pay_out(self, Example x, double slope, double w) noexcept
 
-    cdef void place(self, Py_ssize_t slot) noexcept
+    cdef void place_bet(self, Py_ssize_t slot) noexcept
 
     cdef void pay_out_bias(self, double gradient, double bound) noexcept
 

@@ -62,7 +62,7 @@ class CoinBettingRule(LinearRule):
                 rewards.cells[slot], gradients.cells[slot] = reward, total
                 weights.cells[slot] = bet(bound, size, reward, total)
 
-    def place(self, slot: int) -> None:
+    def place_bet(self, slot: int) -> None:
         """Place the bet of a feature."""
         self.weight_column.cells[slot] = bet(
             self.bound_column.cells[slot],
@@ -87,7 +87,7 @@ class CoinBettingRule(LinearRule):
         """Place all bets of the loaded state."""
         for slot in range(self.table.n_slots):
             if self.bound_column.cells[slot] > 0:  # memory that was never written stays unused
-                self.place(slot)
+                self.place_bet(slot)
         self.place_bias()
 
 

@@ -160,7 +160,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         """Restart with these classes."""
         self.clear()
         for label in labels:
-            self.meet(label)
+            self.add_class(label)
 
     def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
         """Return the non-zero cells of the features' columns, by class."""

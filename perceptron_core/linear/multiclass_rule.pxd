@@ -22,7 +22,7 @@ cdef class MulticlassRule:
     cpdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
-    cpdef meet(self, label)
+    cpdef add_class(self, label)
 
     cdef start_column(self, list columns, Column column)
     cdef forget_last(self, label, Py_ssize_t n_known)

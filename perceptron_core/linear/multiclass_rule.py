@@ -40,7 +40,7 @@ class MulticlassRule:
         self.labels, self.numbers, self.weight_columns = [], {}, []  # set at once
         self.table, self.biases, self.scores = table, biases, scores
 
-    def meet(self, label: Label) -> None:
+    def add_class(self, label: Label) -> None:
         """Add a class with zero weights, which comes last at ties.
 
         `forget_last` undoes it, even if it was interrupted.
@@ -61,7 +61,7 @@ class MulticlassRule:
         self.table.add_column(column)
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, even if it was interrupted, back to `n_known` classes, without allocating memory."""
+        """Undo `add_class`, even an interrupted call: keep `n_known` classes; allocate no memory."""
         if label in self.numbers:
             del self.numbers[label]
         while len(self.labels) > n_known:
@@ -166,7 +166,7 @@ class MulticlassRule:
         """Add a class and learn its first example, or neither."""
         number = len(self.labels)
         try:
-            self.meet(label)
+            self.add_class(label)
             return self.learn(x, number, w)
         except BaseException:
             self.forget_last(label, number)

@@ -67,7 +67,7 @@ cdef class MulticlassNormalizedAdaGradRule(MulticlassRule):
     cpdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
-    cpdef meet(self, label)
+    cpdef add_class(self, label)
 
     cdef forget_last(self, label, Py_ssize_t n_known)
 

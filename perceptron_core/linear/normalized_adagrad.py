@@ -288,17 +288,17 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.slopes, self.ratios = slopes, ratios
         self.squared_sum, self.n_examples = 0.0, 0
 
-    def meet(self, label: Label) -> None:
+    def add_class(self, label: Label) -> None:
         """Start a class with zero weights."""
         number = len(self.labels)
         self.slopes.grow(number + 1)
         self.bias_squares.grow(number + 1)
         self.bias_squares.cells[number] = 0.0
-        MulticlassRule.meet(self, label)
+        MulticlassRule.add_class(self, label)
         self.start_column(self.square_columns, Column(lowest=0.0))
 
     def forget_last(self, label: Label, n_known: int) -> None:
-        """Undo `meet`, even if it was interrupted."""
+        """Undo `add_class`, even if it was interrupted."""
         self.drop_columns(self.square_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.packed import checksum, pack_row, seal_pieces, unpack, unseal
+from perceptron_core.formats.packed import checksum, pack_row, seal_chunks, unpack, unseal
 from perceptron_core.validation import NewerError
 from service.partition.parts.kinds import with_changes
 from service.stream.records import TopicPartition, flat, nested
@@ -50,8 +50,8 @@ def to_chunks(snapshot: Snapshot, before: bytes = b"") -> Sequence[bytes]:
         kind = _INCREMENT
         fields.append(before)
     chunks, waiting = [], bytearray()
-    for piece in seal_pieces(kind, LOG_VERSION, pack_row(fields).written()):
-        waiting += piece
+    for chunk in seal_chunks(kind, LOG_VERSION, pack_row(fields).iter_chunks()):
+        waiting += chunk
         while len(waiting) > _CHUNK_BYTES:
             chunks.append(bytes(waiting[:_CHUNK_BYTES]))
             del waiting[:_CHUNK_BYTES]

@@ -46,7 +46,7 @@ from service.settings.fields import Settings
 from service.settings.topics import input_partitions, input_topics, task_partitions
 from service.stream.batches import RecordBatch, in_step
 from service.stream.protocol import ReadStream, Record, TopicPartition
-from service.stream.records import Pieces
+from service.stream.records import RangeReader
 
 _log = logging.getLogger(__name__)
 
@@ -266,7 +266,8 @@ def _replay(
     of `ends`.
     """
     readers = {
-        each: Pieces(stream.read(*each, snapshot.offsets.get(each, 0), end)) for each, end in ends.items()
+        each: RangeReader(stream.read(*each, snapshot.offsets.get(each, 0), end))
+        for each, end in ends.items()
     }
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(schema for schema in log.schemas if schema.sequence > snapshot.sequence)

@@ -174,7 +174,7 @@ class Learner(ABC):
 
     def dump(self) -> bytes:
         """Return the model as bytes."""
-        return b"".join(self.state().written())
+        return b"".join(self.state().iter_chunks())
 
     def changes(self) -> Packed | None:
         """Copy the changes since the last call; None if unknown, as at the first call."""

@@ -27,7 +27,7 @@ _LOOSE_FEATURES = 256
 _LOOSE_BYTES = 4096
 """Up to this many features remain a dictionary: packing and unpacking would take as long as learning."""
 
-_ROWS_OF_A_PIECE: Final = 200
+_ROWS_OF_A_CHUNK: Final = 200
 """Rows packed at a time, so that the GIL is held for half a millisecond."""
 
 _FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "is_learned_early")
@@ -174,11 +174,11 @@ def example_of(row: Sequence[Any]) -> Example:
 
 
 def pack_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[bytes]:
-    """Yield the rows of examples as pieces of one MessagePack array; other threads run between pieces."""
+    """Yield the rows of examples as chunks of one MessagePack array; other threads run between chunks."""
     packer = msgpack.Packer(default=_as_dict, unicode_errors="surrogatepass")
     yield packer.pack_array_header(len(rows))
-    for start in range(0, len(rows), _ROWS_OF_A_PIECE):
-        yield b"".join([packer.pack(row) for row in rows[start : start + _ROWS_OF_A_PIECE]])
+    for start in range(0, len(rows), _ROWS_OF_A_CHUNK):
+        yield b"".join([packer.pack(row) for row in rows[start : start + _ROWS_OF_A_CHUNK]])
 
 
 def probability_of(predicted: TrueLabel, score: float) -> float:

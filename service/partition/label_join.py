@@ -240,7 +240,7 @@ class LabelJoin(Part):
         return event_id in self._expired
 
     def state(self) -> PackedMapping:
-        """Copy the state; many examples are packed lazily, when the pieces are read."""
+        """Copy the state; many examples are packed lazily, when the chunks are read."""
         return pack_around(self._state(_packed([row_of(example) for example in self._in_order])))
 
     def changes(self) -> PackedMapping | None:

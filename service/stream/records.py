@@ -29,8 +29,8 @@ class Record(NamedTuple):
     headers: Headers = ()
 
 
-class Pieces:
-    """Reads the records of one topic partition in pieces.
+class RangeReader:
+    """Reads the records of one topic partition, one range of offsets after another.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.settings.topics import input_topics
 from service.stream.protocol import Record, TopicPartition
-from service.stream.records import Pieces
+from service.stream.records import RangeReader
 from service.verify.cases import Event, Label
 from service.verify.committed import Committed, Step
 from service.verify.dead_letters import DeadLetters
@@ -271,10 +271,10 @@ class InOrder:
         self, stream: Stream, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
         self._partitions = {
-            each: Pieces(stream.read(*each, at, ends.get(each, 0))) for each, at in starts.items()
+            each: RangeReader(stream.read(*each, at, ends.get(each, 0))) for each, at in starts.items()
         }
 
     def until(self, ends: Mapping[TopicPartition, int]) -> Iterator[Record]:
         """Yield the records before these offsets that have not been yielded."""
-        parts = [pieces.until(ends.get(partition, 0)) for partition, pieces in self._partitions.items()]
+        parts = [records.until(ends.get(partition, 0)) for partition, records in self._partitions.items()]
         return heapq.merge(*parts, key=attrgetter("timestamp_ms"))

@@ -365,7 +365,7 @@ class ASnapshotIsOfWhatWasLearnedWhileItWasPacked(Processor):
 
     def state(self):
         packed = super().state
-        return PackedMapping([PackedLater(1, lambda: packed().written())])
+        return PackedMapping([PackedLater(1, lambda: packed().iter_chunks())])
 
 
 @replacing(Windows, "restore")

@@ -181,8 +181,8 @@ def test_frozen_model_is_saved_without_later_learning(before, after):
         model = learn(untrained.clone(), _of_model(name, before))
         written, frozen = to_bytes(model), freeze(model)
         learn(model, _of_model(name, after))
-        assert b"".join(frozen.written()) == written, name
-        assert b"".join(frozen.written()) == written, f"{name}, a second time"
+        assert b"".join(frozen.iter_chunks()) == written, name
+        assert b"".join(frozen.iter_chunks()) == written, f"{name}, a second time"
 
 
 def _of_model(name, stream):

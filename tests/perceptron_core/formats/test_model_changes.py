@@ -61,7 +61,7 @@ class Chain:
         if changes is None:
             self._begin()
         else:
-            self.changes.append(b"".join(changes.written()))
+            self.changes.append(b"".join(changes.iter_chunks()))
 
     def check(self):
         assert self._of.with_changes(self._base, self.changes) == self._to_bytes(self._model)
@@ -135,7 +135,7 @@ def test_changes_copied_earlier_ignore_later_learning():
     model.learn_one({"a": 3.0}, False)
     changes, then = freeze_changes(model), to_bytes(model)
     model.learn_one({"a": 3.0, "b": 1.0, "d": 1.0}, True)
-    assert with_changes(base, [b"".join(changes.written())]) == then
+    assert with_changes(base, [b"".join(changes.iter_chunks())]) == then
 
 
 def test_bytes_make_any_number_of_models():
@@ -143,7 +143,7 @@ def test_bytes_make_any_number_of_models():
     track_changes(model)
     model.learn_one(dict.fromkeys("abc", 1.0), True)
     base = to_bytes(AROW())
-    changed = with_changes(base, [b"".join(freeze_changes(model).written())])
+    changed = with_changes(base, [b"".join(freeze_changes(model).iter_chunks())])
     one, two = from_bytes(changed), from_bytes(changed)
     one.learn_one({"a": 1.0}, False)
     assert to_bytes(two) == to_bytes(model) != to_bytes(one)
@@ -155,7 +155,7 @@ def test_changes_hold_changed_features_only():
     track_changes(model)
     model.learn_one({"feature 5": 1.0}, False)
     changes = freeze_changes(model)
-    assert len(b"".join(changes.written())) < 200
+    assert len(b"".join(changes.iter_chunks())) < 200
     assert changes.size_bytes < 200
 
 
@@ -194,4 +194,4 @@ def test_changes_of_another_kind_of_model_are_rejected():
     track_changes(model)
     model.learn_one({"a": 1.0}, True)
     with pytest.raises(DamagedError, match="AROW"):
-        with_changes(to_bytes(Perceptron()), [b"".join(freeze_changes(model).written())])
+        with_changes(to_bytes(Perceptron()), [b"".join(freeze_changes(model).iter_chunks())])

@@ -33,7 +33,7 @@ NAMES = (
 
 def packed(cells):
     names = packed_cells.FrozenNames([*cells], array("q", range(len(cells))))
-    return b"".join(packed_cells.FrozenCells(names, array("d", cells.values()), True).written())
+    return b"".join(packed_cells.FrozenCells(names, array("d", cells.values()), True).iter_chunks())
 
 
 @compiled
@@ -60,7 +60,7 @@ def test_estimated_size_is_near_the_written_size():
         cells = {f"{name} {k}": float(k) for k in range(10_000)}
         names = packed_cells.FrozenNames([*cells], array("q", range(len(cells))))
         frozen = packed_cells.FrozenCells(names, array("d", cells.values()), False)
-        assert frozen.size_bytes == pytest.approx(sum(map(len, frozen.written())), rel=0.3)
+        assert frozen.size_bytes == pytest.approx(sum(map(len, frozen.iter_chunks())), rel=0.3)
 
 
 @compiled
@@ -80,19 +80,19 @@ FIELDS = {
 @pytest.mark.parametrize("already", [(), ("model",), ("join",), ("join", "classes"), tuple(FIELDS)])
 def test_mapping_of_packed_values_packs_like_plain_values(already):
     fields = FIELDS | {name: Packed([pack(FIELDS[name])]) for name in already}
-    assert b"".join(pack_around(fields).pieces) == pack(FIELDS)
+    assert b"".join(pack_around(fields).chunks) == pack(FIELDS)
 
 
 @pytest.mark.parametrize("n", [0, 15, 16, 70_000])
 def test_mappings_of_any_size_are_packed_alike(n):
     fields = {f"name {k}": k for k in range(n)}
-    assert b"".join(pack_around(fields).pieces) == pack(fields)
+    assert b"".join(pack_around(fields).chunks) == pack(fields)
 
 
 def test_packed_value_is_embedded_piece_by_piece():
     packed = pack([1, 2, "three"])
-    pieces = [packed[:2], b"", packed[2:]]
-    assert b"".join(pack_around({"a": Packed(pieces), "b": 4}).pieces) == pack({"a": [1, 2, "three"], "b": 4})
+    chunks = [packed[:2], b"", packed[2:]]
+    assert b"".join(pack_around({"a": Packed(chunks), "b": 4}).chunks) == pack({"a": [1, 2, "three"], "b": 4})
 
 
 def test_packed_mapping_equals_the_mapping():

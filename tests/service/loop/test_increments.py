@@ -173,7 +173,7 @@ def test_increments_of_any_updates_restore_the_state_to_the_byte(given):
             if changes is None:
                 states = []
                 changes = feed.processor.state()
-            states.append(unpack(b"".join(changes.written())))
+            states.append(unpack(b"".join(changes.iter_chunks())))
             found = with_changes(states) if len(states) > 1 else states[0]
             assert pack(found) == pack(feed.processor.state()), (model, bits)
 

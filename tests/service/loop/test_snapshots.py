@@ -196,7 +196,7 @@ def test_copied_state_is_packed_as_copied_despite_later_events(before, after):
         copied, state = feed.processor.state(), pack(feed.processor.state())
         for message in _in_classes(after, classes):
             feed(message)
-        assert b"".join(copied.written()) == state, (model, bits)
+        assert b"".join(copied.iter_chunks()) == state, (model, bits)
 
 
 def _in_classes(given, classes):

@@ -131,7 +131,7 @@ def test_outputs_and_state_equal_the_reference(given, rows, cuts, is_bounded, sw
         assert list(mine.outputs) == list(its.outputs)
         assert mine.dead_letters == its.dead_letters
         assert building.values_of(quick_steps) == building.values_of(plain_steps)
-        state, other = (b"".join(each.state().pieces) for each in (quick, plain))
+        state, other = (b"".join(each.state().chunks) for each in (quick, plain))
         assert state == other
         assert list(quick.counters.labels) == list(plain.counters.labels)
         if swaps:  # a snapshot of one form opens in the other
@@ -186,7 +186,7 @@ def test_vectors_as_arrays_give_the_results_of_the_reference(given, mapping, row
     mine, its = quick.process_batch(records(rows)), plain.process_batch(records(rows))
     assert list(mine.outputs) == list(its.outputs)
     assert building.values_of(quick_steps) == building.values_of(plain_steps)
-    assert b"".join(quick.state().pieces) == b"".join(plain.state().pieces)
+    assert b"".join(quick.state().chunks) == b"".join(plain.state().chunks)
     assert quick.join.size_bytes == plain.join.size_bytes
 
 

@@ -75,7 +75,7 @@ def test_pending_event_keeps_its_weight_in_a_snapshot(early):
     if not early:
         first, then = event("a") | {"weight": 3}, label("a", True)
     feed, restored = learned("perceptron", first), Feed()
-    restored.processor.restore(unpack(b"".join(feed.processor.state().pieces)))
+    restored.processor.restore(unpack(b"".join(feed.processor.state().chunks)))
     assert pack(restored.processor.state()) == pack(feed.processor.state())
     restored(then, topic="events" if early else "labels")
     assert restored.model.bias == 3.0

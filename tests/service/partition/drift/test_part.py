@@ -55,7 +55,7 @@ def test_drift_signals_survive_restarts_exactly_once():
     processor = make_processor(given)
     for begin in range(0, len(log), 50):
         found += signals(processor.process_batch(log[begin : begin + 50]).outputs)
-        snapshot, processor = b"".join(processor.state().pieces), make_processor(given)
+        snapshot, processor = b"".join(processor.state().chunks), make_processor(given)
         processor.restore(unpack(snapshot))
     assert found == wanted
     assert pack(processor.state()) == pack(quiet.processor.state())

@@ -237,7 +237,7 @@ def test_windows_are_identical_for_any_batches_and_restarts(events, cuts, on_tim
     whole = [output.value for output in fed.processor.process_batch(records).outputs]
     pieces, processor = [], make_processor(settings(**given))
     for start, end in pairwise([0, *sorted(cuts), len(records)]):
-        state = unpack(b"".join(processor.state().written()))
+        state = unpack(b"".join(processor.state().iter_chunks()))
         processor = make_processor(settings(**given))
         processor.restore(state)
         pieces += [output.value for output in processor.process_batch(records[start:end]).outputs]
@@ -251,12 +251,12 @@ def test_windows_are_identical_for_any_batches_and_restarts(events, cuts, on_tim
 @given(events, st.lists(st.integers(0, 30), max_size=4))
 def test_increments_are_the_state_to_the_byte(events, cuts):
     fed = feed({**RATES, "max_keys": 2}, {**COUNTS, "by": "amount"})
-    records, states = [*records_of(fed, events)], [unpack(b"".join(fed.processor.state().written()))]
+    records, states = [*records_of(fed, events)], [unpack(b"".join(fed.processor.state().iter_chunks()))]
     fed.processor.changes()
     for start, end in pairwise([0, *sorted(cuts), len(records)]):
         fed.processor.process_batch(records[start:end])
         changes = fed.processor.parts()[-1].changes()
-        states.append({"windows": unpack(b"".join(changes.written()))})
+        states.append({"windows": unpack(b"".join(changes.iter_chunks()))})
         assert counts_of(states[-1]) == fed.processor.parts()[-1].counts()
         assert pack(with_changes(states)["windows"]) == pack(windows_of(fed))
 
