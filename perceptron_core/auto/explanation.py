@@ -116,7 +116,7 @@ def _plain(rule: LinearRule, x: Mapping[int, float]) -> float:
 
 
 def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
-    """Return the factor by which a rule moderates its score at x, as `BayesianLogistic` does."""
+    """Return the factor by which a rule moderates its score at x; 1 if it does not."""
     known = {slot: value for slot, value in x.items() if slot >= 0}
     moderation_of = getattr(rule, "moderation_of", None)
     return 1.0 if moderation_of is None else float(moderation_of(known))

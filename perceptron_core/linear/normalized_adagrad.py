@@ -489,7 +489,9 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     bias = column_properties.by_class("biases", "Bias by class.")
 
-    _scaled_weights = column_properties.nonzero_by_class("weight_columns")
+    scaled_weights = _scaled_weights = column_properties.nonzero_by_class(
+        "weight_columns", "Non-zero wᵢ·Lᵢ by feature, by class."
+    )
 
     _squares = column_properties.nonzero_by_class("square_columns")
 

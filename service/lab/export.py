@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from perceptron_core import BayesianLogistic, HashedClassifier, NormalizedAdaGrad
+from perceptron_core import HashedClassifier
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
-from perceptron_core.linear.normalized_adagrad import MulticlassNormalizedAdaGrad
 from service.errors import ConfigurationError
 from service.messages.labels import LabelValue, Vocabulary
 from service.models.registry import learner_of
@@ -99,11 +98,7 @@ def linear_model(model: Any, settings: Settings) -> LinearModel:  # noqa: ANN401
     """
     rule = model.learner if isinstance(model, HashedClassifier) else model
     _check(rule, settings)
-    weights, scales = rule.weights, {}
-    if isinstance(rule, NormalizedAdaGrad):
-        weights, scales = rule.scaled_weights, rule.scales
-    elif isinstance(rule, MulticlassNormalizedAdaGrad):
-        weights, scales = rule._scaled_weights, rule.scales  # noqa: SLF001 - what scores
+    weights, scales = getattr(rule, "scaled_weights", rule.weights), getattr(rule, "scales", {})
     if isinstance(rule, LinearRule):
         labels, biases, columns = (False, True), [rule.bias], [weights]
     else:
@@ -133,7 +128,7 @@ def _check(rule: Any, settings: Settings) -> None:  # noqa: ANN401 - any of perc
         raise ConfigurationError(
             f"{name} is not a linear model: its score is not a sum over features", hint=other
         )
-    if isinstance(rule, BayesianLogistic):
+    if hasattr(rule, "moderation_of"):
         raise ConfigurationError(f"{name} is not a linear model: it divides by its uncertainty", hint=other)
     if settings.events.tenant:
         raise ConfigurationError(
