@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from service.messages.incoming import Incoming, own_message, read_fields
 from service.messages.labels import Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
-from service.messages.schema import Fields
 from service.stream.protocol import Record
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Decoder:
         self.vocabulary = vocabulary
         self.max_message_bytes = max_message_bytes
         self._events, self._labels, self._labels_topic = events, labels, labels_topic
-        self._read_common = _nothing if EventReader is None else EventReader().read
+        self._read_common = read_fields if EventReader is None else EventReader().read
         self.maps_time = any(each is not None and each.maps_time for each in (events, labels))
         self.vectors = None if events is None else events.vectors
 
@@ -105,8 +104,3 @@ class Decoder:
         if record is not None and record.topic == self._labels_topic:
             return self._labels
         return self._events
-
-
-def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled reader's
-    """Leave every message to Pydantic."""
-    return None
