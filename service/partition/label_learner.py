@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import nan
 from typing import Final
 
-from perceptron_core import LearnerError
+from perceptron_core import DamagedError, LearnerError
 from service.messages.incoming import Incoming
-from service.messages.labels import TrueLabel
+from service.messages.labels import MAX_WEIGHT, TrueLabel
 from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
@@ -58,6 +59,17 @@ class LabelLearner:
         """Begin a batch: labelled predictions go to `learned`, outcomes to `outputs`."""
         self._learned = learned
         self.writer.begin(outputs, has_log_odds=learned.has_log_odds)
+
+    def check_restored(self, classes: Sequence[object]) -> None:
+        """Raise `DamagedError` unless the model can learn the pending examples and the early labels."""
+        for example in self.join.examples.values():
+            truth = example.predicted if example.truth is None else example.truth
+            is_step = self.learner.rule is None or isinstance(example.step, (float, int))
+            if not (is_step and _can_learn((example.predicted, truth), example.weight, classes)):
+                raise DamagedError(f"join: the example {example.event_id!r:.50} is not of this model")
+        for event_id, label in self.join.early.items():
+            if not _can_learn((label.truth,), label.weight or 0.0, classes):
+                raise DamagedError(f"join: the early label of {event_id!r:.50} is not of this model")
 
     def advance(self, timestamp_ms: int) -> None:
         """Advance event time: learn examples that are due or overdue, and let others expire."""
@@ -210,3 +222,9 @@ class LabelLearner:
 def own_weight(given: float | None, of_event: float) -> float:
     """Return the weight of a label: its own if given, else its event's."""
     return of_event if given is None else given
+
+
+def _can_learn(truths: Sequence[TrueLabel], weight: float, classes: Sequence[object]) -> bool:
+    """Return whether a model of these classes can predict or learn these truths with this weight."""
+    known = all(isinstance(truth, type(classes[0])) and truth in classes for truth in truths)
+    return known and 0.0 <= weight <= MAX_WEIGHT

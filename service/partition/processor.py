@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from perceptron_core import DamagedError, LearnerError
+from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
@@ -20,7 +20,7 @@ from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.incoming import Incoming
-from service.messages.labels import BOOLEANS, MAX_WEIGHT, Spelling, TrueLabel
+from service.messages.labels import BOOLEANS, Spelling
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.models.learner import Learner, ModelError, rejection_of
 from service.partition.examples import Example, LearnedExamples, Observer
@@ -245,22 +245,10 @@ class Processor:
         """
         for part in self.parts():
             part.restore(state.get(part.name))
-        self._check_examples()
+        vocabulary = self.decoder.vocabulary
+        self._labels.check_restored(vocabulary.classes if vocabulary.is_multiclass else BOOLEANS)
         if state["classes"] == self.classes:  # otherwise classes were renamed: write the new names
             self._writer.spell_as(state["spelling"])
-
-    def _check_examples(self) -> None:
-        """Raise `DamagedError` unless the model can learn the pending examples and the early labels."""
-        vocabulary = self.decoder.vocabulary
-        classes = vocabulary.classes if vocabulary.is_multiclass else BOOLEANS
-        for example in self.join.examples.values():
-            truth = example.predicted if example.truth is None else example.truth
-            is_step = self._learner.rule is None or isinstance(example.step, (float, int))
-            if not (is_step and _can_learn((example.predicted, truth), example.weight, classes)):
-                raise DamagedError(f"join: the example {example.event_id!r:.50} is not of this model")
-        for event_id, label in self.join.early.items():
-            if not _can_learn((label.truth,), label.weight or 0.0, classes):
-                raise DamagedError(f"join: the early label of {event_id!r:.50} is not of this model")
 
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model; pending events and counts stay.
@@ -383,9 +371,3 @@ def fast_extraction(
     # Learners of several classes read a dictionary as quickly, unless it has hundreds of numbers.
     takes_values = learner.rule is not None or (decoder.vectors is not None and learner.takes_vectors)
     return extractor.extract_values if takes_values else extractor.extract
-
-
-def _can_learn(truths: Sequence[TrueLabel], weight: float, classes: Sequence[object]) -> bool:
-    """Return whether a model of these classes can predict or learn these truths with this weight."""
-    known = all(isinstance(truth, type(classes[0])) and truth in classes for truth in truths)
-    return known and 0.0 <= weight <= MAX_WEIGHT
