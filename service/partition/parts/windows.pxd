@@ -38,7 +38,9 @@ cdef class Window:
     @cython.locals(row=Py_ssize_t, totals=Totals, span=Py_ssize_t, output=Py_ssize_t, value=double)
     cpdef add_features(self, dict features, long long key, long long timestamp_ms)
 
-    @cython.locals(row=Py_ssize_t, is_late=bint, span=Py_ssize_t, number=cython.longlong, least=cython.longlong, cell=int)
+    @cython.locals(
+        row=Py_ssize_t, is_late=bint, span=Py_ssize_t, number=cython.longlong, least=cython.longlong, cell=int
+    )
     cpdef bint count_event(self, long long key, long long timestamp_ms, list numbers, list hashes) except -1
 
     @cython.locals(row=Py_ssize_t, cells=Cells, span=Py_ssize_t, number=cython.longlong, cell=int, known=int)
