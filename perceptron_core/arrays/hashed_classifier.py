@@ -1,6 +1,6 @@
 """Learners over hashed features, given as dictionaries or arrays of indices.
 
-A wrapped learner gives bit-identical answers; only the storage of weights differs.
+A wrapped learner gives bit-identical results; only the storage of weights differs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class HashedClassifier(BinaryClassifier):
 
     Notes
     -----
-    Dictionaries {index: value} and rows give bit-identical answers, as does the learner itself on the same
+    Dictionaries {index: value} and rows give bit-identical results, as does the learner itself on the same
     dictionaries. Columns of zeros take memory only where they are written; variances start at 1 and
     take all their memory at once.
 

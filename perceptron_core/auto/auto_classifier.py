@@ -30,7 +30,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words,
     pairs of words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
     characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
-    answer is that of the mixer, or single learner, with the fewest recent mistakes.
+    prediction is that of the mixer, or single learner, with the fewest recent mistakes.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     labels : list
         Classes in the order of their first occurrence, which breaks ties.
     experts : list of ExpertStatus
-        For each learner: its name, its weight in the leader's answer, its mistakes.
+        For each learner: its name, its weight in the leader's prediction, its mistakes.
     candidates : list of str
-        The candidates for the lead: the mixtures, and learners that may answer by themselves.
+        The candidates for the lead: the mixtures, and learners that may predict by themselves.
     leader : int
         Number of the leading candidate.
     n_mistakes : int
@@ -78,8 +78,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     While at most 64 other labels arrive between an event and its label, one candidate is a mixer whose inputs
     include the share of each class among the last labels. The first later label removes it, until 1,000
-    labels in a row are in time. Meanwhile a mixer with small steps replaces it, and the answer is a weighted
-    combination of the candidates.
+    labels in a row are in time. Meanwhile a mixer with small steps replaces it, and the prediction is a
+    weighted combination of the candidates.
 
     Two classes share their learners; of three or more, each has separate learners, one against the rest. Time
     and memory grow with the number of classes.
@@ -88,12 +88,12 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     and initially 4 bytes for each index. An example of weight w counts w times in the losses, but
     at most once in the choice of the candidates.
 
-    The same seed gives bit-identical answers.
+    The same seed gives bit-identical predictions.
 
     References
     ----------
     Littlestone, N. and Warmuth, M. K. (1994). The weighted majority algorithm. Information and Computation
-    108(2). The answer of the experts with the fewest mistakes.
+    108(2). The prediction of the experts with the fewest mistakes.
 
     Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference. See `Mixer`.
 
@@ -211,7 +211,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
             Weight of the example; 0: the model does not change.
         prediction_context
             For a late label, the result of `prediction_context()` after the event's prediction. The learners
-            are then evaluated by their answers at that time. Without it, the label counts as prompt.
+            are then evaluated by their predictions at that time. Without it, the label counts as prompt.
 
         Raises
         ------

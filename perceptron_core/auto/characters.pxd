@@ -32,7 +32,7 @@ cdef class Characters:
     )
     cdef add(self, str text, int tag)
 
-    @cython.locals(k=Py_ssize_t, best=Py_ssize_t, rest=double, others=double, answer=double, powers=double[::1])
+    @cython.locals(k=Py_ssize_t, best=Py_ssize_t, rest=double, others=double, log_odds=double, powers=double[::1])
     cdef score(self)
 
     @cython.locals(

@@ -133,11 +133,11 @@ class Characters:
             powers[k] = exp(self._scores[k] - self._scores[best]) if self._events[k] > 0 else 0.0
             others += 0.0 if k == best else powers[k]
         for k in range(self.n_classes):
-            answer = 0.0 if best < 0 else -CLIP
+            log_odds = 0.0 if best < 0 else -CLIP
             if powers[k] > 0:
                 rest = others if k == best else 1.0 + (others - powers[k])
-                answer = log(powers[k]) - log(rest) if rest > 0 else CLIP
-            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+                log_odds = log(powers[k]) - log(rest) if rest > 0 else CLIP
+            self.x.values[k] = max(-CLIP, min(log_odds, CLIP))
 
     def _sum_up(self) -> None:
         """Compute `_scores` by logarithms of products: a logarithm takes the time of ten multiplications."""
@@ -254,7 +254,7 @@ class Characters:
 
 
 class CharacterVote(ClassVote):
-    """Answers with the log-odds of one class from `Characters`."""
+    """Predicts the log-odds of one class from `Characters`."""
 
 
 def _with(new: array[Any], old: array[Any]) -> array[Any]:

@@ -49,7 +49,7 @@ cdef class Ensemble(Learners):
     cdef readonly Py_ssize_t n_blind, n_late
     cdef LabelHistory history
     cdef double information
-    cdef double[::1] factors, scores, inputs, all_inputs, answers
+    cdef double[::1] factors, scores, inputs, all_inputs, outputs
 
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
@@ -58,19 +58,19 @@ cdef class Ensemble(Learners):
     cdef score(self, list examples, unsigned char[::1] active, Lead lead)
 
     @cython.locals(k=Py_ssize_t, mixer=Mixer, favourite=int, is_inactive=bint)
-    cdef _answer(self, unsigned char[::1] active, Lead lead)
+    cdef _predict(self, unsigned char[::1] active, Lead lead)
 
     @cython.locals(k=Py_ssize_t, total=double)
-    cdef double given(self, Lead lead) except? -1
+    cdef double combined(self, Lead lead) except? -1
 
     @cython.locals(number=Py_ssize_t, x=Example, column=Column)
     cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
 
     @cython.locals(k=Py_ssize_t)
-    cdef write_context(self, double[::1] context, Py_ssize_t start, Py_ssize_t n_answers)
+    cdef write_context(self, double[::1] context, Py_ssize_t start, Py_ssize_t n_outputs)
 
     @cython.locals(k=Py_ssize_t)
-    cdef read_context(self, const double[::1] context, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
+    cdef read_context(self, const double[::1] context, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_outputs)
 
     cpdef Py_ssize_t n_history(self) except -1
 

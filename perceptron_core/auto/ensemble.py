@@ -145,14 +145,14 @@ class Learners:
 
 
 class Ensemble(Learners):
-    """Linear learners, each on one feature map; mixers of all of them; and the favourites' own answers.
+    """Linear learners, each on one feature map; mixers of all of them; and the favourites' own predictions.
 
-    Favourites are the learners that may answer by themselves. Some mixers are for late labels; others, whose
+    Favourites are the learners that may predict by themselves. Some mixers are for late labels; others, whose
     inputs include the last labels, are for prompt labels.
 
     Attributes
     ----------
-    answers : array
+    outputs : array
         Log-odds of the candidates for the lead: those of the mixers, then those of the favourites.
 
     """
@@ -175,7 +175,7 @@ class Ensemble(Learners):
         self.scores = doubles(MOST_EXPERTS)
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
         self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
-        self.answers = doubles(MOST_EXPERTS)
+        self.outputs = doubles(MOST_EXPERTS)
 
     def join(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
@@ -191,9 +191,9 @@ class Ensemble(Learners):
         self.add(rule, map_number)
 
     def score(self, examples: list[Example], active: bytearray, lead: Lead) -> None:
-        """Compute `answers` for an event; learners of inactive maps have the log-odds 0.
+        """Compute `outputs` for an event; learners of inactive maps have the log-odds 0.
 
-        Mixers that are not in use give the first mixer's answer.
+        Mixers that are not in use give the first mixer's prediction.
         """
         for k in range(self.n):
             self.inputs[k] = 0.0
@@ -205,27 +205,27 @@ class Ensemble(Learners):
                 self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
         if self.n_history():
             self.history.show(self.all_inputs)
-        self._answer(active, lead)
+        self._predict(active, lead)
 
-    def _answer(self, active: bytearray, lead: Lead) -> None:
-        """Compute the answers of the mixers, then the favourites' own."""
+    def _predict(self, active: bytearray, lead: Lead) -> None:
+        """Compute the outputs of the mixers, then the favourites' own."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             if lead.is_in_use(k):
-                self.answers[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
+                self.outputs[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
             else:
-                self.answers[k] = self.answers[0]
+                self.outputs[k] = self.outputs[0]
         for k in range(len(self.favourites)):
             favourite = self.favourites[k]
             is_inactive = not active[self.maps[favourite]]
-            self.answers[len(self.mixers) + k] = self.answers[0] if is_inactive else self.inputs[favourite]
+            self.outputs[len(self.mixers) + k] = self.outputs[0] if is_inactive else self.inputs[favourite]
 
-    def given(self, lead: Lead) -> float:
+    def combined(self, lead: Lead) -> float:
         """Return the weighted log-odds of the candidates."""
         total = 0.0
         for k in range(lead.n):
             if lead.weights[k] > 0.0:
-                total += lead.weights[k] * self.answers[k]
+                total += lead.weights[k] * self.outputs[k]
         return total
 
     def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
@@ -236,19 +236,19 @@ class Ensemble(Learners):
                 for column in self._edges[number]:
                     memory.prefetch(column.cells, x.slots, 0, x.n)
 
-    def write_context(self, context: array[float], start: int, n_answers: int) -> None:
-        """Write the inputs of the mixers and the first `n_answers` answers to `context`, from `start` on."""
+    def write_context(self, context: array[float], start: int, n_outputs: int) -> None:
+        """Write the inputs of the mixers and the first `n_outputs` outputs to `context`, from `start` on."""
         for k in range(self.n):
             context[start + k] = self.inputs[k]
-        for k in range(n_answers):
-            context[start + self.n + k] = self.answers[k]
+        for k in range(n_outputs):
+            context[start + self.n + k] = self.outputs[k]
 
-    def read_context(self, context: memoryview[float], start: int, n: int, n_answers: int) -> None:
-        """Read the first n inputs and `n_answers` answers that `write_context` wrote."""
+    def read_context(self, context: memoryview[float], start: int, n: int, n_outputs: int) -> None:
+        """Read the first n inputs and `n_outputs` outputs that `write_context` wrote."""
         for k in range(n):
             self.inputs[k] = context[start + k]
-        for k in range(n_answers):
-            self.answers[k] = context[start + n + k]
+        for k in range(n_outputs):
+            self.outputs[k] = context[start + n + k]
 
     def n_history(self) -> int:
         """Return the number of mixer inputs from the last labels."""
@@ -265,14 +265,14 @@ class Ensemble(Learners):
             self.all_inputs[k] = context[start + k]
 
     def learn_mixers(self, target: bool, w: float, lead: Lead, recalled: bool) -> None:
-        """Update the mixers with the scored event; with `recalled`, `answers` are from a context."""
+        """Update the mixers with the scored event; with `recalled`, `outputs` are from a context."""
         self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
                 mixer = self.mixers[k]
                 inputs = self.inputs if k < self.n_blind else self.all_inputs
                 mixer.learn(
-                    inputs, target, w, mixer.mix(inputs) if recalled else self.answers[k], self.information
+                    inputs, target, w, mixer.mix(inputs) if recalled else self.outputs[k], self.information
                 )
         self.history.count(target)
 
@@ -293,14 +293,14 @@ class Ensemble(Learners):
         )
 
     def weights_in(self, candidate: int) -> list[float]:
-        """Return the weight of each learner in a candidate's answer."""
+        """Return the weight of each learner in a candidate's prediction."""
         if candidate < len(self.mixers):
             return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
         chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # none with trees only
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
-    def given_weights(self, lead: Lead, active: bytearray | None = None) -> list[float]:
-        """Return the weight of each learner in the answer; sleeping candidates answer as the first mixer."""
+    def combined_weights(self, lead: Lead, active: bytearray | None = None) -> list[float]:
+        """Return the weight of each learner in the prediction; sleeping candidates are the first mixer."""
         found = [0.0] * self.n
         for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
             is_inactive = active is not None and self.is_inactive(k, active)
@@ -310,7 +310,7 @@ class Ensemble(Learners):
         return found
 
     def part_of_history(self, candidate: int) -> dict[str, float]:
-        """Return the contributions of the last labels to a candidate's answer, by name."""
+        """Return the contributions of the last labels to a candidate's prediction, by name."""
         if not self.n_blind <= candidate < len(self.mixers):
             return {}
         weights = self.mixers[candidate].weights[:N_RATES]
@@ -368,7 +368,7 @@ class ExpertMistakes:
     def count(
         self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float, n: int
     ) -> bool:
-        """Count the mistakes of the first n learners, which had answered, on an event of class `number`.
+        """Count the mistakes of the first n learners, which had predicted, on an event of class `number`.
 
         Returns whether the boosted trees misclassified it.
         """

@@ -50,7 +50,7 @@ _MAP_NAMES: Final = {
     BOOSTED: "boosted trees",
 }
 _FAVOURITES: Final = {"words": (0,), "dense": (0, 1), "boosted": (0,)}
-"""Which learners of a group may answer by themselves; all of them without a mixer."""
+"""Which learners of a group may predict by themselves; all of them without a mixer."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
 """Sum of the initial weights of a group's learners; other groups start at 0. Words and characters share the
 weight of a text."""

@@ -1,6 +1,6 @@
 """Compute the contribution of each feature to the log-odds of a mixture.
 
-The learners are linear in the features of their maps, and the mixture is linear in their answers: so the
+The learners are linear in the features of their maps, and the mixture is linear in their predictions: so the
 log-odds is a sum over features. Random Fourier features depend on all columns; their sum is one term.
 """
 
@@ -47,7 +47,7 @@ class Addend(NamedTuple):
 def statuses(
     ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]], mistakes: ExpertMistakes
 ) -> list[ExpertStatus]:
-    """Return the learners: their weights in the leader's and in each mixer's answer, and their mistakes."""
+    """Return the learners, with their weights in predictions of leader and mixers, and their mistakes."""
     if not ensembles:
         return []
     n_mixers = range(len(ensembles[0].mixers))
@@ -66,17 +66,17 @@ def addends(
     names: Sequence[Sequence[str]],
     boosted: Mapping[str, float],
 ) -> tuple[dict[str, float], float]:
-    """Split an answer, given the weights of the learners, into contributions by name, and intercepts.
+    """Split a prediction, given the weights of the learners, into contributions by name, and intercepts.
 
-    `boosted` are the contributions to the answer of boosted trees.
+    `boosted` are the contributions to the prediction of boosted trees.
     """
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
     for k, share in enumerate(weights):
-        score, answer = ensemble.scored(k)
-        if not share or not answer:
+        score, log_odds = ensemble.scored(k)
+        if not share or not log_odds:
             continue
-        scale = share * answer / score
+        scale = share * log_odds / score
         number = ensemble.map_of(k)
         if number == BOOSTED:
             intercept += scale * (score - fsum(boosted.values()))

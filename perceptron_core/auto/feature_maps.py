@@ -140,7 +140,7 @@ class FeatureMaps:
         else:
             self.dense.show_nothing()
         self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)
-        for m in range(N_MAPS):  # without features, the maps' answers are intercepts
+        for m in range(N_MAPS):  # without features, the maps' log-odds are intercepts
             self.active[m] = self.is_empty or self.columns.n_present > 0
         if not self.is_empty:
             self.active[WORDS] = self.words.x.n > 0
@@ -151,7 +151,7 @@ class FeatureMaps:
         self._show_bins()
 
     def compute(self) -> None:
-        """Compute the answers of naive Bayes and nearest neighbours, which are shared by all classes."""
+        """Compute the predictions of naive Bayes and nearest neighbours, which are shared by all classes."""
         if self.active[CHARACTERS]:
             self.characters.score()
         if self.active[NEIGHBORS]:
@@ -354,7 +354,7 @@ class NamedMaps(FeatureMaps):
         ]
 
     def parts_of_boosted(self, number: int) -> dict[str, float]:
-        """Return the contributions of features to the boosted trees' answer for a class."""
+        """Return the contributions of features to the boosted trees' prediction for a class."""
         parts = self.boosted.parts(number) if self.active[BOOSTED] else {}
         return {self._name_of_bin(bin_number): part for bin_number, part in parts.items()}
 

@@ -8,7 +8,7 @@ from perceptron_core.elementary cimport log
 from perceptron_core.elementary cimport logistic
 from perceptron_core.mixing.lead cimport LastEvent, Lead
 
-cdef int GIVEN, SHARING, FOREST, LINEAR
+cdef int COMBINED, SHARING, FOREST, LINEAR
 cdef double _LARGEST_LOSS
 
 
@@ -62,10 +62,10 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble)
     cdef _keep(self, x)
 
-    @cython.locals(ensemble=Ensemble, answer=double)
-    cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
+    @cython.locals(ensemble=Ensemble, log_odds=double)
+    cdef double _log_odds_of(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
 
-    @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)
+    @cython.locals(number=Py_ssize_t, best=Py_ssize_t, log_odds=double, highest=double)
     cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
 
     @cython.locals(total=double, p=double, k=Py_ssize_t)

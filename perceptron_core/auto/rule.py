@@ -17,7 +17,7 @@ from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
 from perceptron_core.auto.several_classes import SeveralClasses
 from perceptron_core.elementary import log, logistic
 from perceptron_core.linear import restored
-from perceptron_core.mixing.lead import GIVEN, LastEvent, Lead
+from perceptron_core.mixing.lead import COMBINED, LastEvent, Lead
 from perceptron_core.mixing.mixer import N_RATES
 from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
@@ -26,8 +26,8 @@ HEADER: Final = 4
 """Numbers at the start of a context: the number of ensembles, of learners and of candidates in each, and the
 leader.
 
-They are followed by the inputs and answers of each ensemble, the weights of the candidates in the answer, the
-mixer inputs from the last labels of each ensemble, if any, and the number of labels learned before."""
+They are followed by the inputs and outputs of each ensemble, the weights of the candidates, the mixer
+inputs from the last labels of each ensemble, if any, and the number of labels learned before."""
 _BYTES_A_NUMBER: Final = 8
 
 
@@ -77,7 +77,7 @@ def context_numbers(context: bytes) -> memoryview[float]:
 
 
 def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[float]) -> None:
-    """Read the answers and the weights of candidates from a context.
+    """Read the predictions and the weights of candidates from a context.
 
     Nothing is read if it has none, or if a third class has changed the learners since.
     """
@@ -118,7 +118,7 @@ _MOST_CONTEXT_BYTES: Final = 1 << 30
 
 
 class AutoRule:
-    """Scores and learns events with an ensemble for each class, and answers with the best candidate.
+    """Scores and learns events with an ensemble for each class, and predicts by the best candidate.
 
     Two classes share one ensemble, whose log-odds are those of the second class.
     """
@@ -171,13 +171,13 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._answer(number, GIVEN))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._log_odds_of(number, COMBINED))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
     def learn(self, x: Any, label: Any, w: float, context: bytes = b"", emphasis: float = 1.0) -> list[float]:
         """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its answers. Learners multiply w by `emphasis`; mixers and
+        With a context, candidates are evaluated by its outputs. Learners multiply w by `emphasis`; mixers and
         candidates do not. Raises `ValueError` if the context is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
@@ -201,7 +201,7 @@ class AutoRule:
         """Return the number of the predicted class; −1 if there is none. Raises `FeatureError`."""
         self._score(x)
         self._keep(x)
-        return self._decision(GIVEN)
+        return self._decision(COMBINED)
 
     def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
         """Return the contribution of each feature to the leader's log-odds of a class, and the intercept.
@@ -216,7 +216,7 @@ class AutoRule:
         self._last.forget()  # the following changes the learners' scores
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
-        weights = ensemble.given_weights(self.lead, self.maps.active)
+        weights = ensemble.combined_weights(self.lead, self.maps.active)
         boosted = self.maps.parts_of_boosted(ensemble.number)
         found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x), boosted)
         found |= ensemble.part_of_history(self.lead.leader)
@@ -238,8 +238,8 @@ class AutoRule:
 
     @property
     def experts(self) -> list[ExpertStatus]:
-        """The learners: their weights in the leader's answer, and their mistakes."""
-        weights = [ensemble.given_weights(self.lead) for ensemble in self.ensembles]
+        """The learners: their weights in the leader's prediction, and their mistakes."""
+        weights = [ensemble.combined_weights(self.lead) for ensemble in self.ensembles]
         return statuses(self.ensembles, weights, self._mistakes)
 
     def _fresh(self, number: int) -> Ensemble:
@@ -251,7 +251,7 @@ class AutoRule:
         return made
 
     def _score(self, x: Any) -> None:
-        """Compute the answers of each ensemble for an event, unless it is the last scored one."""
+        """Compute the predictions of each ensemble for an event, unless it is the last scored one."""
         if not self._last.is_same(x):
             self._last.forget()
             self.maps.show(x)
@@ -277,33 +277,33 @@ class AutoRule:
                 following.prefetch(self.maps.examples, len(self.ensembles))
             ensemble.score(self.maps.examples, self.maps.active, self.lead)
 
-    def _answer(self, number: int, candidate: int) -> float:
-        """Return a candidate's log-odds of a class, or those of the given answer."""
+    def _log_odds_of(self, number: int, candidate: int) -> float:
+        """Return a candidate's log-odds of a class, or those of the combined prediction."""
         ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
-        answer = ensemble.given(self.lead) if candidate == GIVEN else ensemble.answers[candidate]
-        return -answer if len(self.labels) <= SHARING and not number else answer
+        log_odds = ensemble.combined(self.lead) if candidate == COMBINED else ensemble.outputs[candidate]
+        return -log_odds if len(self.labels) <= SHARING and not number else log_odds
 
     def _decision(self, candidate: int) -> int:
-        """Return the number of the class that a candidate, or the given answer, predicts; −1: none."""
+        """Return the number of the class that a candidate, or the combined prediction, predicts; −1: none."""
         best, highest = -1, 0.0
         if len(self.labels) == SHARING:  # the first class has the negative log-odds of the second
-            return 1 if self._answer(1, candidate) > 0 else 0
+            return 1 if self._log_odds_of(1, candidate) > 0 else 0
         for number in range(len(self.labels)):
-            answer = self._answer(number, candidate)
-            if best < 0 or answer > highest:
-                best, highest = number, answer
+            log_odds = self._log_odds_of(number, candidate)
+            if best < 0 or log_odds > highest:
+                best, highest = number, log_odds
         return best
 
     def _evaluate(self, number: int, w: float) -> None:
-        """Count the mistakes of the candidates, and of the given answer, on an event of a class.
+        """Count the mistakes of the candidates, and of the combined prediction, on an event of a class.
 
         Losses count w times, at most once.
         """
         share = min(w, 1.0)
-        self.n_mistakes += self._decision(GIVEN) != number
-        for k in range(GIVEN, self.lead.n):
+        self.n_mistakes += self._decision(COMBINED) != number
+        for k in range(COMBINED, self.lead.n):
             loss = surprise = 0.0
-            if k == GIVEN or self.lead.is_in_use(k):
+            if k == COMBINED or self.lead.is_in_use(k):
                 loss = 1.0 if self._decision(k) != number else 0.0
                 if self.share_of_loss > 0:
                     surprise = self._surprise(number, k)
@@ -316,8 +316,8 @@ class AutoRule:
         total = 0.0
         if len(self.labels) > SHARING:
             for k in range(len(self.labels)):
-                total += logistic(self._answer(k, candidate))
-        p = logistic(self._answer(number, candidate))
+                total += logistic(self._log_odds_of(k, candidate))
+        p = logistic(self._log_odds_of(number, candidate))
         p = p / total if total > 0 else p
         return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
 

@@ -44,8 +44,8 @@ class HoeffdingForest(Seeded):
     over the last 100 events exceeds that over the last 2,000 by four standard deviations.
 
     The trees do not predict: each node, inner ones included, is a feature of the events that pass it, and
-    `NormalizedAdaGrad` learns its weight. So there is an answer before any split, and the weight of a node is
-    not lost when it splits. Two classes share one such learner; of three or more, each has one.
+    `NormalizedAdaGrad` learns its weight. So there is a prediction before any split, and the weight of a node
+    is not lost when it splits. Two classes share one such learner; of three or more, each has one.
 
     It differs from River's adaptive random forest, whose leaves predict by majority or naive Bayes, whose
     trees vote, choose among features at each node, split categories into one branch per value, and detect

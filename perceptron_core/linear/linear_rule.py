@@ -188,7 +188,7 @@ def undo_additive(self: LinearRule, x: Any, step: float) -> None:
 
 
 class ClassVote(LinearRule):
-    """Answers with one class's log-odds from an example of all classes' log-odds, without learning."""
+    """Predicts one class's log-odds from an example of all classes' log-odds, without learning."""
 
     STATE = restored.COUNTS
     hash_bits = 1

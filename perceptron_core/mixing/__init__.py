@@ -1,1 +1,1 @@
-"""Mixtures of the answers of several classifiers, based on their mistakes."""
+"""Mixtures of the predictions of several classifiers, based on their mistakes."""

@@ -1,4 +1,4 @@
-"""The choice of the candidates that answer, by their losses; and the last scored event.
+"""The choice of the candidates that predict, by their losses; and the last scored event.
 
 `lead.pxd` gives this module its C types.
 """
@@ -67,22 +67,22 @@ _A_FEW: Final = 64
 """Largest number of labels between an event's prediction and its own label if that is prompt."""
 _AVERAGED: Final = 2
 """Number of mixers that are averaged."""
-GIVEN: Final = -1
-"""Number of the given answer, among the numbers of candidates."""
+COMBINED: Final = -1
+"""Number of the combined prediction, among the numbers of candidates."""
 
 
 class Lead:
-    """The losses of the candidates, first mixers and then learners, and the weight of each in the answer.
+    """The losses of the candidates, first mixers and then learners, and the weight of each in the prediction.
 
     Some mixers are for prompt labels, others for late labels. Labels are prompt if at most 64 others arrive
     between an event's prediction and its own label. This is assumed at first, ends with the first late label,
     and holds again after 1,000 prompt labels in a row. A mixer that is not in use counts as good as the
     first.
 
-    While labels are prompt, the candidate with the least discounted loss answers. With late labels, the
-    recent leader is of little use, and the right discount would depend on the delay. Then the answer is a
+    While labels are prompt, the candidate with the least discounted loss predicts. With late labels, the
+    recent leader is of little use, and the right discount would depend on the delay. Then the prediction is a
     weighted mean of the candidates. The weight of each is its regret: the sum, cut at 0 with each label, of
-    the given answer's loss minus the candidate's loss. This has no parameter for the delay.
+    the combined prediction's loss minus the candidate's loss. This has no parameter for the delay.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Lead:
     prompt_labels : int
         Number of prompt labels since the last late one, at most 1,000.
     weights : array
-        Weight of each candidate's log-odds in the answer.
+        Weight of each candidate's log-odds in the prediction.
     discount : float
         Factor of losses with each label.
 
@@ -140,7 +140,7 @@ class Lead:
             self.prompt_labels += 1
 
     def evaluate(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
-        """Add to the loss and the log loss of a candidate; `GIVEN` is evaluated first, then the first."""
+        """Add to the loss and the log loss of a candidate; `COMBINED` is evaluated first, then the first."""
         if candidate < 0:
             self._loss = loss
             return
@@ -176,7 +176,7 @@ class Lead:
             self.follow(self.leader, logistic(self._surprises[1] - self._surprises[0]))
 
     def follow(self, leader: int, share: float) -> None:
-        """Let `leader` answer; if it is one of averaged mixers, the first two, the first with this share."""
+        """Let `leader` predict; if it is one of averaged mixers, the first two, the first with this share."""
         for k in range(self.n):
             self.weights[k] = 0.0
         if self._averages and leader < self._n_always:

@@ -38,7 +38,7 @@ cdef class Mixer:
     cpdef double mix(self, double[::1] inputs) except? -1
 
     @cython.locals(k=Py_ssize_t, p=double, q=double, spread=double, f=double, step=double)
-    cpdef learn(self, double[::1] inputs, bint target, double w, double answer, double information=*)
+    cpdef learn(self, double[::1] inputs, bint target, double w, double log_odds, double information=*)
 
     @cython.locals(
         i=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, row=Py_ssize_t, z=double, spread=double, covariance=double[::1],

@@ -136,11 +136,11 @@ class Mixer:
         return total if -MAX_LEARNED <= total <= MAX_LEARNED else 0.0
 
     def learn(
-        self, inputs: array[float], target: bool, w: float, answer: float, information: float = 1.0
+        self, inputs: array[float], target: bool, w: float, log_odds: float, information: float = 1.0
     ) -> None:
-        """Learn an example of weight w whose `mix` was `answer`; `information` multiplies 1 − λ."""
+        """Learn an example of weight w whose `mix` was `log_odds`; `information` multiplies 1 − λ."""
         w = min(w, _LARGEST_WEIGHT)
-        p = logistic(answer)
+        p = logistic(log_odds)
         q = w * p * (1.0 - p)
         spread = self._aim(inputs)
         f = 1.0 / (1.0 + q * spread)

@@ -31,7 +31,7 @@ class ExpertStatus(NamedTuple):
 
     name: str
     weight: float
-    """Weight of its log-odds in the leader's answer; with several classes, the mean weight."""
+    """Weight of its log-odds in the leader's prediction; with several classes, the mean weight."""
     mistakes: int
     """Number of its mistakes, over all labels."""
     recent_mistakes: float
@@ -39,11 +39,11 @@ class ExpertStatus(NamedTuple):
     recent_labels: float
     """Number of labels with which it was evaluated, discounted in the same way."""
     weights: tuple[float, ...] = ()
-    """Weights of its log-odds in the answer of each mixer."""
+    """Weights of its log-odds in the prediction of each mixer."""
 
     @property
     def recent_error(self) -> float | None:
-        """Share of recent answers that were wrong, 0-1; None before the first label."""
+        """Share of recent predictions that were wrong, 0-1; None before the first label."""
         return self.recent_mistakes / self.recent_labels if self.recent_labels else None
 
 
@@ -181,15 +181,15 @@ _LARGEST_VARIANCE: Final = 1e3
 
 
 class Mixture(BinaryClassifier):
-    """A mixture of experts: logistic mixing, where the candidate with the fewest recent mistakes answers.
+    """A mixture of experts: logistic mixing, where the candidate with the fewest recent mistakes predicts.
 
-    Each expert answers with a log-odds z of True, before it sees the label. Mixers combine the answers to one
-    log-odds v·z, and learn v online with different rates of forgetting. The mixture answers with the
+    Each expert predicts a log-odds z of True, before it sees the label. Mixers combine them to one
+    log-odds v·z, and learn v online with different rates of forgetting. The mixture predicts the
     candidate with the fewest recent mistakes; candidates are the mixers and the first expert. For every
     example
 
-        the leader's answer is given
-        Mₖ ← d·Mₖ + [answer k was wrong], for each mixer and expert
+        the leader's prediction is returned
+        Mₖ ← d·Mₖ + [prediction k was wrong], for each mixer and expert
         each mixer learns z, each expert learns x
         the first of the candidates with the least Mₖ leads
 
@@ -282,7 +282,7 @@ class Mixture(BinaryClassifier):
 
     @property
     def leader(self) -> int:
-        """The number of the leading candidate, whose answer is given."""
+        """The number of the leading candidate, whose prediction is returned."""
         return min(range(len(self.mixers) + 1), key=self._losses.__getitem__)
 
     @property
@@ -331,7 +331,7 @@ class Mixture(BinaryClassifier):
 
     def score_one(self, x: Features) -> float:
         """Compute the leader's log-odds. Raises errors of experts, such as `FeatureError`."""
-        return self._answers(self._inputs(x))[self.leader]
+        return self._predictions(self._inputs(x))[self.leader]
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one`; return y·w, y ∈ {−1, +1}, as every example is an update."""
@@ -342,10 +342,10 @@ class Mixture(BinaryClassifier):
         sign, weight = sign_of(y), example_weight(w)
         check_weight(self.experts, weight)
         inputs = self._inputs(x)
-        answers = self._answers(inputs)
-        score = answers[self.leader]
+        predictions = self._predictions(inputs)
+        score = predictions[self.leader]
         if weight > 0:
-            self._learn(x, sign > 0, weight, inputs, answers)
+            self._learn(x, sign > 0, weight, inputs, predictions)
         return score, sign * weight
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
@@ -357,16 +357,16 @@ class Mixture(BinaryClassifier):
         """Return each expert's clipped log-odds."""
         return array("d", [clipped(log_odds_of(expert, x)) for expert in self.experts])
 
-    def _answers(self, inputs: array[float]) -> list[float]:
-        """Return the answers of the mixers, then of the experts."""
+    def _predictions(self, inputs: array[float]) -> list[float]:
+        """Return the predictions of the mixers, then of the experts."""
         return [*(mixer.mix(inputs) for mixer in self._mixers), *inputs]
 
-    def _learn(self, x: Features, y: bool, w: float, inputs: array[float], answers: list[float]) -> None:
+    def _learn(self, x: Features, y: bool, w: float, inputs: array[float], predictions: list[float]) -> None:
         for expert in self.experts:
             learn(expert, x, y, w)
-        for mixer, answer in zip(self._mixers, answers, strict=False):
-            mixer.learn(inputs, y, w, answer)
-        wrong = [(answer > 0) != y for answer in answers]
+        for mixer, log_odds in zip(self._mixers, predictions, strict=False):
+            mixer.learn(inputs, y, w, log_odds)
+        wrong = [(log_odds > 0) != y for log_odds in predictions]
         self.n_mistakes += wrong[self.leader]
         self._losses = [self.discount * loss + each for loss, each in zip(self._losses, wrong, strict=True)]
         of_experts = wrong[len(self.mixers) :]
@@ -374,7 +374,7 @@ class Mixture(BinaryClassifier):
         self.n_updates += 1
 
     def _shares(self) -> list[float]:
-        """Return the weight of each expert's log-odds in the leader's answer."""
+        """Return the weight of each expert's log-odds in the leader's prediction."""
         leader = self.leader
         if leader < len(self.mixers):
             return self._mixers[leader].weights

@@ -105,9 +105,9 @@ class NormalisedSamples:
 
 
 def linear_separability(examples: Examples, *, fit_intercept: bool = True) -> Separability:
-    """Decide whether a hyperplane separates the examples, and prove the answer.
+    """Decide whether a hyperplane separates the examples, and prove it.
 
-    One linear program over rows z of length 1, max t subject to z·a ≥ t and |aⱼ| ≤ 1, has both answers:
+    One linear program over rows z of length 1, max t subject to z·a ≥ t and |aⱼ| ≤ 1, decides both:
     if t > 0, a separates; if t = 0, the dual variables of the rows combine them to 0. The separator is
     proven against rounding; the combination holds to `TOLERANCE`, so that a set whose margin is less
     than a billionth of its radius may count as not separable.

@@ -234,7 +234,7 @@ class Grower:
         nodes.n_trees += 1
 
     def add_to(self, sums: array[float], nodes: TreeNodes, output: int) -> None:
-        """Add the last tree's answers to the sums of an output, event by event."""
+        """Add the last tree's predictions to the sums of an output, event by event."""
         for leaf in range(self._n_leaves):
             for k in range(self._starts[leaf], self._ends[leaf]):
                 sums[self._order[k] * nodes.n_outputs + output] += nodes.values[self._nodes[leaf]]
@@ -329,7 +329,7 @@ class Grower:
         self._gains[leaf] = best - before
 
     def _rank(self, first: int) -> int:
-        """Sort the values of a category by their answer; return how many there are."""
+        """Sort the values of a category by their prediction; return how many there are."""
         n, smoothing = 0, _SMOOTHING * _H_UNITS / self.unit
         for code in range(N_BINS):
             total = self._sums[first + code]

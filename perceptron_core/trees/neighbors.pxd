@@ -47,7 +47,7 @@ cdef class Window:
     cdef void _choose(self, Py_ssize_t n) noexcept
 
     @cython.locals(j=Py_ssize_t, k=Py_ssize_t, total=double, farthest=double, distance=double, rest=double,
-                   answer=double)
+                   log_odds=double)
     cdef void _vote(self) noexcept
 
     @cython.locals(stride=Py_ssize_t, k=Py_ssize_t)

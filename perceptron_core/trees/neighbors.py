@@ -181,11 +181,11 @@ class Window:
         for k in range(self.n_classes):
             total += self._scores[k]
         for k in range(self.n_classes):
-            answer = -CLIP if total > 0 else 0.0
+            log_odds = -CLIP if total > 0 else 0.0
             if self._scores[k] > 0:
                 rest = total - self._scores[k]
-                answer = log(self._scores[k]) - log(rest) if rest > 0 else CLIP
-            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+                log_odds = log(self._scores[k]) - log(rest) if rest > 0 else CLIP
+            self.x.values[k] = max(-CLIP, min(log_odds, CLIP))
 
     def prepare(self, n_classes: int) -> None:
         """Allocate memory for learning with this number of classes."""
@@ -262,4 +262,4 @@ class Window:
 
 
 class NeighborVote(ClassVote):
-    """Answers with the log-odds of one class from `Window`."""
+    """Predicts the log-odds of one class from `Window`."""

@@ -37,7 +37,7 @@ cdef class RefittedTrees:
         self, const double[::1] values, const unsigned char[::1] present, const unsigned char[::1] codes
     ) noexcept
 
-    @cython.locals(answer=double, total=double)
+    @cython.locals(log_odds=double, total=double)
     cdef void score(self) noexcept
 
     cdef prepare(self, Py_ssize_t n_classes)

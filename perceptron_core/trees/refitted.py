@@ -130,10 +130,10 @@ class RefittedTrees:
                 self.x.values[k] = exp(self.x.values[k])
                 total += self.x.values[k]
         for k in range(n):
-            answer = self.x.values[k]
+            log_odds = self.x.values[k]
             if n > 1:
-                answer = log(answer) - log(total - answer) if total > answer else CLIP
-            self.x.values[k] = max(-CLIP, min(answer, CLIP))
+                log_odds = log(log_odds) - log(total - log_odds) if total > log_odds else CLIP
+            self.x.values[k] = max(-CLIP, min(log_odds, CLIP))
         if n == 1:
             self.x.values[1], self.x.values[0] = self.x.values[0], -self.x.values[0]
         for k in range(max(n, 2), self.x.n):
@@ -185,7 +185,7 @@ class RefittedTrees:
             self._due, self._step = self._n_events, -1
 
     def _is_drift(self, is_wrong: bool) -> bool:
-        """Count an answer; return whether the recent error is significantly higher than before."""
+        """Count a prediction; return whether the recent error is significantly higher than before."""
         self._age += 1
         self._lately += (is_wrong - self._lately) * max(_SHORT, 1.0 / self._age)
         self._error += (is_wrong - self._error) * max(_LONG, 1.0 / self._age)
@@ -219,7 +219,7 @@ class RefittedTrees:
             self._sums[k] = bases[k % n_outputs]
 
     def _advance(self) -> None:
-        """Bin some columns or grow some trees; the new trees answer once all are grown."""
+        """Bin some columns or grow some trees; the new trees predict once all are grown."""
         n, width = self._grower.n, self._grower.width
         n_columns = max(1, _CELLS // n)
         first = self._step * n_columns
@@ -375,4 +375,4 @@ class RefittedTrees:
 
 
 class RefittedVote(ClassVote):
-    """Answers with the log-odds of one class from `RefittedTrees`."""
+    """Predicts the log-odds of one class from `RefittedTrees`."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.mixing.lead import GIVEN, Lead
+from perceptron_core.mixing.lead import COMBINED, Lead
 
 AT_ONCE, LATE = 64, 65
 lateness = st.sampled_from([0, AT_ONCE, LATE])
@@ -27,7 +27,7 @@ def fresh(discount=0.9):
 def judge(lead, rounds, given=0.0):
     for lateness, found in rounds:
         lead.note(lateness)
-        lead.evaluate(GIVEN, given)
+        lead.evaluate(COMBINED, given)
         for candidate, loss in enumerate(found):
             lead.evaluate(candidate, loss)
         lead.choose()
