@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from perceptron_core import DamagedError
+from perceptron_core.validation import DamagedError, NewerError
 from service.checkpoints.config_fingerprint import named_settings
-from service.checkpoints.log import CheckpointLog, read_log
+from service.checkpoints.log import RESET_HINT, CheckpointLog, read_log
 from service.checkpoints.losses import unread_losses
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
-from service.errors import CheckpointError, TopicMissing
+from service.errors import CheckpointError, NewerRelease, TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import counts_of
@@ -45,6 +45,8 @@ class PartitionStatus(NamedTuple):
     """Why decisions have no threshold, by name, as of the snapshot."""
     exhausted: Sequence[str] = ()
     """Names of the decisions whose `max_rate` is spent, as of the snapshot."""
+    error: CheckpointError | None = None
+    """Why `serve` cannot restore the model, if no snapshot is valid."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -101,8 +103,8 @@ def partition_statuses(
         is_there = partition < counts[checkpoints_topic]
         log = read_log(transport.read(checkpoints_topic, partition) if is_there else (), group)
         if log.snapshots or log.progress:
-            statuses.append(partition_status(transport, partition, log))
-            if _is_shared(log):  # this log covers all partitions
+            statuses.append(partition_status(transport, (checkpoints_topic, partition), log))
+            if statuses[-1].settings.get("share_model"):  # this log covers all partitions
                 break
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
@@ -110,14 +112,8 @@ def partition_statuses(
     return statuses
 
 
-def _is_shared(log: CheckpointLog) -> bool:
-    """Return whether a log belongs to one model over all partitions."""
-    _, snapshot = newest_valid(log)
-    return snapshot is not None and bool(snapshot.config_fingerprint.get("share_model"))
-
-
-def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:
-    """Return the status of a partition.
+def partition_status(transport: Transport, place: TopicPartition, log: CheckpointLog) -> PartitionStatus:
+    """Return the status of a partition from its log, which was read from `place`.
 
     Raises
     ------
@@ -127,16 +123,17 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         The end of the input cannot be read.
 
     """
-    stored, snapshot = newest_valid(log)
+    unreadable: list[tuple[StoredSnapshot, DamagedError]] = []
+    stored, snapshot = newest_valid(log, unreadable)
     offsets, counts = last_commit(log, snapshot)
     if snapshot is not None:
         offsets = _unread(transport, offsets, snapshot)
     lag: Counter[str] = Counter()
     for (topic, each), offset in offsets.items():
         lag[topic] += _lag(transport, topic, each, offset)
-    known = PartitionStatus(partition, lag, counts, stored, 0)
+    known = PartitionStatus(place[1], lag, counts, stored, 0)
     if snapshot is None:
-        return known
+        return known._replace(error=no_valid_snapshot(place, unreadable) if unreadable else None)
     decisions = Decisions.of_state(snapshot.state)
     return known._replace(
         batches_to_learn=len(log.progress_after(snapshot.sequence)),
@@ -192,6 +189,16 @@ def newest_valid(
             if unreadable is not None:
                 unreadable.append((stored, error))
     return None, None
+
+
+def no_valid_snapshot(
+    place: TopicPartition, unreadable: Sequence[tuple[StoredSnapshot, DamagedError]]
+) -> CheckpointError:
+    """Return the error for a log of which all snapshots are unreadable."""
+    where, n_snapshots = "{}[{}]".format(*place), len(unreadable)
+    if any(isinstance(error, NewerError) for _, error in unreadable):
+        return NewerRelease.wrote(f"{where}: this release cannot read any of {n_snapshots} snapshots")
+    return CheckpointError(f"{where}: all {n_snapshots} snapshots are unusable", hint=RESET_HINT)
 
 
 def last_commit(

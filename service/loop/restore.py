@@ -36,7 +36,7 @@ from service.checkpoints.losses import (
     warn_of_predictions,
 )
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
-from service.checkpoints.status import newest_valid
+from service.checkpoints.status import newest_valid, no_valid_snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.forms import check_form
@@ -150,7 +150,8 @@ def _resume(
 ) -> Restored:
     """Resume after the last commit."""
     where = f"{settings.checkpoints_topic}[{partition}]"
-    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, where)
+    place = settings.checkpoints_topic, partition
+    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, place)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     reject_cut_off(settings, partition, committed, offsets)
@@ -238,18 +239,15 @@ def _begin(
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
 
 
-def _newest_valid(log: CheckpointLog, where: str) -> tuple[StoredSnapshot, Snapshot]:
+def _newest_valid(log: CheckpointLog, place: TopicPartition) -> tuple[StoredSnapshot, Snapshot]:
     rejected: list[tuple[StoredSnapshot, DamagedError]] = []
     stored, snapshot = newest_valid(log, rejected)
     for each, error in rejected:
-        _log.error(
-            "%s@%d: snapshot rejected: %s; trying the preceding snapshot", where, each.first_offset, error
-        )
+        what = "%s[%d]@%d: snapshot rejected: %s; trying the preceding snapshot"
+        _log.error(what, *place, each.first_offset, error)
     if stored is not None and snapshot is not None:
         return stored, snapshot
-    if any(isinstance(error, NewerError) for _, error in rejected):
-        raise NewerRelease.wrote(f"{where}: this release cannot read any of {len(log.snapshots)} snapshots")
-    raise CheckpointError(f"{where}: all {len(log.snapshots)} snapshots are unusable", hint=RESET_HINT)
+    raise no_valid_snapshot(place, rejected)
 
 
 def _replay(

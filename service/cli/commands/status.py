@@ -14,6 +14,7 @@ from service.cli.help import SettingsCommand
 from service.cli.options import SERVICE, format_option, opened_stream, setting_options
 from service.cli.output import echo_result, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, number_text, size_text, table
+from service.errors import raise_first
 from service.messages.labels import Vocabulary
 from service.partition.parts.counters import concerns
 from service.partition.parts.quality import class_metrics
@@ -29,7 +30,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "batches_to_replay": ("to replay", count_text),
 }
 """Header and format of columns that are not counts."""
-_NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted"})
+_NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted", "error"})
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
@@ -49,6 +50,8 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     pending      predictions that wait for their label
     snapshot     age of the newest valid snapshot of the model, and its size
     to replay    batches committed since, which a restart would replay
+
+    If no snapshot of a partition is valid, the command says so and fails.
 
     The table below it covers all partitions: how well each class is separated from the others, as of the
     snapshots. `replay --help` explains its columns.
@@ -72,6 +75,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
         shown,
         lambda: "\n".join([_as_text(partitions), *_undecided(partitions), *class_table(classes)]),
     )
+    raise_first([each.error for each in statuses if each.error])
 
 
 def _warn_of_unread_topics(loaded: Loaded, statuses: Sequence[PartitionStatus]) -> None:
@@ -111,6 +115,7 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
         "batches_to_replay": each.batches_to_learn,
         **({"undecided": dict(each.undecided)} if each.undecided else {}),
         **({"exhausted": [*each.exhausted]} if each.exhausted else {}),
+        **({"error": str(each.error)} if each.error else {}),
     }
 
 

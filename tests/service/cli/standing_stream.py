@@ -31,3 +31,15 @@ def crash(stream, monkeypatch, **given):
     with monkeypatch.context() as patch:
         patch.setattr("service.loop.task.Task.hand_over", lambda task, *_: task.close())
         serve(stream, **given)
+
+
+def damage(stream, monkeypatch, *offsets):
+    """Let the checkpoint records of partition 0 at these offsets read as something else from now on."""
+    read = type(stream).read
+
+    def damaged(self, topic, partition, start=0, end=None):
+        for record in read(self, topic, partition, start, end):
+            bad = (topic, partition) == ("checkpoints", 0) and record.offset in offsets
+            yield record._replace(value=b"junk") if bad else record
+
+    monkeypatch.setattr(type(stream), "read", damaged)

@@ -13,7 +13,7 @@ from service.models.model_file import read_model_file, write_atomically
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import Feed, event, label
-from tests.service.cli.standing_stream import crash, produce, serve
+from tests.service.cli.standing_stream import crash, damage, produce, serve
 
 EVENTS = [event(f"e{n}", f"word{n % 3} word{n % 5}", label=n % 2 == 0) for n in range(20)]
 
@@ -95,18 +95,6 @@ def test_show_distinguishes_increments_from_full_snapshots(checkpoint, stream, m
 
 def newest_offset(stream):
     return stream.bounds("checkpoints", 0)[1] - 1
-
-
-def damage(stream, monkeypatch, offset):
-    """Let the checkpoint record at `offset` read as something else from now on."""
-    read = type(stream).read
-
-    def damaged(self, topic, partition, start=0, end=None):
-        for record in read(self, topic, partition, start, end):
-            bad = topic == "checkpoints" and record.offset == offset
-            yield record._replace(value=b"junk") if bad else record
-
-    monkeypatch.setattr(type(stream), "read", damaged)
 
 
 def test_export_writes_the_committed_model_batches_after_the_snapshot_included(

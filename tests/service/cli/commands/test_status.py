@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.service.building import event
-from tests.service.cli.standing_stream import crash, produce, serve
+from tests.service.cli.standing_stream import crash, damage, produce, serve
 from tests.support.recreated_topic import recreate
 
 
@@ -87,6 +87,17 @@ def test_exhausted_decision_is_named(perceptron, broker, stream):
     assert status(perceptron, broker)[0]["exhausted"] == ["look"]
     said = "partition 0: 'look' has used up the decisions of its period"
     assert said in perceptron("status", "--broker", broker).stdout.splitlines()
+
+
+def test_partition_without_a_valid_snapshot_is_an_error(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    serve(stream)
+    log = stream.read("checkpoints", 0)
+    damage(stream, monkeypatch, *[each.offset for each in log if ("kind", b"snapshot") in each.headers])
+    result = perceptron("status", "--broker", broker, "--format", "json")
+    said = "checkpoints[0]: all 2 snapshots are unusable"
+    assert (result.exit_code, said in result.stderr) == (1, True)
+    assert [each.get("error") for each in json.loads(result.stdout)["partitions"]] == [said, None]
 
 
 @pytest.mark.parametrize("setting", ["events", "labels"])
