@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from service.errors import ConfigurationError
 from service.formats.schema import Schemas
 from service.formats.sources import Sources
-from service.formats.topics import AS_JSON, KINDS, Reader, make_schemas, read_json, reader_of
+from service.formats.topics import AS_JSON, KINDS, Reader, make_schemas, reader_of
 from service.mapping.decoder import Decoder
 from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
 from service.mapping.notation import Notation
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
+from service.messages.json_values import read_json
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.registry import OWN_FEATURES, make_learner
 from service.partition.examples import Observer
@@ -35,6 +38,9 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
     kafka = settings.kafka
     if url.startswith("kafka:"):
         kafka.check_files()
+    if create and not settings.broker:
+        with suppress(OSError):  # opening the stream reports the missing directory
+            Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
     return open_transport(
         url,
         create=create,

@@ -36,7 +36,7 @@ def open_transport(
     ----------
     url
         `kafka://host:9092[,host2:9092]`; `sqlite:///relative.db` or `sqlite:////absolute/path.db`
-        (`~` is the home directory; directories are created); `memory://` for a separate stream, or
+        (`~` is the home directory); `memory://` for a separate stream, or
         `memory://name` for a stream shared within the process.
     kafka
         For `kafka://`: the attributes of `ClientOptions`, and `client_options`, which the client package gets

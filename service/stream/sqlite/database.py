@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import logging
 import os
 import socket
 import sqlite3
@@ -28,7 +27,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_log = logging.getLogger(__name__)
 
 _BUSY_TIMEOUT_SECONDS: Final = 5.0
 """How long to wait for another process's write before raising `TransportUnavailable`."""
@@ -65,7 +63,7 @@ class Database:
     Parameters
     ----------
     path
-        The file; it and its directories are created. None for a database in memory.
+        The file, which is created in an existing directory. None for a database in memory.
 
     Raises
     ------
@@ -321,13 +319,10 @@ def _try_lock(file: int) -> bool:
 
 
 def _make_file(path: Path) -> None:
-    """Create the file and its directories, unless they exist."""
-    what = f"the directory of {path}"
+    """Create the file, unless it exists, in an existing directory."""
     try:
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _log.warning("created the directory %s", path.parent)
-        what = str(path)
+            raise TransportError(f"{path}: the directory {path.parent} does not exist", hint=_OTHER_FILE)
         if path.is_dir():
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
@@ -335,14 +330,14 @@ def _make_file(path: Path) -> None:
             raise AccessDenied(f"{path} and its directory must be writable", hint=_OTHER_FILE)
         create_private(path)
     except OSError as error:
-        raise TransportUnavailable(f"cannot create {what}: {error.strerror}", hint=_OTHER_FILE) from error
+        raise TransportUnavailable(f"cannot create {path}: {error.strerror}", hint=_OTHER_FILE) from error
 
 
 def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-_OTHER_FILE = "set `broker` to a file in a writable directory"
+_OTHER_FILE = "set `broker` to a file in an existing, writable directory"
 _REPAIR = "restore it from a copy, or set `broker` to another file"
 _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
     sqlite3.SQLITE_FULL: (

@@ -143,4 +143,5 @@ def test_utf_16_file_is_rejected_with_a_command_to_convert(run, command, form, t
 
 def test_unvalidated_bad_row_is_sent_unchanged(run, tmp_path):
     write_rows(tmp_path / "x.csv", "csv", damaged=True)
-    assert run(("produce", "--no-validate"), "x.csv").exit_code == 0
+    broker = f"sqlite:///{tmp_path}/stream.db"
+    assert run(("produce", "--no-validate", "--broker", broker), "x.csv").exit_code == 0

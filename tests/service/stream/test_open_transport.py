@@ -12,12 +12,12 @@ from service.stream.opening import open_transport
 from tests.support.kafka_site import KAFKA_CLIENTS
 
 
-@pytest.mark.parametrize("place", ["new/here.db", "~/new/here.db"])
+@pytest.mark.parametrize("place", ["here.db", "~/here.db"])
 def test_file_is_relative_to_the_working_directory_or_home(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     open_transport(f"sqlite:///{place}").close()
-    assert (tmp_path / "new" / "here.db").is_file()
+    assert (tmp_path / "here.db").is_file()
 
 
 @pytest.mark.parametrize("client", KAFKA_CLIENTS)
