@@ -103,8 +103,6 @@ class Bootstrap:
         check_times(settings)
         processor = make_processor(settings)
         _log.info("bootstrap: training on %s", ", ".join(settings.bootstrap))
-        if not self._settings.start_from:
-            _log.warning("bootstrap: without start_from, events that are also in the topic are learned twice")
         started = SYSTEM_CLOCK.monotonic()
         with _opened(settings) as files:
             self._learn(processor, files)
@@ -115,9 +113,11 @@ class Bootstrap:
         return details, pack({name: state[name] for name in state.keys() & _TAKEN_OVER})
 
     def _learn(self, processor: Processor, files: InputFiles) -> None:
-        records, n_named = iter(files), 0
+        start, records, n_named, n_late = self._settings.start_from, iter(files), 0, 0
+        start_ms = event_time_ms(start) if start and files.are_timed else 0
         told_at = SYSTEM_CLOCK.monotonic()
         while batch := list(islice(records, _BATCH_RECORDS)):
+            n_late += sum(record.timestamp_ms >= start_ms for record in batch)
             processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
             dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
             for position, dead_letter in dead_letters[: _MOST_NAMED - n_named]:
@@ -127,6 +127,9 @@ class Bootstrap:
             if SYSTEM_CLOCK.monotonic() - told_at >= LOG_INTERVAL_SECONDS:
                 told_at = SYSTEM_CLOCK.monotonic()
                 _log.info("bootstrap: %d events so far", processor.counters.predictions)
+        if n_late:
+            what = "bootstrap: %d rows are learned twice if the topic has them"
+            _log.warning(f"{what}: set start_from after the last row, and events.timestamp", n_late)
         for name, n_early in files.unsorted():
             _log.warning("bootstrap: %s: %d rows are out of time order", name, n_early)
 
