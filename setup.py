@@ -61,6 +61,7 @@ LOOPS = VECTORS | {
     "perceptron_core.weights.example",
     "service.messages.event_reader",
     "service.messages.features",
+    "service.messages.json_keys",
     "service.partition.parts.window_cells",
 }
 """Loops over numbers or bytes, and what `auto` does with each event: up to a third faster with -O3.

@@ -210,7 +210,8 @@ class RegistryUnavailable(TransportError):
     """The Schema Registry does not answer, or not correctly; the same request may succeed later."""
 
 
-_TABLES: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
+TABLES: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
+"""What errors of Pydantic, its JSON reader and click are in the project's terms; see the file."""
 _FOUND: Final = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
 _FOUND_NUMBERS: Final = {int: "a number", float: "a number"}
 
@@ -237,7 +238,7 @@ def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
         return f"unknown {what}"
     context = error.get("ctx", {}).items()
     bounds = {name: f"{each:g}" if isinstance(each, float) else each for name, each in context}
-    expected = f"expected {_TABLES['expected'].get(kind, 'another value').format_map(bounds)}"
+    expected = f"expected {TABLES['expected'].get(kind, 'another value').format_map(bounds)}"
     got = (_FOUND | _FOUND_NUMBERS).get(type(error.get("input", ...))) if kind.endswith("_type") else None
     return f"{expected}, got {got}" if got else expected
 
@@ -248,7 +249,7 @@ def bounds_in_words(bounds: str) -> str:
     >>> bounds_in_words("x>=1"), bounds_in_words("0<=x<1")
     ('at least 1', '0 to below 1')
     """
-    for sign, words in _TABLES["bounds"].items():
+    for sign, words in TABLES["bounds"].items():
         bounds = bounds.replace(sign, words)
     return bounds
 
@@ -257,7 +258,7 @@ def click_sentence(message: str) -> str:
     """Return a message of click in the terms of the project."""
     start, is_range, bounds = message.partition(" is not in the range ")
     message = start + is_range + bounds_in_words(bounds)
-    for pattern, ours in _TABLES["click"].items():
+    for pattern, ours in TABLES["click"].items():
         if match := re.fullmatch(pattern, message, re.DOTALL):
             message = match.expand(ours).removesuffix("; expected ").removesuffix("; did you mean ")
     return message[:1].lower() + message[1:]

@@ -237,8 +237,8 @@ class ProtobufFile:
             check(data)
             try:
                 return convert(parse(data))
-            except DecodeError as error:
-                raise Rejection(Reason.INVALID_DATA, f"no message {name}: {error}") from None
+            except DecodeError:
+                raise Rejection(Reason.INVALID_DATA, f"expected a message {name}, got other bytes") from None
 
         return read
 

@@ -12,39 +12,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic_core import from_json
-
 from service.errors import ServiceError
 from service.formats.avro import avro_reader
 from service.formats.plain_values import TooManyValues
 from service.formats.protobuf import ProtobufFile, UnusableSchema
 from service.formats.schema import ID_END, Schema, SchemaKind, Schemas, key_of, message_indexes, name_of
-from service.messages.incoming import rejection_of_syntax
+from service.messages.json_values import read_json, read_text
 from service.messages.rejection import Reason, Rejection
 from service.settings.fields import Settings
 from service.settings.mapping import LabelSettings
 
 Reader = Callable[[bytes], object]
 """Converts a record's value to a document. Raises `Rejection`."""
-
-
-def read_json(value: bytes) -> object:
-    """Read a JSON object. Raises `Rejection`."""
-    try:
-        document = from_json(value)
-    except ValueError as error:
-        raise rejection_of_syntax(value, str(error)) from None
-    if not isinstance(document, dict):
-        raise Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
-    return document
-
-
-def read_text(value: bytes) -> str:
-    """Read text in UTF-8. Raises `Rejection`."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8") from None
 
 
 READERS: Final[Mapping[str, Reader]] = {"json": read_json, "text": read_text}
@@ -131,6 +110,8 @@ class WireReader:
             return Rejection(Reason.TOO_LARGE, str(error))
         if isinstance(error, RecursionError):
             return Rejection(Reason.TOO_DEEP, str(error))
+        if isinstance(error, UnicodeDecodeError):
+            return Rejection(Reason.INVALID_DATA, "expected a text in UTF-8, got other bytes")
         if isinstance(error, ValueError):
             return Rejection(Reason.INVALID_DATA, f"it does not match its schema: {error}")
         if isinstance(error, (Rejection, MemoryError)):  # running out of memory does not depend on the value

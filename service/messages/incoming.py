@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from perceptron_core.weights.values import NamedValues
 from service.errors import pydantic_sentence
+from service.messages.json_values import REASONS, check_keys, read_json
 from service.messages.labels import LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
@@ -94,9 +95,12 @@ def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> I
 def read_fields(value: bytes) -> Fields:
     """Read the fields of the native schema from JSON. Raises `Rejection`."""
     try:
-        return _fields(read_input(value))
+        read = read_input(value)
     except ValidationError as error:
-        raise _rejection(value, error) from None
+        read_json(value)  # raises for any value but an object
+        raise rejection_of_fields(error.errors(include_url=False), _field_path) from None
+    check_keys(value, read)
+    return _fields(read)
 
 
 def check_fields(document: object) -> Fields:
@@ -128,56 +132,20 @@ def _without_nulls(document: object) -> object:
     return document | {"features": {name: value for name, value in features.items() if value is not None}}
 
 
-_BY_TYPE: Final[Mapping[str, Reason]] = {
-    "finite_number": Reason.NOT_FINITE,
-    "less_than_equal": Reason.OUT_OF_RANGE,
-    "greater_than_equal": Reason.OUT_OF_RANGE,
-    "extra_forbidden": Reason.UNKNOWN_FIELD,
-    "missing": Reason.MISSING_FIELD,
-    "string_too_short": Reason.INVALID_ID,
-    "string_too_long": Reason.INVALID_ID,
-}
-_BY_SYNTAX: Final[Sequence[tuple[str, Reason]]] = (
-    ("recursion limit", Reason.TOO_DEEP),
-    ("number out of range", Reason.OUT_OF_RANGE),
-)
 _UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
-
-
-def _rejection(value: bytes, error: ValidationError) -> Rejection:
-    """Return the rejection for Pydantic's errors: of several, for the most informative one."""
-    errors = error.errors(include_url=False)
-    first = errors[0]
-    if first["type"] == "json_invalid":
-        return rejection_of_syntax(value, first["msg"])
-    if not first["loc"]:
-        return Rejection(Reason.NOT_AN_OBJECT, "expected a JSON object")
-    return rejection_of_fields(errors, _field_path)
 
 
 def rejection_of_fields(
     errors: Sequence[Mapping[str, Any]], path_of: Callable[[Sequence[int | str]], str]
 ) -> Rejection:
-    """Return the rejection of fields with these Pydantic errors; `path_of` formats a location."""
-    telling = next((e for e in errors if e["type"] in _BY_TYPE), errors[0])
-    return Rejection(_reason(telling), f"{path_of(telling['loc'])}: {_wording(telling, errors)}")
+    """Return the rejection of fields with these Pydantic errors: of several, for the most informative one.
 
-
-def rejection_of_syntax(value: bytes, message: str) -> Rejection:
-    """Return the rejection of a value that is not JSON, with a JSON reader's `message`."""
-    try:
-        value.decode()
-    except UnicodeDecodeError as error:
-        return Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8")
-    reason = next((reason for sign, reason in _BY_SYNTAX if sign in message), Reason.INVALID_JSON)
-    return Rejection(reason, message.removeprefix("Invalid JSON: ").replace("ident ", "a JSON value "))
-
-
-def _reason(error: Mapping[str, Any]) -> Reason:
-    reason = _BY_TYPE.get(error["type"])
-    if reason is None:
-        return Reason.INVALID_ID if error["loc"] == ("id",) else Reason.INVALID_TYPE
-    return reason
+    `path_of` formats a location.
+    """
+    telling = next((each for each in errors if each["type"] in REASONS), errors[0])
+    reason = Reason.INVALID_ID if telling["loc"] == ("id",) else Reason.INVALID_TYPE
+    reason = REASONS.get(telling["type"], reason)
+    return Rejection(reason, f"{path_of(telling['loc'])}: {_wording(telling, errors)}")
 
 
 def _field_path(location: Iterable[int | str]) -> str:

@@ -123,9 +123,17 @@ def _search(expression: str, search: Find) -> Find:
         try:
             return search(document)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise PathError(f"{expression}: {str(error).partition(chr(10))[0]}") from None
+            raise PathError(f"{expression}: {_failure(error)}") from None
 
     return find
+
+
+def _failure(error: Any) -> str:  # noqa: ANN401 - the library has no types
+    """Describe why an expression fails on a document, without the document's values."""
+    if hasattr(error, "expected_types"):
+        expected = " or ".join(error.expected_types).replace("array-", "array of ")
+        return f"{error.function_name}(): expected {expected}, got {error.actual_type}"
+    return "expected values that it can compare and compute with, got others"
 
 
 def _complaint(error: Any) -> str:  # noqa: ANN401 - the library has no types

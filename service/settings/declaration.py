@@ -32,7 +32,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from service.errors import pydantic_sentence
+from service.messages.json_values import number_of_text, read_value
 from service.messages.paths import parse_path
+from service.messages.rejection import Rejection
 
 MAX_NGRAM: Final = 10
 MAX_PORT: Final = 65_535
@@ -236,7 +238,7 @@ def split_values(value: object) -> object:
 
 def _number_or_text(text: str) -> float | str:
     try:
-        return float(text) if isfinite(float(text)) else text
+        return number if isfinite(number := number_of_text(text)) else text
     except ValueError:
         return text
 
@@ -254,9 +256,9 @@ def parse_object(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value or "{}")
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"not a JSON object: {error}") from None
+        return read_value(value.encode()) if value else {}
+    except Rejection as error:
+        raise ValueError(f"not JSON: {error.message}") from None
 
 
 def parse_batch(value: object) -> object:

@@ -32,7 +32,6 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.stream.partitioner import partition_for_key
-from service.web.api import BODY_READ
 from service.web.requests import (
     JSON,
     NDJSON,
@@ -45,6 +44,7 @@ from service.web.requests import (
     media_type_of,
 )
 from service.web.responses import (
+    BODY_READ,
     RETRYABLE,
     SOON_SECONDS,
     Appended,

@@ -333,6 +333,12 @@ def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     return {int(status): {"model": Problem, "description": status.phrase} for status in statuses}
 
 
+BODY_READ: Final = documented(
+    HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+)
+"""Responses of every endpoint that reads a body."""
+
+
 def problem_of(request: Request, error: Exception) -> Response:
     """Return the response to a request that ends with an error; the server logs unexpected ones."""
     if isinstance(error, Rejection):

@@ -18,6 +18,8 @@ POISON = {
     "trailing text": (b'{"id":"a","text":"x"} x', Reason.INVALID_JSON),
     "two objects": (b'{"id":"a","text":"x"}{"id":"b","text":"y"}', Reason.INVALID_JSON),
     "raw control character": (b'{"id":"a","text":"\x00"}', Reason.INVALID_JSON),
+    "field twice": (b'{"id":"a","text":"x","id":"b"}', Reason.INVALID_JSON),
+    "feature twice": (b'{"id":"a","features":{"f:":1,"f\\u003a":1}}', Reason.INVALID_JSON),
     "deep object": (DEEP, Reason.TOO_DEEP),
     "deep array": (b"[" * 60_000, Reason.TOO_DEEP),
     "deep in features": (b'{"id":"a","features":' + DEEP + b"}", Reason.TOO_DEEP),

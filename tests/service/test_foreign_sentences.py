@@ -5,14 +5,18 @@ from pathlib import Path
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 import service.formats.registry
-import service.web.api
+import service.web.app
 import service.web.inputs
 import service.web.views
 from service.cli.app import cli
 from service.errors import click_sentence, pydantic_sentence
+from service.messages.json_values import read_value
+from service.messages.rejection import Rejection
 from service.partition.forms import _FORM
 from service.settings.fields import Settings
 
@@ -97,6 +101,14 @@ def test_invalid_setting_is_rejected_with_the_expected_value(given, said):
 def test_error_outside_the_table_hides_pydantics_sentence():
     error = {"type": "url_parsing", "msg": "Input should be a valid URL", "input": 1}
     assert pydantic_sentence(error) == "expected another value"
+
+
+@given(st.text(alphabet='{}[]":,\\utrue0dc-1.eE \n\t', max_size=12))
+def test_invalid_json_is_rejected_with_the_expected_characters(text):
+    try:
+        read_value(text.encode())
+    except Rejection as rejection:
+        assert ", got " in rejection.message  # noqa: PT017 - most texts are invalid
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from service.errors import ConfigurationError
 from service.files.columns import Columns
 from service.files.input_files import mapping_of
 from service.files.sources import open_source
-from service.formats.topics import read_json
 from service.mapping.mapper import EventMapper
 from service.mapping.notation import Notation
+from service.messages.json_values import read_json
 from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder, make_question_decoder
 from service.settings.load import load_settings

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.formats.topics import read_json
 from service.mapping import mapper as mappers
 from service.mapping.mapper import EventMapper
+from service.messages.json_values import read_json
 from service.messages.labels import Vocabulary
 from service.settings.mapping import EventSettings
 

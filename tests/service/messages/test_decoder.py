@@ -15,9 +15,9 @@ from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 DECODER = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)
 
 
-def test_last_value_of_a_repeated_name_counts():
-    event = DECODER.decode(b'{"id":"a","id":"b","features":{"x":1,"y":2,"x":3},"label":true,"label":false}')
-    assert (event.id, dict(event.features), event.truth) == ("b", {"x": 3, "y": 2}, False)
+def test_rejection_names_the_repeated_key():
+    with pytest.raises(Rejection, match="expected each key of an object once, got 'x' twice"):
+        DECODER.decode(b'{"id":"a","features":{"x":1,"y":2,"x":3}}')
 
 
 def test_boolean_is_a_label_only_of_two_classes():

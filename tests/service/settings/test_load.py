@@ -102,7 +102,7 @@ def test_all_invalid_values_are_reported_together(monkeypatch):
 @pytest.mark.parametrize("variable", ["PERCEPTRON_MODEL_PARAMS", "PERCEPTRON_KAFKA"])
 def test_table_that_is_not_a_json_object_is_rejected(monkeypatch, variable):
     monkeypatch.setenv(variable, "{oops")
-    with pytest.raises(ConfigurationError, match=rf"from environment {variable}\): not a JSON object"):
+    with pytest.raises(ConfigurationError, match=rf"from environment {variable}\): not JSON: line 1"):
         load_settings({})
 
 

@@ -119,7 +119,7 @@ WINDOWS = [
     ([{**ONE, "by": f"k{n}"} for n in range(9)], "at most 8 entries"),
     (of_window(of={f"a{n}": "sum,mean,max" for n in range(100)}), "300 features are made; 256 at most"),
     (7, "expected a list, got a number"),
-    ("{", "not a JSON object"),
+    ("{", "not JSON: line 1, column 1: expected , or }"),
 ]
 
 

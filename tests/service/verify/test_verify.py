@@ -38,13 +38,7 @@ def test_plain_stream_is_proved_with_counts(streams):
     assert (report.progress_records, report.snapshots, report.partitions) == (3, 2, 1)
 
 
-PROVED = {
-    "records skipped": (FILTERED, [b'{"id": "a", "n": 1}', TEST_EVENT, b"junk", TEST_EVENT]),
-    "an id twice in an event": (
-        {"labels_topic": ""},
-        [b'{"id":"x","id":"y","text":"win"}', label("y", True)],
-    ),
-}
+PROVED = {"records skipped": (FILTERED, [b'{"id": "a", "n": 1}', TEST_EVENT, b"junk", TEST_EVENT])}
 
 
 @pytest.mark.parametrize("name", PROVED)

@@ -98,7 +98,7 @@ def test_messages_are_found_by_their_indexes():
 
 
 def test_bytes_that_are_not_a_message_are_rejected():
-    with pytest.raises(Rejection, match=r"shop\.Order") as caught:
+    with pytest.raises(Rejection, match=r"expected a message shop\.Order, got other bytes$") as caught:
         FILE.reader_of("shop.Order")(b"\xff\xff")
     assert caught.value.reason is Reason.INVALID_DATA
 
