@@ -20,6 +20,7 @@ from math import isfinite
 from typing import Any, Final, NamedTuple, NoReturn
 
 from perceptron_core.elementary import log, log1p
+from service.messages.json_values import number_of_text
 from service.messages.paths import Keys, event_time_ms, find_at
 
 NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
@@ -55,10 +56,10 @@ class Function(NamedTuple):
 
 def _number(value: Any) -> float:  # noqa: ANN401 - any value
     try:
-        number = float(value)
+        number = number_of_text(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError):
         raise NoValue from None
-    if not isfinite(number) or (isinstance(value, str) and "_" in value):
+    if not isfinite(number):
         raise NoValue
     return number
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
 from pydantic_core import to_json
 
 from service.files.columns import Columns, leaving_out
 from service.mapping.notation import DataWarnings, plain_number
+from service.messages.json_values import number_of_text
 from service.messages.rejection import Reason, Rejection
 
 MAX_LINE_BYTES = 16 << 20
@@ -160,16 +162,13 @@ def label_value(text: str, classes: Collection[str] = ()) -> object:
 def cell_value(cell: str) -> object:
     """Read a cell: a number, a boolean, else a category.
 
-    >>> [cell_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000")]
-    [7, 2.5, 1000, True, 'red', '1_000']
+    >>> [cell_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000", "٣")]
+    [7, 2.5, 1000, True, 'red', '1_000', '٣']
     """
-    if cell[:1].isalpha() and cell[0] not in "iInN":  # inf, nan; an exception would take longer
-        return _BOOLEANS.get(cell.strip().lower(), cell)
-    try:
-        number = float(cell)
-    except ValueError:
-        return _BOOLEANS.get(cell.strip().lower(), cell)
-    return cell if "_" in cell else plain_number(number)  # only Python reads 1_000 as a number
+    if not cell[:1].isalpha() or cell[0] in "iInN":  # inf, nan; an exception takes long
+        with suppress(ValueError):
+            return plain_number(number_of_text(cell))
+    return _BOOLEANS.get(cell.strip().lower(), cell)
 
 
 def encode_event(fields: Mapping[str, Any]) -> bytes:

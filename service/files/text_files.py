@@ -27,6 +27,7 @@ from service.files.rows import (
     row_writer,
 )
 from service.mapping.notation import plain_number
+from service.messages.json_values import number_of_text
 from service.settings.declaration import first_repeated
 
 HEADER_HINT: Final = (
@@ -157,8 +158,8 @@ class _CsvReader:
             self._lines, self._n_bytes, self._is_open = [], 0, False
             try:
                 cells = next(self._rows, None)
-            except csv.Error as error:  # a carriage return outside quotes
-                yield self.bad_row(str(error))
+            except csv.Error:  # there is no other one
+                yield self.bad_row("expected lines that end with a newline, got a carriage return")
                 continue
             if cells is None:
                 return
@@ -230,14 +231,14 @@ def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
     label = fields.pop(0) if fields and ":" not in fields[0] else ""
     pairs = [field.partition(":") for field in fields]
     features = {index: _number(index, value) for index, _, value in pairs}
-    if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
+    if len(features) < len(pairs) or not all(index.isascii() and index.isdecimal() for index in features):
         raise ValueError("expected different numbers as indices")
     return {"features": features, "label": label_value(label, classes)}
 
 
 def _number(index: str, value: str) -> float:
     try:
-        return plain_number(float(value))
+        return plain_number(number_of_text(value))
     except ValueError:
         raise ValueError(f"index {index}: {value!r} is not a number") from None
 

@@ -31,7 +31,7 @@ _NUMBERS: Final = {
 _DATES: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
 _CLOCKS: Final = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DATES, _CLOCKS, ("", "%z"))]
-PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
+PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 """A text that is a number in JSON; 007 is a code, not a number."""
 _LARGEST_EXACT_INTEGER: Final = 1 << 53
 """Beyond it, a float stands for several integers."""

@@ -47,9 +47,7 @@ def test_name_refers_to_a_feature_before_a_path():
         made.evaluate({"y": 1.0}, document)
 
 
-@pytest.mark.parametrize(
-    "text", ["a / 0", "a % 0", "missing + 1", "none > 1", "log(0)", "log1p(-1)", "number('x')"]
-)
+@pytest.mark.parametrize("text", ["a / 0", "a % 0", "missing + 1", "none > 1", "log(0)", "log1p(-1)"])
 def test_null_and_division_by_zero_give_null(text):
     with pytest.raises(NOTHING):
         value(text, {"a": 1, "none": None})

@@ -28,6 +28,9 @@ def value(text, record=RECORD):
     [
         ("number(' 2.5 ')", 2.5),
         ("number(n)", 2),
+        ("default(number('x'), 5)", 5),
+        ("default(number('1_0'), 5)", 5),
+        ("default(number('٣'), 5)", 5),
         ("log(n)", math.log(2)),
         ("log1p(n)", math.log(3)),
         ("abs(-n)", 2),
