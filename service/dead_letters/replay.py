@@ -137,9 +137,8 @@ class Redelivery:
         """Raise `Rejection` for a record that the service would reject again."""
         record = dead_letter.source_record(value)
         mapped_ms = self._decoder.decode(value, record).timestamp_ms
-        self._times.set_now(int(time() * 1000))
         time_ms = dead_letter.event_time_ms if mapped_ms is None else mapped_ms
-        self._times.check(time_ms, self._decoder.time_location(record))
+        self._times.check(time_ms, int(time() * 1000), self._decoder.time_location(record))
 
     def _back(self, dead_letter: DeadLetter, value: bytes | None) -> Output:
         """Send a dead letter back to its source: the same partition, where its label may wait."""

@@ -109,8 +109,8 @@ class SubmissionReader:
         if message.is_label != is_label:
             raise Rejection(*_MISPLACED[is_label])
         if message.timestamp_ms is not None:
-            self._times.set_now(int(self._clock.time() * 1000))
-            self._times.check(message.timestamp_ms, self._decoder.time_location(record))
+            now_ms = int(self._clock.time() * 1000)
+            self._times.check(message.timestamp_ms, now_ms, self._decoder.time_location(record))
         x = {} if is_label else self._extractor.extract(message.features, message.text, message.tenant)
         output = Output(topic, key or message.id.encode(), value)
         return Submission(message.id, is_label, x, message.truth, message.weight, output)

@@ -91,8 +91,8 @@ class Decoder:
             return mapper.decode(value, record)
         return own_message(self._read_common(value) or read_fields(value), self.vocabulary, len(value))
 
-    def time_location(self, record: Record) -> str:
-        """Return the name of a record's event time, for messages."""
+    def time_location(self, record: Record | None) -> str:
+        """Return the name of the event time of a record or a posted event, for messages."""
         mapper = self._mapper_of(record)
         return OWN_TIME if mapper is None else mapper.time_location()
 

@@ -273,6 +273,9 @@ class Mapper:
         errors = error.errors(include_url=False)
         if any(each["loc"] == ("id",) and each["input"] is None for each in errors):
             return Rejection(Reason.MISSING_FIELD, f"{self._location('id')}: missing")
+        if any(each["loc"] == ("id",) and isinstance(each["input"], float) for each in errors):
+            what = "expected text or a whole number, got a number with a fraction: write 8 or '8', not 8.0"
+            return Rejection(Reason.INVALID_ID, f"{self._location('id')}: {what}")
         return rejection_of_fields(errors, lambda location: self._path_of(location, document))
 
     def _truth(self, label: LabelValue) -> TrueLabel:
@@ -353,7 +356,7 @@ class EventMapper(Mapper):
     max_name_chars
         Largest total length of the names of an event's nested features.
     asks_only
-        Whether events are only predicted: their labels and times are not read.
+        Whether events are only predicted: their labels are not read, and times may be missing.
 
     """
 
@@ -379,8 +382,6 @@ class EventMapper(Mapper):
         self._plain = text_of_html if settings.text_format == "html" else None
         self._known = _known(settings, used | self._step.uses)
         self._find_label = None if label is None or asks_only else label.find
-        if asks_only and not settings.windows:
-            self._time = None
         self._asks_only = asks_only
         self.watched = None if asks_only or is_text else Unfound(settings)
         """The fields that no event has had yet; None if none is left, or they are not watched."""

@@ -29,7 +29,7 @@ from service.monitoring.metrics import Published
 from service.monitoring.recent import Recent, RecentOutputs
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.factory import make_extractor, make_question_decoder
-from service.partition.limits import leave_for_others
+from service.partition.limits import TimeBounds, leave_for_others
 from service.partition.output_writer import assessment
 from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
@@ -117,6 +117,7 @@ class QuestionReader:
         self._decoder = make_question_decoder(settings)
         self._own_decoder = Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
         self._extractor = make_extractor(settings)
+        self._times = TimeBounds(settings.max_event_time_ahead_seconds)
 
     def follow(self, stream: Decoder) -> None:
         """Expect vectors of the lengths that a partition's decoder has seen."""
@@ -128,12 +129,15 @@ class QuestionReader:
 
         Raises `Rejection`, also for an event with a label.
         """
-        event = (self._own_decoder if is_native else self._decoder).decode(message)
+        decoder = self._own_decoder if is_native else self._decoder
+        event = decoder.decode(message)
         if event.label is not None:
             raise Rejection(Reason.UNKNOWN_FIELD, "label: not learned here; write labels to the stream")
+        now_ms = int(SYSTEM_CLOCK.time() * 1000)
+        time_ms = now_ms if event.timestamp_ms is None else event.timestamp_ms
+        self._times.check(time_ms, now_ms, decoder.time_location(None))
         x = self._extractor.extract(event.features, event.text, event.tenant)
-        time_ms = event.timestamp_ms
-        return Question(event.id, x, event, int(SYSTEM_CLOCK.time() * 1000) if time_ms is None else time_ms)
+        return Question(event.id, x, event, time_ms)
 
 
 Assessed: TypeAlias = dict[str, Any]

@@ -51,8 +51,9 @@ class TimeBounds:
             processing_time_ms + self._max_ahead_ms if processing_time_ms is not None else _LATEST_MS
         )
 
-    def check(self, timestamp_ms: int, location: str) -> None:
-        """Raise `Rejection` for a time out of bounds."""
+    def check(self, timestamp_ms: int, processing_time_ms: int, location: str) -> None:
+        """Set the clock's time; raise `Rejection` for an event time out of bounds."""
+        self.set_now(processing_time_ms)
         if not self.earliest_ms <= timestamp_ms <= self.latest_ms:
             raise self.rejection(timestamp_ms, location)
 

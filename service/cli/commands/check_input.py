@@ -144,14 +144,14 @@ def _check(sample: Sample, settings: Settings, output: str, most: int | None = N
     reader.prepare([record for _, record in sample.records])
     decoder = reader.decoder
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
-    bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
+    now_ms = int(SYSTEM_CLOCK.time() * 1000)
     read, rejected, name_of = 0, Counter[str](), Vocabulary(settings.classes).name
     for number, (location, record) in enumerate(sample.records):
         became: Incoming | Rejection
         try:
             became = decoder.decode(record.value, record)
             time_ms = record.timestamp_ms if became.timestamp_ms is None else became.timestamp_ms
-            bounds.check(time_ms, decoder.time_location(record))
+            bounds.check(time_ms, now_ms, decoder.time_location(record))
             read += 1
         except Rejection as rejection:
             rejected[rejection.reason] += 1

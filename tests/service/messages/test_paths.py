@@ -77,7 +77,7 @@ def test_path_lists_the_fields_it_uses(expression, uses):
 
 
 def test_expression_that_fails_on_a_document_names_itself():
-    with pytest.raises(PathError, match=r"length\(a\): .* length"):
+    with pytest.raises(PathError, match=r"length\(a\): length\(\): expected"):
         parse_path("length(a)").find({"a": 5})
 
 

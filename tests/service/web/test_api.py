@@ -279,6 +279,9 @@ def test_mapped_request_has_the_form_of_its_topic():
         response = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
         labelled = client.post("/explain", json=mapped(7, "win"))
         rejected = client.post("/predict", json={"mail": {"body": "win"}})
+        ahead = {"meta": {"number": 7, "at": 9e9}, "mail": {"body": "win"}}
+        problems = [client.post(path, json=ahead).json() for path in ("/predict", "/explain")]
+    assert [each.get("reason") for each in problems] == ["event_time_out_of_range"] * 2
     assert (response.json()["id"], response.json()["label"]) == ("7", True)
     assert labelled.status_code == 200  # its label is not read
     assert (rejected.status_code, rejected.json()["reason"]) == (422, "missing_field")
