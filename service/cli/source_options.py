@@ -124,7 +124,7 @@ _LABELS = click.option(
 _TIMESTAMP = click.option(
     "--timestamp",
     metavar="COLUMN|PATH",
-    help="Column or path of each record's time: seconds, milliseconds or ISO 8601.  [default: none]",
+    help="Column or path of each record's time: seconds, milliseconds or ISO 8601.  [default: as mapped]",
 )
 _HOW = (
     click.option(

@@ -6,14 +6,14 @@ event before a label. A file that is sent repeatedly as a live stream gets new i
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from heapq import merge
 from operator import attrgetter
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
+
+from pydantic_core import to_json
 
 from service.errors import ConfigurationError, InputFileError
 from service.files.rows import BadRow, CutLine, TimedRow, UntimedRow, rejection_of_row
@@ -21,6 +21,7 @@ from service.files.sources import Source
 from service.files.text_files import NDJSON
 from service.mapping.notation import Notation
 from service.messages.dead_letter import MESSAGE, REASON
+from service.messages.json_values import read_json
 from service.messages.paths import PathError, event_time_ms, parse_path
 from service.messages.rejection import Rejection
 from service.settings.fields import Settings
@@ -32,8 +33,6 @@ NO_TIME_MS: Final = -1
 _MOST_LINES: Final = 1 << 40
 """Largest number of lines of a file: an offset is the file's number times this, plus the line."""
 _event_time: Final = attrgetter("timestamp_ms")
-_as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-_as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def field_of(message: bytes, name: str) -> object:
@@ -113,7 +112,7 @@ class TopicFile:
         return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
 
 
-class InputFiles:
+class InputFiles(AbstractContextManager["InputFiles"]):
     """Files of events, and optionally one of labels; a context manager that closes them.
 
     Parameters
@@ -171,15 +170,9 @@ class InputFiles:
         """Yield the records. Raises `InputFileError` as `Source`, and if a file has none."""
         return iter(self._files[0]) if len(self._files) == 1 else merge(*self._files, key=_event_time)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with ExitStack() as stack:
-            for source in self._sources:
-                stack.callback(source.close)
+    def __exit__(self, *exception: object) -> None:
+        for source in self._sources:
+            source.close()
 
 
 def mapping_of(table: LabelSettings) -> EventSettings | None:
@@ -235,21 +228,12 @@ def named_anew(message: bytes, keys: Sequence[str], suffix: str) -> bytes:
     if not isinstance(known, (str, int)):
         return message
     holder[keys[-1]] = f"{known}{suffix}"
-    return _encode(fields)
-
-
-def _encode(fields: dict[str, Any]) -> bytes:
-    """Encode a message in UTF-8; with a lone surrogate, in ASCII with escapes."""
-    try:
-        return _as_text(fields).encode()
-    except UnicodeEncodeError:
-        return _as_ascii(fields).encode()
+    return to_json(fields, inf_nan_mode="constants")
 
 
 def _fields(message: bytes) -> dict[str, Any]:
     """Return the fields of a message; empty if it is not a JSON object."""
     try:
-        fields = json.loads(message)
-    except (ValueError, RecursionError):
+        return read_json(message)
+    except Rejection:
         return {}
-    return fields if isinstance(fields, dict) else {}

@@ -34,7 +34,7 @@ from service.messages.rejection import Rejection, Skipped
 from service.partition.factory import make_decoder, open_stream
 from service.settings.fields import MAPPING
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import HEADER, KEY, OFFSET
+from service.settings.mapping import HEADER, KEY, OFFSET, LabelSettings
 from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
 
@@ -172,11 +172,13 @@ class _Run:
 
     def __init__(self, inputs: Inputs, options: _Options, settings: Settings, topic: str) -> None:
         self._options = options
-        self._timestamp = inputs.timestamp
+        table = settings.labels if topic == settings.labels_topic else settings.events
+        self._timestamp = inputs.timestamp or ("" if options.loop else table.timestamp)
+        self._requires_time = inputs.timestamp is not None
         self._events = settings.events
         self.open = partial(inputs.open, settings, are_labels=topic == settings.labels_topic)
         self._topic = topic
-        self._id_location = _id_location(settings, topic)
+        self._id_location = _id_location(table)
         self._decoder = make_decoder(settings) if options.validate else None
         self._id_keys = _keys_of_id(self._id_location) if options.loop else ()
 
@@ -236,17 +238,18 @@ class _Run:
             raise InputFileError(complaint, hint=hint) from None
         if self._id_location == OFFSET:
             return None
-        return _encoded(field_of(message, self._id_location) if name is None else name)
+        name = field_of(message, self._id_location) if name is None else name
+        return None if name is None else (name if isinstance(name, str) else json.dumps(name)).encode()
 
     def _time(self, message: bytes, source: Source) -> int | None:
         """Return the time of a record, None for the time of writing. Raises `InputFileError`."""
-        if self._timestamp is None:
+        if not self._timestamp:
             return None
         try:
             return time_of(message, self._timestamp, source.columns.notation)
         except ValueError as error:
-            if not self._options.validate:
-                return NO_TIME_MS
+            if not (self._requires_time and self._options.validate):
+                return NO_TIME_MS if self._requires_time else None  # `_key` checks the times of a mapping
             hint = f"name a column, a field or a path with --timestamp; {_NO_CHECK}"
             raise InputFileError(f"{source.location}: {error}", hint=hint) from None
 
@@ -261,16 +264,8 @@ def _keys_of_id(location: str) -> Sequence[str]:
     return keys
 
 
-def _encoded(name: object) -> bytes | None:
-    """Encode a key; lone surrogates become bytes that are not UTF-8."""
-    if name is None:
-        return None
-    return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
-
-
-def _id_location(settings: Settings, topic: str) -> str:
+def _id_location(table: LabelSettings) -> str:
     """Return the path of the ids in messages, from which keys are made."""
-    table = settings.labels if topic == settings.labels_topic else settings.events
     if table.id.startswith((KEY, HEADER)):
         raise click.UsageError(
             f"{table.table()}.id is {table.id}, but a key needs a field: name it with --{table.table()}-id"
