@@ -7,9 +7,9 @@ partition, and no other process can commit for the partition. The member polls n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from time import monotonic
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from service.errors import OwnershipLost
 from service.stream.protocol import Consumer, Transport
@@ -19,7 +19,7 @@ _PATIENCE_SECONDS: Final = 5.0
 """Longest time that a group takes to assign its partitions once dead members are evicted."""
 
 
-class TemporaryMember:
+class TemporaryMember(AbstractContextManager["TemporaryMember"]):
     """A member of `group` that waits for partitions; the assignee of its own consumer.
 
     Parameters
@@ -49,12 +49,7 @@ class TemporaryMember:
         self._held: frozenset[int] = frozenset()
         self.consumer: Consumer = transport.join(group, topics, self, alone)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.consumer.close()
 
     def wait_for(self, partitions: Iterable[int], hint: str) -> None:

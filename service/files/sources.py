@@ -17,8 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, cast
 
 from typing_extensions import Buffer
 
@@ -68,7 +67,7 @@ class _Watched(io.RawIOBase):
         return self.raw.tell()
 
 
-class Source:
+class Source(contextlib.AbstractContextManager["Source"]):
     """The messages of one file, to be iterated over once; a context manager."""
 
     def __init__(
@@ -137,12 +136,7 @@ class Source:
         if self.name != _STDIN_NAME:
             self._watched.raw.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

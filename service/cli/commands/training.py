@@ -176,9 +176,7 @@ def train_command(
         report("saved", "green", f"the model to {save}")
     summary = _training_summary(examples, training, learner, options, seconds)
     echo_result(output, summary, lambda: summary_text(summary, learner, settings.classes))
-    return report_data_warnings(
-        data_warnings(examples.rejected.total(), examples.records, settings.classes, examples.truths())
-    )
+    return _report_warnings(examples, settings)
 
 
 def _training_summary(
@@ -223,9 +221,13 @@ def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> in
     evaluation = _evaluate(learner_of(file.model), examples.examples, settings.classes)
     summary = _test_summary(examples, evaluation, perf_counter() - started)
     echo_result(output, summary, lambda: summary_text(summary))
-    return report_data_warnings(
-        data_warnings(examples.rejected.total(), examples.records, settings.classes, examples.truths())
-    )
+    return _report_warnings(examples, settings)
+
+
+def _report_warnings(examples: ExampleSet, settings: Settings) -> int:
+    """Warn of examples that may mislead; return the exit code."""
+    rejected, truths = examples.rejected.total(), examples.truths()
+    return report_data_warnings(data_warnings(rejected, examples.records, settings.classes, truths))
 
 
 def _evaluate(learner: Learner, examples: Sequence[Example], classes: Sequence[str]) -> Evaluation:
