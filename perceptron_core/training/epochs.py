@@ -147,7 +147,7 @@ class Training:
     curve : tuple of Epoch
         The learning curve.
     best_epoch : int
-        The epoch of `model`, from 1: with held-out examples, the sweet spot.
+        The epoch of `model`, from 1: with held-out examples, the epoch with their smallest error.
     stopped : {"max_iter", "converged", "quiet", "patience"}
         Why training ended.
 

@@ -23,7 +23,7 @@ BASELINES: Final = {"majority_class": "always majority", "last_label": "always l
 """The baselines, which predict without features."""
 _TITLES: Final = {
     "auc": "area under ROC",
-    "best_epoch": "sweet spot",
+    "best_epoch": "best epoch",
     "cost_of_labels": "cost of the labels",
     "expected_calibration_error": "calibration error",
     "held_out_error": "held-out error",

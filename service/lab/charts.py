@@ -84,7 +84,7 @@ def boundary(
 
 
 def learning_curve(training: Training) -> Figure:
-    """Draw training and held-out error per epoch; mark the sweet spot."""
+    """Draw training and held-out error per epoch; mark the best epoch."""
     figure, axes = new_figure(*_SIZE_INCHES)
     epochs, best = [epoch.number for epoch in training.curve], training.best
     axes.plot(epochs, [epoch.training_error for epoch in training.curve], marker="o", label="training error")
@@ -93,7 +93,7 @@ def learning_curve(training: Training) -> Figure:
         held_out = [epoch.held_out_error or 0.0 for epoch in training.curve]
         axes.plot(epochs, held_out, marker="s", label="held-out error")
         axes.axvline(best.number, color=COLOURS[2], linestyle=":")
-        label = f"sweet spot: epoch {best.number}, {best.held_out_error:.2%}"
+        label = f"best epoch: {best.number}, {best.held_out_error:.2%}"
         star: dict[str, Any] = {"marker": "*", "markersize": 18, "linestyle": ""}
         axes.plot([best.number], [best.held_out_error], label=label, **star)
         title = f"Learning curve: least held-out error after {best.number} of {training.epochs} epochs"

@@ -88,7 +88,7 @@ class Settings(Table):
     normalize: Literal["none", "l2"] = setting("none", Decides.TEXT)
     """Scale the features of each event to length 1 (l2)."""
     hash_bits: int = setting(0, Decides.MODEL, ge=0, le=30)
-    """Hash the features into 2 to this power weights (0: off)."""
+    """Number of bits of hashed features: at most 2**bits weights (0: features keep their names)."""
     hash_key: SecretStr = setting(
         SecretStr(""), Decides.MODEL, kept=lambda settings: settings.key_fingerprint, check=forms.check_key
     )

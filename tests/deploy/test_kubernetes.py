@@ -124,7 +124,7 @@ def test_container_runs_without_extra_privileges(built):
 
 
 @builds
-def test_user_and_the_image_are_those_of_this_release(built):
+def test_user_and_image_match_this_release(built):
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"--uid {pod(built)['securityContext']['runAsUser']} " in dockerfile
     assert container(built)["image"].rpartition(":")[2] == __version__

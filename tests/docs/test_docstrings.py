@@ -9,7 +9,7 @@ SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^[^\n]+\n-+$|\Z)", re.MULTILINE 
 HEADS = re.compile(r"^\S[^:\n]*", re.MULTILINE)
 
 
-def test_documented_parameters_are_those_of_init(subtests):
+def test_documented_parameters_equal_init(subtests):
     paths = [*ROOT.glob("service/**/*.py"), *ROOT.glob("perceptron_core/**/*.py")]
     nodes = [(path, node) for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     for path, node in nodes:

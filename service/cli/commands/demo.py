@@ -66,7 +66,7 @@ def demo_command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     """Run the whole service on this machine, with a real data set, in less than a minute.
 
     The demo streams River's Phishing data set through SQLite in a temporary folder, and shows each command.
-    `perceptron serve` predicts and learns, is killed half way and started again; a live page shows the
+    `perceptron serve` predicts and learns, is killed halfway and started again; a live page shows the
     progress. The demo ends with a proof that nothing was lost or done twice; --keep continues until Ctrl-C.
     """
     with (
@@ -118,7 +118,7 @@ class _Demo:
             raise ServerError(f"the demo has ended: {self._failed}")
 
     def _watch(self, served: subprocess.Popen[bytes]) -> None:
-        """Count the mistakes; kill the service half way, and start it again."""
+        """Count the mistakes; kill the service halfway, and start it again."""
         mistakes = 0
         shown_at, killed_at = 1, _N_EVENTS // 2
         for events, prediction in enumerate(self._predicted(), start=1):

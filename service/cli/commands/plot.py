@@ -76,7 +76,7 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
 @setting_options(*LEARNING)
 @_output_option("learning-curve")
 def learning_curve(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
-    """Train on FILE; draw training and held-out error per epoch, and mark the sweet spot."""
+    """Train on FILE; draw training and held-out error per epoch, and mark the best epoch."""
     charts = _import_charts(output)
     examples = load_examples(inputs, loaded.settings)
     _write_picture(charts, charts.learning_curve(train(loaded.settings, examples, options)), output)
@@ -107,7 +107,7 @@ _curves_command(
 _curves_command(
     "pr",
     "Predict and learn over FILE as `compare` does; draw precision against recall.\n\n"
-    "Of the two it says more than ROC where positive events are rare.",
+    "If positive events are rare, this plot shows more than ROC.",
 )
 
 

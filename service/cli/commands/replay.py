@@ -421,7 +421,7 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
-    the mistakes that `replay` counts for it. The table has the fewest mistakes first. To compare
+    the same mistakes as in `replay`. The table has the fewest mistakes first. To compare
     parameters: --model arow,r=0.1 --model arow,r=10. The exit code is 1 if more than 5 % of the rows were
     rejected, or if no row has one of the --classes as its label.
 

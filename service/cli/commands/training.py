@@ -161,7 +161,7 @@ def train_command(
     """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
 
     Too few epochs underfit, too many overfit: --holdout keeps the model of the epoch with the smallest error
-    on the held-out examples, the sweet spot. Training ends early after an epoch without an update. The exit
+    on the held-out examples. Training ends early after an epoch without an update. The exit
     code is 1 if more than 5 % of the rows were rejected, or if no row has one of the --classes as its label.
     """
     settings = loaded.settings

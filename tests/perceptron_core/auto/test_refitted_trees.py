@@ -70,7 +70,7 @@ def test_a_model_restored_between_two_trees_continues_unchanged(n_classes):
     assert to_bytes(again) == to_bytes(model)
 
 
-def test_a_refit_begins_again_when_a_column_goes():
+def test_refit_begins_again_when_a_column_is_removed():
     model = again = AutoClassifier(max_columns=3)
     draw = random.Random(3)
     for turn in range(1500):

@@ -84,7 +84,7 @@ def test_mapping_of_packed_values_packs_like_plain_values(already):
 
 
 @pytest.mark.parametrize("n", [0, 15, 16, 70_000])
-def test_mappings_of_any_size_are_packed_alike(n):
+def test_mappings_of_any_size_have_equal_bytes(n):
     fields = {f"name {k}": k for k in range(n)}
     assert b"".join(pack_around(fields).chunks) == pack(fields)
 

@@ -159,7 +159,7 @@ def test_unannounced_label_is_rejected():
 @pytest.mark.parametrize(
     "learner", [NormalizedAdaGrad(), MulticlassNormalizedAdaGrad(), AutoClassifier(effort="low")]
 )
-def test_probabilities_are_those_of_the_classes_predicted(learner, n_classes):
+def test_probabilities_belong_to_the_predicted_classes(learner, n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     X, names = X[:120, 18:30], np.array(["nought", "one", "two", "three"])[y[:120]]
     model = PerceptronEstimator(learner, max_iter=2).fit(X, names)

@@ -184,7 +184,7 @@ def test_classes_must_be_two_or_more_and_different(learner):
 
 
 @every_learner
-def test_labels_of_numpy_are_those_of_python(learner):
+def test_labels_of_numpy_equal_labels_of_python(learner):
     model = trained(learner(), [({"a": 1.0}, np.int64(1)), ({"a": -1.0}, 2), ({"b": 1.0}, np.str_("c"))])
     assert [type(label) for label in model.bias] == [int, int, str]
     assert from_bytes(to_bytes(model)).bias == model.bias

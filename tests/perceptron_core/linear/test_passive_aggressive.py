@@ -57,7 +57,7 @@ def test_undo_removes_an_update(stream, extra, variant):
         assert model.weights.get(name, 0.0) == pytest.approx(before[0].get(name, 0.0), abs=1e-12)
 
 
-def test_without_intercept_it_makes_the_scores_of_rivers():
+def test_scores_without_intercept_equal_river():
     ours = PassiveAggressive(C=0.1, fit_intercept=False)
     rivers = linear_model.PAClassifier(C=0.1, learn_intercept=False)
     for x, y in datasets.Phishing():

@@ -104,7 +104,7 @@ def test_endless_labels_of_one_class_never_overflow():
 
 
 @given(n=st.integers(0, 40), n_of_class=st.integers(0, 40))
-def test_label_tells_as_much_as_its_variance(n, n_of_class):
+def test_information_of_a_label_is_its_variance(n, n_of_class):
     found = after([True] * n_of_class + [False] * n).information()
     assert 0.0 < found <= 1.0
     assert (found == 1.0) == (n == n_of_class)

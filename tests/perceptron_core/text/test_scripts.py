@@ -69,7 +69,7 @@ def test_latin_scripts_give_the_tokens_of_words(text):
 
 
 @given(mixed)
-def test_folded_text_is_in_the_form_nfkc(text):
+def test_folded_text_is_nfkc(text):
     assert is_normalized("NFKC", folded(text, lowercase=False))
 
 

@@ -212,7 +212,7 @@ def learners():
 
 
 @pytest.mark.parametrize("learner", list(learners()))
-def test_trains_every_learner(learner):
+def test_command_trains_every_learner(learner):
     pages = PHISHING[:300]
     if isinstance(learner, perceptron_core.HashedClassifier):  # which takes features by index
         pages = [(dict(enumerate(x.values())), y) for x, y in pages]

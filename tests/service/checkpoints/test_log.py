@@ -50,7 +50,7 @@ def test_records_written_to_the_log_are_read():
     assert log.last_sequence() == 6
 
 
-def test_every_record_goes_to_the_tasks_partition_under_its_group():
+def test_every_record_is_in_the_tasks_partition_under_its_group():
     for output in (progress(1), *snapshot_records(SNAPSHOT, ADDRESS)):
         assert (output.topic, output.partition, output.key) == ("checkpoints", 2, b"g")
 

@@ -170,7 +170,7 @@ def test_ctrl_c_during_imports_exits_130_silently(module):
     assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "")
 
 
-def test_completion_knows_commands_without_importing_them(perceptron, monkeypatch):
+def test_completion_lists_commands_without_importing_them(perceptron, monkeypatch):
     monkeypatch.setenv("COMP_WORDS", "perceptron pro")
     monkeypatch.setenv("COMP_CWORD", "1")
     monkeypatch.setenv("_PERCEPTRON_COMPLETE", "bash_complete")

@@ -116,7 +116,7 @@ def test_json_output_round_trips_hostile_names():
 MODULES = sorted(Path(service.cli.__file__).parent.rglob("*.py"))
 
 
-def test_commands_print_through_one_place_only():
+def test_commands_print_through_one_module_only():
     for path in MODULES:
         calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         allowed = {"output": {"click.echo"}, "app": {"click.echo"}}.get(path.stem, set())

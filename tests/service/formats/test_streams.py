@@ -128,7 +128,7 @@ def native(registry):
 @pytest.mark.parametrize(
     ("value_format", "write"), [("avro", in_avro), ("protobuf", in_protobuf), ("json-schema", in_json_schema)]
 )
-def test_predictions_and_weights_are_those_of_native_json(stream, registry, native, value_format, write):
+def test_predictions_and_weights_equal_native_json(stream, registry, native, value_format, write):
     given = given_for(registry, value_format)
     produce(stream, write(registry, some_events()))
     run(stream, given)

@@ -37,7 +37,7 @@ def test_model_without_weights_has_no_boundary_to_draw():
     assert len(legend(figure)) == 3
 
 
-def test_learning_curve_marks_the_sweet_spot():
+def test_learning_curve_marks_the_best_epoch():
     training = perceptron_train(XOR, 6, learner=Perceptron(), held_out=XOR)
     figure = charts.learning_curve(training)
     training_error, held_out_error, _, star = figure.axes[0].lines

@@ -91,7 +91,7 @@ def test_summary_has_the_counts_of_the_run():
     }
 
 
-def test_log_loss_equals_that_of_scikit_learn():
+def test_log_loss_equals_scikit_learn():
     feed = Feed(model="bayesian-logistic")
     for number in range(200):
         feed(event(str(number), f"w{number % 7} v{number % 3}", label=number % 7 < 3))

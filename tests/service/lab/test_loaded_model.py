@@ -112,7 +112,7 @@ def answered(call):
 
 @hypothesis_settings(deadline=None)
 @given(st.data())
-def test_predictions_equal_those_of_the_service(stage_and_model, data):
+def test_predictions_equal_the_service(stage_and_model, data):
     stage, model = stage_and_model
     is_mapped = stage.settings.events.is_mapped
     record = data.draw(FOREIGN if is_mapped else OWN)

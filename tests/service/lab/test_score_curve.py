@@ -15,7 +15,7 @@ def curve_of(pairs):
 
 
 @given(EXAMPLES)
-def test_areas_equal_those_of_scikit_learn(pairs):
+def test_areas_equal_scikit_learn(pairs):
     scores, truths = zip(*pairs, strict=True)
     curve = curve_of(pairs)
     assert curve.auc() == pytest.approx(roc_auc_score(truths, scores))

@@ -83,7 +83,7 @@ messages = st.one_of(
 
 @given(st.lists(st.tuples(st.integers(0, 50), messages), max_size=40), st.sampled_from([1, 4, 10**6]))
 @hypothesis_settings(max_examples=n_examples(30))
-def test_restored_state_equals_that_of_an_undisturbed_run(log, snapshot_interval_records):
+def test_restored_state_equals_an_undisturbed_run(log, snapshot_interval_records):
     with pytest.MonkeyPatch.context() as monkeypatch:
         without_final_snapshot(monkeypatch)
         stream = open_transport("memory://")

@@ -59,7 +59,7 @@ def test_features_and_text_may_be_empty(value):
     assert event.truth is None
 
 
-def test_error_names_the_place():
+def test_error_names_the_position():
     with pytest.raises(Rejection, match=r"features\.length: .*finite"):
         DECODER.decode(b'{"id":"a","features":{"length":NaN}}')
 

@@ -139,7 +139,7 @@ ranges = st.sampled_from([(1, 1), (1, 2), (2, 3)])
 
 
 @given(texts, ranges, st.sampled_from(["binary", "counts"]))
-def test_word_ngrams_are_those_of_scikit_learn(text, ngrams, text_values):
+def test_word_ngrams_equal_scikit_learn(text, ngrams, text_values):
     theirs = CountVectorizer(token_pattern=r"\w+", ngram_range=ngrams, binary=text_values == "binary")
     try:
         counts = theirs.fit_transform([text]).toarray()[0]
@@ -150,7 +150,7 @@ def test_word_ngrams_are_those_of_scikit_learn(text, ngrams, text_values):
 
 
 @given(texts, ranges)
-def test_character_ngrams_are_those_of_scikit_learn(text, ngrams):
+def test_character_ngrams_equal_scikit_learn(text, ngrams):
     once_spaced = re.sub(r"\s+", " ", text)  # which scikit-learn does on its own
     theirs = CountVectorizer(analyzer="char", ngram_range=ngrams).build_analyzer()
     ours = FeatureExtractor(FeatureOptions(text="chars", ngrams=ngrams)).extract(None, once_spaced)

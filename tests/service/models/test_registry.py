@@ -117,7 +117,7 @@ def test_model_that_cannot_be_made_is_a_clear_error(factory_file, model, params,
         ("vague", "ValueError: the score is nan"),
     ],
 )
-def test_exception_in_a_prediction_is_a_model_error_with_place(factory_file, word, complaint):
+def test_exception_in_a_prediction_is_a_model_error_with_its_line(factory_file, word, complaint):
     learner = make_learner(f"{factory_file}:Sulky", {})
     with pytest.raises(ModelError, match=complaint):
         learner.assess({f"text={word}": 1.0})

@@ -63,7 +63,7 @@ def test_steps_since_the_last_update_omit_late_labels(notes):
         assert before[-1].updates != found[0].updates
 
 
-def test_slice_equals_that_of_a_list():
+def test_slice_equals_the_slice_of_a_list():
     learned = noted([(True, n % 2 == 0, float(n), n, math.nan) for n in range(100)], has_log_odds=True)
     steps = [*learned]
     assert [*learned[-7:]] == steps[-7:]
@@ -82,7 +82,7 @@ def test_learned_truth_is_unchanged_by_later_correction():
 
 @pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize("message_bytes", [40, 5000])
-def test_features_are_stored_alike_in_each_form(indexed, message_bytes):
+def test_features_are_stored_equally_in_each_form(indexed, message_bytes):
     x = {n if indexed else f"é{n}": (-1) ** n / (n + 3) for n in (2, 0, 255, 65536)}
     made = IndexedValues if indexed else NamedValues
     both = [Example("e", kept, True, 1.5, 7, message_bytes) for kept in (x, made([*x], x.values()))]

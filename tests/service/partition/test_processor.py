@@ -34,7 +34,7 @@ def test_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
         assert output["probability"] == pytest.approx(expected[output["label"]], abs=1e-15)
 
 
-def test_multiclass_probability_is_that_of_the_predicted_class():
+def test_multiclass_probability_belongs_to_the_predicted_class():
     feed = Feed(model="auto", classes=("sky", "sea", "sand"))
     for number, name in enumerate(("sky", "sea", "sand") * 4):
         feed(event(str(number), f"of the {name}", label=name))

@@ -149,7 +149,7 @@ def test_unknown_environment_variable_gives_a_warning(monkeypatch):
         ("a directory", "cannot be read"),
     ],
 )
-def test_unusable_file_is_named_with_its_place(tmp_path, content, said):
+def test_unusable_file_is_named_with_its_line(tmp_path, content, said):
     path = tmp_path / "my.toml"
     if isinstance(content, bytes):
         path.write_bytes(content)

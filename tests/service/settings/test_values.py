@@ -102,7 +102,7 @@ def test_failing_code_file_leaves_no_module(tmp_path):
     assert "perceptron_model_broken" not in sys.modules
 
 
-def test_hook_version_is_that_of_function_or_module(tmp_path):
+def test_hook_version_comes_from_function_or_module(tmp_path):
     path = tmp_path / "versions.py"
     path.write_text("__version__ = 1\ndef a(_): pass\ndef b(_): pass\nb.__version__ = 2\n")
     assert [with_version(f"{path}:{name}") for name in "ab"] == [f"{path}:a 1", f"{path}:b 2"]

@@ -171,7 +171,7 @@ def test_wrong_value_is_rejected_with_name_value_origin_and_reason(setting, valu
         ({"events": {"windows": of_window(of={"@label": "rate"})}, "classes": "a,b,c"}, "need two classes"),
     ],
 )
-def test_values_that_disagree_or_tables_are_rejected_with_the_place(given, said):
+def test_values_that_disagree_or_tables_are_rejected_with_the_origin(given, said):
     assert re.search(said, str(rejected(given)))
 
 

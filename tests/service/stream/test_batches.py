@@ -97,7 +97,7 @@ def test_slice_outlives_its_batch():
 @pytest.mark.parametrize(
     "batch", [RecordBatch([Record("t", 0, 0, 0, None, None)] * 3), OutputBatch([Output("t", None, None)] * 3)]
 )
-def test_place_without_a_message_is_an_index_error(batch, place):
+def test_position_without_a_message_is_an_index_error(batch, place):
     with pytest.raises(IndexError):
         batch[place]
 

@@ -191,7 +191,7 @@ def test_connection_may_send_several_requests(monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/", "/model", "/metrics", "/livez", "/static/page.css", "/nowhere"])
-def test_head_response_is_that_of_get_without_the_body(client, path):
+def test_head_response_equals_get_without_the_body(client, path):
     whole, head = client.get(path), client.head(path)
     assert (head.status_code, head.content) == (whole.status_code, b"")
     assert head.headers.keys() == whole.headers.keys()

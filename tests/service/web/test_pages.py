@@ -99,7 +99,7 @@ def test_probes_follow_the_state_of_health(stage, client, state, live, ready):
         ("GET", "/model?partition=7", 404, "partition"),
     ],
 )
-def test_invalid_request_gets_reason_place_and_hint(client, method, path, status, where):
+def test_invalid_request_gets_reason_location_and_hint(client, method, path, status, where):
     response = client.request(method, path)
     assert response.status_code == status
     problem = response.json()

@@ -49,7 +49,7 @@ def test_shows_the_reason_of_a_dead_letter(perceptron):
     assert "1 of 2 records can be read; 1 become dead letters (unknown_label 1)" in result.stderr
 
 
-def test_text_form_names_places_and_classes(perceptron):
+def test_text_form_names_positions_and_classes(perceptron):
     row = b'{"id":"a","features":{"size":2,"lang":"en"},"label":1}\n'
     result = perceptron("check-input", "-", "--classes", "ham,spam", stdin=row)
     assert result.stdout.splitlines() == [

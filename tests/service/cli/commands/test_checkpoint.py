@@ -117,7 +117,7 @@ def test_export_does_not_overwrite_the_stream(perceptron, tmp_path):
     assert path.read_bytes() == content
 
 
-def test_export_and_import_need_no_setting_that_the_checkpoint_knows(checkpoint, import_, stream, tmp_path):
+def test_export_and_import_take_settings_from_the_checkpoint(checkpoint, import_, stream, tmp_path):
     produce(stream, *EVENTS)
     given = {"model": "averaged-perceptron", "classes": ("ham", "spam"), "label_timeout_seconds": 7.0}
     serve(stream, **given, decisions=[{"name": "block", "threshold": 0.5}])

@@ -117,7 +117,7 @@ def test_accepted_dead_letter_is_replayed_unchanged(dead_letters, replay, stream
     assert listed(dead_letters) == []
 
 
-def test_message_goes_back_to_its_own_partition(perceptron, tmp_path):
+def test_replayed_message_returns_to_its_partition(perceptron, tmp_path):
     other = f"sqlite:///{tmp_path}/other.db"
     stream = open_transport(other)
     stream.ensure_topics({"events": 3})

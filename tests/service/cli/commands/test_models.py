@@ -154,7 +154,7 @@ def test_format_whose_package_is_missing_names_the_extra(perceptron, train, monk
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_schema_is_that_of_the_message(perceptron, kind):
+def test_command_prints_the_schema_of_the_message(perceptron, kind):
     result = perceptron("schema", kind)
     assert result.exit_code == 0
     assert json.loads(result.stdout) == json_schema(kind)

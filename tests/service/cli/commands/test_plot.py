@@ -72,7 +72,7 @@ def test_missing_matplotlib_is_an_error_with_the_extra(perceptron, plane, monkey
     assert "hint: pip install 'online-perceptron[plot]'" in result.stderr
 
 
-def test_calibration_equals_that_of_replay(perceptron, pages):
+def test_calibration_equals_replay(perceptron, pages):
     model = ("--model", "coin-betting")
     summary = json.loads(perceptron("replay", pages, *model, "--format", "json").stdout)
     result = perceptron("plot", "calibration", pages, *model, "-o", "calibration.svg")

@@ -66,12 +66,12 @@ def test_train_keeps_the_model_of_the_best_epoch(summary, pages, tmp_path):
     assert made["held_out_error"] == min(epoch["held_out_error"] for epoch in made["curve"])
 
 
-def test_train_shows_each_epoch_and_the_sweet_spot(perceptron, pages):
+def test_train_shows_each_epoch_and_the_best_one(perceptron, pages):
     result = perceptron("train", pages, "--holdout", 0.3, "--epochs", 8)
     shown = rows(result.stderr)
     assert [int(row[0]) for row in shown] == [1, 2, 3, 4, 5, 6, 7, 8]
     best = min(shown, key=lambda row: float(row[4]))
-    assert f"sweet spot           {best[0]:>12}\n" in result.stdout
+    assert f"best epoch           {best[0]:>12}\n" in result.stdout
 
 
 @pytest.mark.parametrize(

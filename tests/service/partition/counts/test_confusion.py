@@ -54,7 +54,7 @@ def test_revoked_labels_are_restored_from_a_state():
 
 
 @given(PREDICTIONS)
-def test_precision_recall_f1_and_correlation_are_those_of_scikit_learn(pairs):
+def test_precision_recall_f1_and_correlation_equal_scikit_learn(pairs):
     assume(pairs)
     truths, predictions = zip(*pairs, strict=True)
     found = class_metrics(counted(pairs).cells)

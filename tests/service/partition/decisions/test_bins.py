@@ -162,7 +162,7 @@ def test_reported_number_of_missing_labels_is_exact(n, n_wrong, confidence):
     st.sampled_from([0.01, 0.5, 0.9, 0.95, 0.999]),
     st.sampled_from([0.55, 0.8, 0.95, 0.999]),
 )
-def test_bound_is_that_of_clopper_and_pearson(n, ratio, share, confidence):
+def test_bound_equals_clopper_and_pearson(n, ratio, share, confidence):
     k = n * ratio
     chance = betainc(k, n - k + 1, share)  # of k or more, were the share no larger
     if abs(chance - 1 + confidence) > 1e-9:

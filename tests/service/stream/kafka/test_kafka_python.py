@@ -215,7 +215,7 @@ def test_client_call_is_retried_unless_it_would_block(consumer, monkeypatch, err
 
 
 @given(st.binary(), st.integers(1, 1000))
-def test_key_goes_where_kafka_python_would_send_it(key, partitions):
+def test_key_has_the_partition_that_kafka_python_chooses(key, partitions):
     assert partition_for_key(key, partitions) == (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

@@ -305,7 +305,7 @@ def test_commit_survives_a_writer_with_the_deleted_shm_file(path, transport):
 @pytest.mark.parametrize(
     "headers", [b"\xff" * 6, b"\x01\x00\x00\x00a", b"\x01\x00\x00\x00\xff" * 2, "text", 7]
 )
-def test_damaged_headers_are_named_with_their_place(path, transport, headers):
+def test_damaged_headers_are_named_with_their_position(path, transport, headers):
     transport.produce([Output("events", None, b"%d" % n, (("h", b"v"),)) for n in range(3)])
     overwrite(path, "UPDATE records SET headers = ? WHERE value = ?", headers, b"1")
     with pytest.raises(TransportError, match=r"events\[0\]@1: damaged headers in ") as caught:
@@ -315,7 +315,7 @@ def test_damaged_headers_are_named_with_their_place(path, transport, headers):
 
 @pytest.mark.parametrize("cell", ["text", 1.5])
 @pytest.mark.parametrize("column", ["timestamp_ms", "key", "value"])
-def test_cell_of_another_type_is_named_with_its_place(path, transport, column, cell):
+def test_cell_of_another_type_is_named_with_its_position(path, transport, column, cell):
     transport.produce([Output("events", b"k", b"%d" % n) for n in range(3)])
     overwrite(path, f"UPDATE records SET {column} = ? WHERE value = ?", cell, b"1")
     with pytest.raises(TransportError, match=rf"events\[0\]@1: damaged {column} in ") as caught:

@@ -40,7 +40,7 @@ class Cluster:
         return SimpleNamespace(list_topics=list_topics)
 
 
-def test_every_broker_is_queried_until_it_knows_the_leaders():
+def test_every_broker_is_queried_until_it_reports_the_leaders():
     cluster = Cluster(one=[KNOWN], two=[UNHEARD_OF, WITHOUT_LEADER, KNOWN], three=[UNHEARD_OF, KNOWN])
     ConfluentCluster._await_topics(cluster, ["events"])
     assert cluster.n_asked == {"one": 1, "two": 3, "three": 2}
