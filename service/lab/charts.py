@@ -93,7 +93,7 @@ def learning_curve(training: Training) -> Figure:
         held_out = [epoch.held_out_error or 0.0 for epoch in training.curve]
         axes.plot(epochs, held_out, marker="s", label="held-out error")
         axes.axvline(best.number, color=COLOURS[2], linestyle=":")
-        label = f"best epoch: {best.number}, {best.held_out_error:.2%}"
+        label = f"best epoch {best.number}, {best.held_out_error:.2%}"
         star: dict[str, Any] = {"marker": "*", "markersize": 18, "linestyle": ""}
         axes.plot([best.number], [best.held_out_error], label=label, **star)
         title = f"Learning curve: least held-out error after {best.number} of {training.epochs} epochs"

@@ -191,7 +191,7 @@ class TopicEnds:
         Parameters
         ----------
         partitions
-            Places without a waiting record.
+            Partitions without a waiting record.
         ask
             Asks the stream for the remaining offsets.
         lag
@@ -232,7 +232,7 @@ _MOST_POLLED: Final = 8000
 it has fetched, some tens of megabytes."""
 
 _MOST_WITHOUT_ROOM: Final = 1000
-"""Records to ask for when too many are queued: they may records of another partition."""
+"""Records to ask for when too many are queued: they may wait for records of another partition."""
 
 _MOST_WAITING: Final = 10_000
 """Records of one partition that may wait before it is paused, unless a batch is larger. A client may

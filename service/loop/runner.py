@@ -77,7 +77,7 @@ class Runner:
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
-        """Whether all waiting records records of another partition."""
+        """Whether all waiting records wait for records of another partition."""
         self._backoff = Backoff(context.random)
         self._stop = threading.Event()
         with context.health.waiting_for_stream():

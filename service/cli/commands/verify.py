@@ -36,9 +36,10 @@ def verify_command(ctx: click.Context, loaded: Loaded, *, output: str) -> None:
     """Prove from the topics alone that processing was exactly once.
 
     Up to the last commit, every event must have one prediction or dead letter. Every other rejected record
-    must have one dead letter, and the first label of each pending event one outcome. All of them must agree with
-    their input, and with the progress records, the snapshots and the committed offsets of the group. Nothing
-    is written, and the service may run meanwhile. Settings that are not given are read from the checkpoints.
+    must have one dead letter, and the first label of each pending event one outcome. All of them must agree
+    with their input, and with the progress records, the snapshots and the committed offsets of the group.
+    Nothing is written, and the service may run meanwhile. Settings that are not given are read from the
+    checkpoints.
 
     Exit code 0: no contradiction was found; claims that could not be verified are listed.
     Exit code 1: contradictions were found, and their records are listed; or the stream cannot be read.

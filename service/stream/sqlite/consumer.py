@@ -354,7 +354,7 @@ def shares(budget: int, available: Mapping[TopicPartition, int], turn: int) -> d
     """Divide `budget` records among sources, so that none waits for another's backlog.
 
     Small sources get all they have, large ones equal parts of the rest. If there are more sources than
-    records, they take turns. Places without a share are left out.
+    records, they take turns. Partitions without a share are left out.
 
     Examples
     --------
