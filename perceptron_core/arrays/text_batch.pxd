@@ -17,7 +17,7 @@ cdef class TextBatch(Batch):
     cdef int64_t[::1] _ends
 
     @cython.locals(start=int64_t, end=int64_t)
-    cdef int show(self, Py_ssize_t row) except -1
+    cdef int load_row(self, Py_ssize_t row) except -1
 
     @cython.locals(k=Py_ssize_t)
     cdef int _hash_from(self, Py_ssize_t row) except -1

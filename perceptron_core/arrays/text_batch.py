@@ -32,7 +32,7 @@ class TextBatch(Batch):
         self._first = self._end = 0
         self._ends = array("q", [0]) * (_AHEAD + 1)
 
-    def show(self, row: int) -> None:
+    def load_row(self, row: int) -> None:
         """Set `x` to an example. Raises `UnicodeError` for a text that cannot be hashed."""
         if not self._first <= row < self._end:
             self._hash_from(row)

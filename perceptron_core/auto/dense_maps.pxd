@@ -29,7 +29,7 @@ cdef class FourierMap:
     @cython.locals(
         number=Py_ssize_t, k=Py_ssize_t, start=Py_ssize_t, factor=double, sums=double[::1], frequencies=double[::1]
     )
-    cdef void show(self, Columns columns) noexcept
+    cdef void compute(self, Columns columns) noexcept
 
 
 cdef class DenseMaps:
@@ -47,7 +47,7 @@ cdef class DenseMaps:
 
     @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, position=double,
                    hat=int, share=double)
-    cdef show(self, Columns columns)
+    cdef compute(self, Columns columns)
 
     cdef show_nothing(self)
 

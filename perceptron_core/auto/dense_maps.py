@@ -70,7 +70,7 @@ class FourierMap:
             self._frequencies[number * N_FOURIER + k] = radius * cosine(2.0 * pi * chance.random())
         self._drawn[number] = name
 
-    def show(self, columns: Columns) -> None:
+    def compute(self, columns: Columns) -> None:
         """Compute `x` of the event."""
         sums, frequencies = self._sums, self._frequencies
         for k in range(N_FOURIER):
@@ -151,7 +151,7 @@ class DenseMaps:
         """Slots of `paired`."""
         return self.n_binned + len(self.blocks) * N_CELLS * N_CELLS
 
-    def show(self, columns: Columns) -> None:
+    def compute(self, columns: Columns) -> None:
         """Compute the examples of the event."""
         n = at = 0
         for number in range(columns.n):
@@ -178,8 +178,8 @@ class DenseMaps:
         self.linear.n = self.squashed.n = n
         self.binned.n = at
         self._show_pairs(columns, at)
-        self.fourier.show(columns)
-        self.wide.show(columns)
+        self.fourier.compute(columns)
+        self.wide.compute(columns)
 
     def show_nothing(self) -> None:
         """Clear the examples, for an event without numbers."""

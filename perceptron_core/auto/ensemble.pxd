@@ -32,7 +32,7 @@ cdef class Learners:
     @cython.locals(number=Py_ssize_t, room=int, spare=int)
     cdef make_room(self, int[::1] sizes)
 
-    cdef leave(self, int number)
+    cdef move_out(self, int number)
 
     @cython.locals(
         k=Py_ssize_t, capacity=Py_ssize_t, n_used=Py_ssize_t, is_block=bint, rule=LinearRule, table=WeightTable,

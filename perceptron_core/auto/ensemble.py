@@ -95,7 +95,7 @@ class Learners:
                 self._lay_out(number, room)
                 self._room[number] = room
 
-    def leave(self, number: int) -> None:
+    def move_out(self, number: int) -> None:
         """Transfer the learners of a map and their cells to `SeveralClasses`, which sets `scores`."""
         self._left[number] = True
         self._blocks[number], self._edges[number] = _NOTHING, []
@@ -317,7 +317,7 @@ class Ensemble(Learners):
         added = fsum(weight * z for weight, z in zip(weights, self.all_inputs[:N_RATES], strict=True))
         return {LABEL_HISTORY: added}
 
-    def scored(self, number: int) -> tuple[float, float]:
+    def score_of(self, number: int) -> tuple[float, float]:
         """Return the score of a learner for the present event, and the log-odds used for it."""
         return self.scores[number], self.inputs[number]
 
@@ -389,7 +389,7 @@ class ExpertMistakes:
                 self.labels[k] = discount * self.labels[k] + 1.0
         return boosted_is_wrong
 
-    def of(self, number: int) -> tuple[int, float, float]:
+    def counts_of(self, number: int) -> tuple[int, float, float]:
         """Return the mistakes of a learner, its discounted mistakes, and its discounted labels."""
         return int(self.all[number]), self.recent[number], self.labels[number]
 

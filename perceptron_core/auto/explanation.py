@@ -54,7 +54,7 @@ def statuses(
     columns = [weights, *([ensemble.weights_in(m) for ensemble in ensembles] for m in n_mixers)]
     means = [[sum(of_one) / len(ensembles) for of_one in zip(*column, strict=True)] for column in columns]
     return [
-        ExpertStatus(name, means[0][k], *mistakes.of(k), tuple(of_mixer[k] for of_mixer in means[1:]))
+        ExpertStatus(name, means[0][k], *mistakes.counts_of(k), tuple(of_mixer[k] for of_mixer in means[1:]))
         for k, name in enumerate(ensembles[0].names)
     ]
 
@@ -73,7 +73,7 @@ def addends(
     found: defaultdict[str, float] = defaultdict(float)
     intercept = 0.0
     for k, share in enumerate(weights):
-        score, log_odds = ensemble.scored(k)
+        score, log_odds = ensemble.score_of(k)
         if not share or not log_odds:
             continue
         scale = share * log_odds / score

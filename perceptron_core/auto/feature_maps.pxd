@@ -43,7 +43,7 @@ cdef class FeatureMaps:
     cdef unsigned short[::1] _places
 
     @cython.locals(m=Py_ssize_t, named=dict)
-    cdef show(self, x)
+    cdef load(self, x)
 
     cdef compute(self)
 

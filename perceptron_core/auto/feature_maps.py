@@ -115,7 +115,7 @@ class FeatureMaps:
         self.sizes = array("i", sizes)
         """Number of slots of each map."""
 
-    def show(self, x: Any) -> None:
+    def load(self, x: Any) -> None:
         """Set the examples to an event, without the parts that `compute` computes and without learning.
 
         Raises `FeatureError` unless a value is a boolean, a string, None or a finite number of at
@@ -136,7 +136,7 @@ class FeatureMaps:
         if self.columns.n_present > 0:
             self.columns.standardise()
         if self.columns.n_present > 0 and self.has_maps:
-            self.dense.show(self.columns)
+            self.dense.compute(self.columns)
         else:
             self.dense.show_nothing()
         self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)

@@ -69,12 +69,12 @@ cdef class AutoRule:
     cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
 
     @cython.locals(total=double, p=double, k=Py_ssize_t)
-    cdef double _surprise(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
+    cdef double _log_loss(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, ensemble=Ensemble)
     cdef _grow(self, Py_ssize_t number, double w)
 
-    @cython.locals(k=Py_ssize_t, loss=double, surprise=double, share=double)
+    @cython.locals(k=Py_ssize_t, loss=double, log_loss=double, share=double)
     cdef _evaluate(self, Py_ssize_t number, double w)
 
     @cython.locals(number=int, active=bint, waits=bint)
@@ -90,7 +90,7 @@ cdef class AutoRule:
     cdef _learn(self, label, double w, const double[::1] context, double emphasis)
 
     @cython.locals(ensemble=Ensemble)
-    cpdef widen(self)
+    cpdef make_room(self)
 
     @cython.locals(ensemble=Ensemble, following=Ensemble, k=Py_ssize_t)
-    cdef _score_shown(self)
+    cdef _score_loaded(self)

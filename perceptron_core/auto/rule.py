@@ -155,12 +155,12 @@ class AutoRule:
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:
-            self.ensembles.append(self._fresh(1))
+            self.ensembles.append(self._new_ensemble(1))
         elif len(self.labels) > SHARING:
             if len(self.ensembles) == 1:
-                self.ensembles.insert(0, self._fresh(0))
-            self.ensembles.append(self._fresh(len(self.labels) - 1))
-        self.widen()
+                self.ensembles.insert(0, self._new_ensemble(0))
+            self.ensembles.append(self._new_ensemble(len(self.labels) - 1))
+        self.make_room()
 
     def log_odds(self, x: Any) -> list[float]:
         """Return the leader's log-odds of each class. Raises `FeatureError`."""
@@ -242,7 +242,7 @@ class AutoRule:
         weights = [ensemble.combined_weights(self.lead) for ensemble in self.ensembles]
         return statuses(self.ensembles, weights, self._mistakes)
 
-    def _fresh(self, number: int) -> Ensemble:
+    def _new_ensemble(self, number: int) -> Ensemble:
         made = Ensemble(
             number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
         )
@@ -254,20 +254,20 @@ class AutoRule:
         """Compute the predictions of each ensemble for an event, unless it is the last scored one."""
         if not self._last.is_same(x):
             self._last.forget()
-            self.maps.show(x)
+            self.maps.load(x)
             if self.ensembles:
                 first = self.ensembles[0]
                 first.prefetch(self.maps.examples, len(self.ensembles))
             self.maps.compute()
-            self.widen()
-            self._score_shown()
+            self.make_room()
+            self._score_loaded()
 
     def _keep(self, x: Any) -> None:
         """Note an event as the last scored one, until something is learned."""
         if self.ensembles:
             self._last.keep(x)
 
-    def _score_shown(self) -> None:
+    def _score_loaded(self) -> None:
         if len(self.ensembles) > 1:
             self._together.score(self.ensembles, self.maps.examples, self.maps.active)
         for k in range(len(self.ensembles)):
@@ -302,16 +302,16 @@ class AutoRule:
         share = min(w, 1.0)
         self.n_mistakes += self._decision(COMBINED) != number
         for k in range(COMBINED, self.lead.n):
-            loss = surprise = 0.0
+            loss = log_loss = 0.0
             if k == COMBINED or self.lead.is_in_use(k):
                 loss = 1.0 if self._decision(k) != number else 0.0
                 if self.share_of_loss > 0:
-                    surprise = self._surprise(number, k)
-                    loss += self.share_of_loss * surprise
-            self.lead.evaluate(k, share * loss, share * surprise)
+                    log_loss = self._log_loss(number, k)
+                    loss += self.share_of_loss * log_loss
+            self.lead.evaluate(k, share * loss, share * log_loss)
         self.lead.choose()
 
-    def _surprise(self, number: int, candidate: int) -> float:
+    def _log_loss(self, number: int, candidate: int) -> float:
         """Return −ln of a candidate's probability of a class, at most 8."""
         total = 0.0
         if len(self.labels) > SHARING:
@@ -328,10 +328,10 @@ class AutoRule:
             for each in (False, True) if isinstance(label, bool) and not self.labels else (label,):
                 self.add_class(each)
         if self._join() or is_new:
-            self._score_shown()
+            self._score_loaded()
         self.maps.learn()
         self.maps.prepare(len(self.labels))
-        self.widen()  # no allocation after this
+        self.make_room()  # no allocation after this
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # one ensemble: of the second class
         was_prompt = self.lead.is_prompt()
@@ -387,7 +387,7 @@ class AutoRule:
         for ensemble in self.ensembles:
             experts.join(ensemble, group)
         self._count_candidates()
-        self.widen()
+        self.make_room()
 
     def _note_absent(self) -> None:
         """List the groups of learners that have not joined, each with the map that must be active."""
@@ -402,7 +402,7 @@ class AutoRule:
         self.lead.join(len(self.ensembles[0].favourites))
         self.lead.discount = experts.discount(self.groups)
 
-    def widen(self) -> None:
+    def make_room(self) -> None:
         """Make room for the slots of growing maps."""
         if len(self.ensembles) > 1:
             self._together.make_room(self.ensembles, self.maps.sizes)
@@ -412,7 +412,7 @@ class AutoRule:
 
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
-        self.widen()  # for new columns of the last event
+        self.make_room()  # for new columns of the last event
         for ensemble in self.ensembles:
             ensembles.append(ensemble.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
@@ -442,7 +442,7 @@ class AutoRule:
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
         self._together = SeveralClasses()  # from the present cells
-        self.widen()
+        self.make_room()
         if self.ensembles:
             self._count_candidates()
         self._mistakes.set_state(state["experts"], self.ensembles[0].n if self.ensembles else 0)

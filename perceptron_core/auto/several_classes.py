@@ -60,7 +60,7 @@ class SeveralClasses:
                 learners.append(OneVsRest(rules))
         for ensemble in ensembles:
             for learner in range(len(learners)):
-                ensemble.leave(self._maps[learner])
+                ensemble.move_out(self._maps[learner])
         is_same = n_before > 0 and first.n == self._n_experts and len(learners) > 0
         stays = is_same and self._n_lanes == learners[0].n_lanes
         self._learners, self._n_experts = learners, first.n

@@ -14,7 +14,7 @@ cdef Py_ssize_t _AHEAD
 cdef class Batch:
     cdef Example x
 
-    cdef int show(self, Py_ssize_t row) except -1
+    cdef int load_row(self, Py_ssize_t row) except -1
 
     @cython.locals(row=Py_ssize_t)
     cpdef score(self, LinearRule rule, double[::1] scores)
@@ -34,13 +34,13 @@ cdef class SparseBatch(Batch):
     cdef Py_ssize_t n_entries
 
     @cython.locals(start=int64_t, end=int64_t)
-    cdef int show(self, Py_ssize_t row) except -1
+    cdef int load_row(self, Py_ssize_t row) except -1
 
 
 cdef class DenseBatch(Batch):
     cdef WeightTable table
 
-    cdef int show(self, Py_ssize_t row) except -1
+    cdef int load_row(self, Py_ssize_t row) except -1
 
 
 @cython.locals(row=Py_ssize_t)

@@ -33,7 +33,7 @@ class Batch:
 
     x: Example
 
-    def show(self, row: int) -> None:
+    def load_row(self, row: int) -> None:
         """Set `x` to the example of a row."""
         raise NotImplementedError
 
@@ -41,7 +41,7 @@ class Batch:
         """Write the score of each example to `scores`."""
         scores = in_place(scores)
         for row in range(len(scores)):
-            self.show(row)
+            self.load_row(row)
             scores[row] = rule.score(self.x)
 
     def learn(self, rule: LinearRule, signs: Signs, weights: Doubles) -> None:
@@ -49,14 +49,14 @@ class Batch:
         signs, weights = in_place(signs), in_place(weights)
         for row in range(len(signs)):
             if weights[row] > 0:
-                self.show(row)
+                self.load_row(row)
                 rule.learn(self.x, signs[row], weights[row])
 
     def run(self, rule: LinearRule, signs: Signs, weights: Doubles, scores: Doubles) -> None:
         """For each example in turn, write its score to `scores`, then learn it."""
         signs, weights, scores = in_place(signs), in_place(weights), in_place(scores)
         for row in range(len(signs)):
-            self.show(row)
+            self.load_row(row)
             scores[row] = rule.score(self.x)
             if weights[row] > 0:
                 rule.learn_at(self.x, signs[row], weights[row], scores[row])
@@ -73,7 +73,7 @@ class SparseBatch(Batch):
         self.x.slots = in_place(indices)  # type: ignore[assignment]
         self.x.values = in_place(values)  # type: ignore[assignment]
 
-    def show(self, row: int) -> None:
+    def load_row(self, row: int) -> None:
         """Set `x` to the example of a row."""
         start, end = self.indptr[row], self.indptr[row + 1]
         self.x.first_slot = self.x.first_value = start
@@ -89,7 +89,7 @@ class DenseBatch(Batch):
         self.x = table.columns(names)
         self.x.values = in_place(matrix.reshape(-1))  # type: ignore[assignment]
 
-    def show(self, row: int) -> None:
+    def load_row(self, row: int) -> None:
         """Set `x` to the example of a row."""
         self.table.refresh(self.x)
         self.x.first_value = row * self.x.n

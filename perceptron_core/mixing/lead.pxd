@@ -29,14 +29,14 @@ cdef class Lead:
     cdef readonly double[::1] weights
     cdef bint _averages
     cdef double _loss
-    cdef double[::1] _losses, _regrets, _surprises
+    cdef double[::1] _losses, _regrets, _log_losses
 
     cpdef bint is_prompt(self)
 
     cpdef note(self, double lateness)
 
     @cython.locals(regret=double)
-    cpdef evaluate(self, Py_ssize_t candidate, double loss, double surprise=*)
+    cpdef evaluate(self, Py_ssize_t candidate, double loss, double log_loss=*)
 
     @cython.locals(k=Py_ssize_t)
     cpdef choose(self)

@@ -125,7 +125,7 @@ class Lead:
         self.discount = 1.0
         self._averages = averages
         self.weights, self._losses, self._regrets = doubles(most), doubles(most), doubles(most)
-        self._surprises, self._loss = doubles(_AVERAGED), 0.0
+        self._log_losses, self._loss = doubles(_AVERAGED), 0.0
         self._weigh()
 
     def is_prompt(self) -> bool:
@@ -139,13 +139,13 @@ class Lead:
         elif self.prompt_labels < _PROMPT:
             self.prompt_labels += 1
 
-    def evaluate(self, candidate: int, loss: float, surprise: float = 0.0) -> None:
+    def evaluate(self, candidate: int, loss: float, log_loss: float = 0.0) -> None:
         """Add to the loss and the log loss of a candidate; `COMBINED` is evaluated first, then the first."""
         if candidate < 0:
             self._loss = loss
             return
         if candidate < _AVERAGED:
-            self._surprises[candidate] = self.discount * self._surprises[candidate] + surprise
+            self._log_losses[candidate] = self.discount * self._log_losses[candidate] + log_loss
         regret = 0.0
         if self.is_in_use(candidate):
             self._losses[candidate] = self.discount * self._losses[candidate] + loss
@@ -173,7 +173,7 @@ class Lead:
                 if self._regrets[k] > self._regrets[self.leader]:
                     self.leader = k
         else:
-            self.follow(self.leader, logistic(self._surprises[1] - self._surprises[0]))
+            self.follow(self.leader, logistic(self._log_losses[1] - self._log_losses[0]))
 
     def follow(self, leader: int, share: float) -> None:
         """Let `leader` predict; if it is one of averaged mixers, the first two, the first with this share."""
@@ -200,7 +200,7 @@ class Lead:
     def get_state(self) -> dict[str, Any]:
         """Return the losses, the leader and, if there are such mixers, whether labels are prompt."""
         state = {"losses": memoryview(self._losses)[: self.n].tolist(), "leader": self.leader}
-        state |= {"surprises": memoryview(self._surprises).tolist()} if self._averages else {}
+        state |= {"surprises": memoryview(self._log_losses).tolist()} if self._averages else {}
         if self._n_always < self._n_mixers:
             state["regrets"] = memoryview(self._regrets)[: self.n].tolist()
             state["prompt_labels"] = self.prompt_labels
@@ -221,5 +221,5 @@ class Lead:
                 self._regrets[k] = regret
         if self._averages:
             for k, loss in enumerate(restored.several(state["surprises"], restored.size, _AVERAGED)):
-                self._surprises[k] = loss
+                self._log_losses[k] = loss
         self._weigh()

@@ -113,7 +113,7 @@ def test_trees_are_evaluated_on_their_scores_at_prediction():
     for x, y in boxes(1200):
         model.predict_one(x)
         names = model.ensembles[0].names if model.ensembles else []
-        answer = model.ensembles[0].scored(names.index(NAME))[1] > 0 if NAME in names else None
+        answer = model.ensembles[0].score_of(names.index(NAME))[1] > 0 if NAME in names else None
         waiting.append((x, y, 1.0, model.prediction_context(), answer))
         if len(waiting) > 100:
             *learned, answer = waiting.popleft()

@@ -26,7 +26,7 @@ class Class:
     def check_scores(self, model, ensemble):
         for k, (number, twin) in zip(self.own, self.twins, strict=True):
             x = dict(model.maps.examples[number].entries())
-            assert ensemble.scored(k)[0].hex() == twin.score_one(x).hex()
+            assert ensemble.score_of(k)[0].hex() == twin.score_one(x).hex()
 
     def learn(self, model, is_class, w):
         for number, twin in self.twins:

@@ -105,8 +105,8 @@ def test_shares_of_two_mixers_follow_discounted_log_loss(found):
     lead, (one, other) = Lead(2, 0, 0, 8, averages=True), (0.0, 0.0)
     lead.discount = 0.9
     for pair in found:
-        for candidate, surprise in enumerate(pair):
-            lead.evaluate(candidate, 1.0, surprise)
+        for candidate, log_loss in enumerate(pair):
+            lead.evaluate(candidate, 1.0, log_loss)
         lead.choose()
         one, other = 0.9 * one + pair[0], 0.9 * other + pair[1]
     share = 1 / (1 + math.exp(one - other))
