@@ -177,7 +177,7 @@ class HashedClassifier(BinaryClassifier):
     def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
         """Predict each row and learn it before the next: a prequential run.
 
-        Parameters and errors are those of `learn_rows`.
+        Parameters and errors are as in `learn_rows`.
         """
         batch, scores = self._batch(rows)
         batch.run(self.learner, *signs_and_weights(y, w, len(scores)), scores)

@@ -93,7 +93,7 @@ class Columns:
             self._waiting = []
 
     def observe(self, name: Hashable, value: float) -> bool:
-        """Take a number of the event if it is that of a column; return whether it is."""
+        """Take a number of the event if the feature is a column; return whether it is."""
         number = self._next
         if number >= self.n or self.names[number] is not name:
             number = self.numbers.get(name, -1) if self.numbers else -1

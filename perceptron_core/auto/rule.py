@@ -120,7 +120,7 @@ _MOST_CONTEXT_BYTES: Final = 1 << 30
 class AutoRule:
     """Scores and learns events with an ensemble for each class, and predicts by the best candidate.
 
-    Two classes share one ensemble, whose log-odds are those of the second class.
+    Two classes share one ensemble, which has the log-odds of the second class.
     """
 
     maps: NamedMaps
@@ -150,7 +150,7 @@ class AutoRule:
     def add_class(self, label: Any) -> None:
         """Add a class.
 
-        The third class turns the shared ensemble into that of the second; the first and third get new ones.
+        With the third class, the shared ensemble is for the second; the first and third get new ones.
         """
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
@@ -278,7 +278,7 @@ class AutoRule:
             ensemble.score(self.maps.examples, self.maps.active, self.lead)
 
     def _log_odds_of(self, number: int, candidate: int) -> float:
-        """Return a candidate's log-odds of a class, or those of the combined prediction."""
+        """Return the log-odds of a class by a candidate, or by the combined prediction."""
         ensemble = self.ensembles[0 if len(self.labels) <= SHARING else number]
         log_odds = ensemble.combined(self.lead) if candidate == COMBINED else ensemble.outputs[candidate]
         return -log_odds if len(self.labels) <= SHARING and not number else log_odds

@@ -169,7 +169,7 @@ class CharacterNaiveBayes(AutoClassifier):
 
     Notes
     -----
-    Probabilities are at least 3e-4, also for unseen classes. The weight of an example is that of its grams.
+    Probabilities are at least 3e-4, also for unseen classes. An example gives its weight to its grams.
 
     References
     ----------

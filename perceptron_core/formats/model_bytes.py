@@ -108,7 +108,7 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
 def freeze(model: Model, settings: Mapping[str, Any] | None = None) -> Packed:
     """Copy the current model; the chunks of the copy, on any thread, are the result of `to_bytes`.
 
-    Parameters and errors are those of `to_bytes`; an error may be raised only when the chunks are read.
+    Parameters and errors are as in `to_bytes`; an error may be raised only when the chunks are read.
     """
     cls = type(model)
     if class_of(cls.__name__) is not cls:
@@ -214,7 +214,7 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
 
 
 def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
-    """Return the bytes of what a state asks for besides its own numbers."""
+    """Return the bytes that a state needs besides its own numbers."""
     if issubclass(class_of(name) or object, AutoClassifier):
         maps, n = state["maps"], n_ensembles(len(state["labels"]))
         slots = (len(maps["words"]) + len(maps["grams"])) // 4

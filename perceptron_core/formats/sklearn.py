@@ -128,7 +128,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, also those of a given learner as `learner__…`."""
+        """Return the parameters; with `deep`, also the parameters of a given learner as `learner__…`."""
         parameters: dict[str, Any] = super().get_params(deep=deep)
         if deep and isinstance(self.learner, base.Classifier):
             names = signature(type(self.learner)).parameters

@@ -22,7 +22,7 @@ from perceptron_core.weights.columns import MAX_VARIANCE, Variances, shrunk
 from perceptron_core.weights.example import Column, Example
 
 Matrix = dict[Any, Vector]
-"""A symmetric matrix as a dictionary of its rows; a missing row is that of the identity."""
+"""A symmetric matrix as a dictionary of its rows; a missing row is a row of the identity."""
 
 
 def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:

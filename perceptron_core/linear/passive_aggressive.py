@@ -135,7 +135,7 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
 
 
 class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
-    """Updates whenever the margin is below 1, as far as the variant says."""
+    """Updates whenever the margin is below 1, by the step of the variant."""
 
     C: float
     variant: str

@@ -100,7 +100,7 @@ class Lead:
     n : int
         Number of candidates.
     leader : int
-        Number of the leading candidate; with late labels, that of the largest weight.
+        Number of the leading candidate; with late labels, of the candidate with the largest weight.
     prompt_labels : int
         Number of prompt labels since the last late one, at most 1,000.
     weights : array

@@ -307,7 +307,7 @@ class Mixture(BinaryClassifier):
 
     @property
     def is_linear(self) -> bool:
-        """Whether the log-odds is a sum over features, as that of every expert."""
+        """Whether the log-odds is a sum over features, as with every expert."""
         return all(map(is_linear, self.experts))
 
     @property

@@ -369,7 +369,7 @@ class StructuredPerceptron(base.Base):
         return best_path(self._emissions.sums(tokens, c), moves[1:], moves[0])
 
     def _update(self, tokens: Sequence[Bag], truth: Sequence[int], predicted: Sequence[int]) -> None:
-        """Add the features of the true sequence, subtract those of the predicted one."""
+        """Add the features of the true sequence, subtract the features of the predicted one."""
         before = (_START, *self._tag_index)  # tag number i is before[i + 1]
         last_true = last_guess = -1
         observed, moved = [], []

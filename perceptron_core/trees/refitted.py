@@ -235,7 +235,7 @@ class RefittedTrees:
             self.trees, self._step = self._next, -1
 
     def _bin(self, column: int) -> None:
-        """Find the bins of a column, and those of all events."""
+        """Find the bins of a column, and the bin of each event."""
         n, place, n_sorted = self._grower.n, self._grower.bins[column], 0
         stride = (n + MOST_SORTED - 1) // MOST_SORTED
         while n_sorted * stride < n:

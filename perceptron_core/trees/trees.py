@@ -148,7 +148,7 @@ class DrawnFeatures:
         self.columns = columns
 
     def draw(self, tree: int, most: int) -> None:
-        """Draw at most `most` features of a tree: those of the lowest rank."""
+        """Draw at most `most` features of a tree, with the lowest ranks."""
         n = len(self.columns)
         seed = self._seed_of(tree)
         width = min(self.width_of(n), most)
@@ -205,7 +205,7 @@ class Trees(DrawnFeatures):
     n_trees
         Number of trees.
     n_numbers
-        Number of positions of numbers, which precede those of categories.
+        Number of positions of numbers, which precede the positions of categories.
     n_bins
         Number of positions of an event.
 

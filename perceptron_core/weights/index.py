@@ -107,7 +107,7 @@ class Index:
         raise NotImplementedError
 
     def ordinal(self, slot: int) -> int:
-        """Return the number of names added before that of a slot; -1 for a free slot."""
+        """Return the number of names added before the name of a slot; -1 for a free slot."""
         raise NotImplementedError
 
 

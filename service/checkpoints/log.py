@@ -110,7 +110,7 @@ class StoredSchema(NamedTuple):
     """A schema in the log."""
 
     sequence: int
-    """The first batch that knows the schema."""
+    """The first batch that needs the schema."""
     key: bytes
     schema: Schema
 
@@ -196,7 +196,7 @@ def read_log(records: Iterable[Record], group: str, before: CheckpointLog | None
     Parameters
     ----------
     records
-        The records after those of `before`.
+        The records after the records in `before`.
     group
         The group that the records must belong to.
     before
@@ -271,7 +271,7 @@ def _read_progress(record: Record) -> Progress:
 
 
 def what_is_newer(fields: Mapping[str, Any]) -> str:
-    """Return which field of a progress record only a newer release knows; empty if there is none.
+    """Return which field of a progress record only a newer release has; empty if there is none.
 
     Raises `ValueError` or another error if the fields are not progress.
     """

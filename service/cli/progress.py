@@ -18,7 +18,7 @@ _HEADER: Final = """\
 class ProgressTable:
     """Rows at 1, 2, 4, 8, … labelled events: the mistakes so far, and the present example.
 
-    ``error recent`` is the share of mistakes since the preceding row, ``error so far`` that of all events.
+    ``error recent`` is the share of mistakes since the preceding row, ``error so far`` of all events.
 
     Parameters
     ----------

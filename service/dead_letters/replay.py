@@ -59,7 +59,7 @@ class Redelivery:
         self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
-        """Yield the outstanding dead letters; those of several partitions are merged by time."""
+        """Yield the outstanding dead letters; several partitions are merged by time."""
         partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
         yield from heapq.merge(*partitions, key=lambda dead_letter: dead_letter.record.timestamp_ms)
 

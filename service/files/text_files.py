@@ -113,7 +113,7 @@ class _CsvReader:
     source
         The lines. Bytes that are not UTF-8 become cells that are not text.
     delimiter
-        The separator of cells; empty: the one that the first line has most often outside quotes.
+        The separator of cells; empty: the most frequent one in the first line, outside quotes.
 
     Attributes
     ----------

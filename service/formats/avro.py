@@ -7,7 +7,7 @@ time-…                           milliseconds since midnight
 uuid, enum                       text
 bytes, fixed, duration           None: a missing value
 
-A schema becomes a plan, which says how the bytes of a value are read. Source: Avro 1.12, Specification,
+A schema becomes a plan for reading the bytes of a value. Source: Avro 1.12, Specification,
 "Binary encoding".
 """
 

@@ -61,7 +61,7 @@ class Sources:
         self._absent: dict[bytes, float] = {}
         """When the registry may be asked for a schema again, in monotonic seconds."""
         self._warned_of: set[bytes] = set()
-        """The schemas of which the log says that a reference is missing."""
+        """The schemas for which the log has reported a missing reference."""
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:

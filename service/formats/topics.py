@@ -160,7 +160,7 @@ _MAKERS: Final[dict[SchemaKind, Callable[[Schema], _Read]]] = {
 
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json"}
-"""Settings that replace those of a format with a schema."""
+"""Settings that replace the settings of a format with a schema."""
 
 
 def needs_schemas(settings: Settings) -> bool:

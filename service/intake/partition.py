@@ -139,7 +139,7 @@ class PartitionIntake:
             ticket.note_appended(error)
 
     def _was_processed(self, submission: Submission) -> bool:
-        """Return whether the label join knows it. Raises `IdTaken` for an event with other contents."""
+        """Return whether the label join has it. Raises `IdTaken` for an event with other contents."""
         join, event_id = self._processor.join, submission.id
         example = join.examples.get(event_id)
         if submission.is_label:
@@ -238,7 +238,7 @@ class PartitionIntake:
                 ticket.set_result(prediction or _rejection_in(outputs, record))
 
     def _taken(self, record: Record) -> Ticket | None:
-        """Remove and return the ticket of a record, which the label join knows from now on."""
+        """Remove and return the ticket of a record, which the label join has from now on."""
         tickets = self._by_record.get(_name_of(record))
         if tickets is None:
             return None

@@ -1,4 +1,4 @@
-"""A model file in Python: its predictions are those of the service."""
+"""A model file in Python: it predicts as the service does."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class BatchTime:
     due : float
         When the next batch is due; infinity while no record waits.
     expects_no_more : bool
-        Whether the batch need not wait for records that the client has not heard of.
+        Whether the batch need not wait for records that were not announced to the client.
 
     """
 
@@ -121,7 +121,7 @@ class BatchTime:
         return self._interval_seconds - min(self._lead_seconds, self._interval_seconds / 2)
 
     def wait(self, now: float, *, more_comes: bool) -> None:
-        """Note that records wait, and whether the client has heard of more."""
+        """Note that records wait, and whether more were announced to the client."""
         self.due = min(self.due, now + self._wait_seconds)
         if not more_comes:
             self.due = min(
@@ -177,7 +177,7 @@ class TopicEnds:
         end = self._ends.get(partition)
         if end is not None and end.left is not None:
             end.left -= count
-            end.lag = 0  # records that the client hears of from now on are new
+            end.lag = 0  # records that are announced from now on are new
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Forget the ends of partitions, as they will be read from other offsets."""
@@ -195,7 +195,7 @@ class TopicEnds:
         ask
             Asks the stream for the remaining offsets.
         lag
-            How many records the client has heard of and not delivered.
+            How many records were announced to the client and not delivered.
         now
             Monotonic seconds.
 
@@ -485,7 +485,7 @@ class RecordQueues:
         ask
             Asks the stream for the remaining offsets.
         lag
-            How many records the client has heard of and not delivered.
+            How many records were announced to the client and not delivered.
         now
             Monotonic seconds.
 

@@ -108,7 +108,7 @@ class Features:
         self._missing = missing
 
     def add(self, value: object, name: str, prefix: str, skip: Skip) -> None:
-        """Add the features of a value: one feature, those of an object's fields, or categories.
+        """Add the features of a value: one feature, a feature for each field of an object, or categories.
 
         Raises
         ------

@@ -43,7 +43,7 @@ _HEADER_FRAME_BYTES: Final = 10
 
 
 def split_headers(headers: Headers) -> tuple[Headers, Headers]:
-    """Split the headers of a dead letter into those of its record and those about it.
+    """Split the headers of a dead letter: the headers of its record, and the headers about it.
 
     The record may have headers of the same names, for example if a dead letter was sent as an event: those
     about the record are the last ones, from the last reason on.
@@ -57,7 +57,7 @@ def split_headers(headers: Headers) -> tuple[Headers, Headers]:
 
 
 def without_replayed(headers: Headers) -> Headers:
-    """Return a record's headers without those of earlier replays."""
+    """Return a record's headers without the headers of earlier replays."""
     return tuple(header for header in headers if header[0] != REPLAYED_FROM)
 
 

@@ -61,7 +61,7 @@ class VectorNames:
         """The hashed indices of the names, which the extractor caches here."""
 
     def are_new(self, features: dict[str, Any]) -> bool:
-        """Return whether none of the names is that of a feature."""
+        """Return whether none of the names is a feature."""
         return self._set.isdisjoint(features)
 
     def followed_by(self, features: dict[str, Any]) -> tuple[str, ...] | None:
@@ -140,7 +140,7 @@ class VectorFeatures(FeatureArray):
     first
         The features of the message: numbers, booleans and texts.
     names
-        The names of all vectors' numbers, distinct from those of the features.
+        The names of all vectors' numbers, distinct from the names of the features.
     vectors
         The numbers of each vector.
 
@@ -344,7 +344,7 @@ class FeatureExtractor:
         return x
 
     def _of_tenant(self, x: X, tenant: str) -> X:
-        """Return the features for all tenants and those of one tenant."""
+        """Return the features for all tenants and the features of one tenant."""
         if self._mask:
             return self._hashed_of_tenant(x, f"{_TENANT}={tenant}")
         escaped = tenant.replace("\\", "\\\\").replace("×", "\\×")
@@ -468,7 +468,7 @@ def _as_numbers(features: Features, others: Container[str]) -> X:
 
 
 def _reserved(named: X) -> X:
-    """Return the features under names that differ from those of tenants' features."""
+    """Return the features under names that no feature of a tenant has."""
     x: X = {}
     for name, value in named.items():
         if name.startswith(_TENANT) and name[len(_TENANT) :].lstrip("\\").startswith("="):

@@ -161,7 +161,7 @@ class Vocabulary:
 
 
 def log_odds_of(predicted: TrueLabel, score: float) -> float:
-    """Return the log-odds of the predicted class; of two classes, a score is that of True."""
+    """Return the log-odds of the predicted class; with two classes, a score belongs to True."""
     return abs(score) if isinstance(predicted, bool) else score
 
 

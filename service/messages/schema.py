@@ -183,7 +183,7 @@ OUTCOME: Final = _fields_of(Outcome)
 
 
 def output_fields(names: Container[str]) -> list[OutputField]:
-    """Return the fields of outcomes if the names are those of an outcome, else those of predictions."""
+    """Return the fields of outcomes if the names belong to an outcome, else the fields of predictions."""
     return OUTCOME if "predicted" in names else PREDICTION
 
 

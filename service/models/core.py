@@ -170,7 +170,7 @@ class MulticlassLearner(CoreLearner[MulticlassClassifier]):
         return named, dict(self.model.bias)
 
     def score(self, x: X, label: TrueLabel) -> float:
-        """Return the score of a class; with two classes, always the score of True minus that of False."""
+        """Return the score of a class; with two classes, the score of True minus the score of False."""
         scores = self.model.scores_one(x)
         return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
 

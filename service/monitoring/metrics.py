@@ -1,4 +1,4 @@
-"""The metrics of a process, and of what each of its partitions has committed."""
+"""The metrics of a process, and of the commits of its partitions."""
 
 from __future__ import annotations
 

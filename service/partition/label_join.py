@@ -27,7 +27,7 @@ _PACKED_AT_ONCE: Final = 1000
 """Up to this many examples are packed at once: that takes a millisecond or two."""
 WAITING_LABELS: Final = "waiting_labels"
 _OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
-"""Keys that changes have in addition to those of a state."""
+"""Keys that changes have in addition to the keys of a state."""
 
 
 class EarlyLabel(NamedTuple):
@@ -151,7 +151,7 @@ class LabelJoin(Part):
             yield from self.delays.take_due(timestamp_ms, self.examples)
 
     def note_delay(self, example: Example, truth: TrueLabel, timestamp_ms: int) -> None:
-        """Note the delay of an example's first label, if its class is not that of the timeout."""
+        """Note the delay of an example's first label, if its class is not the timeout's class."""
         if self.delays is None or truth == self.truth_on_timeout:
             return
         delay_ms = max(0, timestamp_ms - example.timestamp_ms)

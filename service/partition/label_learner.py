@@ -111,7 +111,7 @@ class LabelLearner:
         return known.truth
 
     def note_first(self, event: Incoming, early: EarlyLabel | None) -> None:
-        """Note the label that a new event was learned with: that of its message, or an early label."""
+        """Note the label that a new event was learned with: from its message, or an early label."""
         if early is not None:
             del self.join.early[event.id]
         if event.truth is None:

@@ -1,4 +1,4 @@
-"""When to learn events without a label: after delays drawn from those of arrived labels.
+"""When to learn events without a label: after delays drawn from the delays of arrived labels.
 
 If only one class is ever labelled, and late, a fixed timeout distorts the share of the classes among the
 learned events. So an event without a label is learned as the timeout's class after a delay drawn from the

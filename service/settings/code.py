@@ -73,7 +73,7 @@ def _import_module(location: str) -> ModuleType:
 
 
 _PACKAGES: Final = {"google.protobuf": "protobuf"}
-"""Packages whose name differs from that of the module."""
+"""Packages whose name differs from the name of the module."""
 
 
 def need(module: str, what: str, extra: str = "schemas") -> None:

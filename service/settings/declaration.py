@@ -84,7 +84,7 @@ class Declaration(NamedTuple):
 
     decides: Decides = Decides.NOTHING
     form: str = ""
-    """Placeholder of its value on the command line, such as `URL`; empty: that of its type."""
+    """Placeholder of its value on the command line, such as `URL`; empty: the placeholder of its type."""
     option: str = ""
     """Its option, if that differs from `--` and its name."""
     shown: Callable[[Any], object] | None = None
@@ -92,7 +92,7 @@ class Declaration(NamedTuple):
     kept: Callable[[Any], object] | None = None
     """Computes the fingerprint's entry from all settings, if that is not the value."""
     section: Section | None = None
-    """The section of a command's help that starts with it; None: that of the preceding setting."""
+    """The section of a command's help that starts with it; None: the section of the preceding setting."""
     common: bool = False
     """Whether ``--help`` shows its option for commands with many options."""
 

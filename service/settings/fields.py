@@ -231,7 +231,7 @@ class Settings(Table):
 
     @property
     def broker_url(self) -> str:
-        """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
+        """The stream's URL: `broker`, or the URL of the SQLite file in the user's data directory."""
         folder = platformdirs.user_data_path("online-perceptron", appauthor=False)
         return self.broker or f"sqlite:///{folder / 'stream.db'}"
 

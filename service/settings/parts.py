@@ -88,7 +88,7 @@ class WindowSettings(Table):
     max_keys: int = Field(100_000, ge=1, le=10_000_000)
 
     def numbers(self) -> list[str]:
-        """List the aggregated fields, without those of which only distinct values are counted."""
+        """List the aggregated fields, without fields of which only distinct values are counted."""
         return [
             what for what, names in self.of.items() if what not in {EVENT, LABEL} and {*names} != {"distinct"}
         ]

@@ -18,7 +18,7 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
 
 
 def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
-    """Choose an open partition: that of the event id as key if it is open, else the first open one.
+    """Choose an open partition: with the event id as key if that one is open, else the first open one.
 
     `partitions` is the number of all partitions; 0 if it is unknown.
     """

@@ -181,7 +181,7 @@ class Consumer(Protocol):
         """
 
     def appender(self, partition: int) -> Writer:
-        """Make the writer that appends to the input of an assigned partition; fence those of earlier owners.
+        """Make the writer that appends to the input of an assigned partition; fence earlier owners' writers.
 
         It is independent of `writer`, takes no offsets, and may be used on another thread than the consumer.
         Once it exists, everything that earlier appenders committed lies within `Transport.bounds`, and they
@@ -273,7 +273,7 @@ class Transport(ReadStream, Protocol):
     def read_partitions(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Record]:
         """Yield the committed records of several partitions, each from its start to its end (exclusive).
 
-        Records of one partition are in order. No end may lie after that of `bounds_of`.
+        Records of one partition are in order. No end may lie after the end in `bounds_of`.
         """
 
     def ensure_topics(

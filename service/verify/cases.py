@@ -29,7 +29,7 @@ class Event(NamedTuple):
     truths: tuple[TrueLabel | None, ...]
     """The truths that its prediction may have, if the order of processing is known."""
     first: int
-    """The number of the pending event with its id: its own, or that of an earlier event."""
+    """The number of the pending event with its id: its own, or the number of an earlier event."""
     labels_first: TrueLabel | None
     """Its label, if that is the first label of an earlier event."""
 
@@ -225,7 +225,7 @@ class Case:
         )
 
     def _match(self, written: WrittenOutput, event: Event, label: Label) -> None:
-        """Note an outcome as that of an event."""
+        """Note the outcome of an event."""
         self._with_outcome.add(event.number)
         self._ledger.add_pair(written, label, is_compared=True)
         prediction = self._prediction_of.get(event.number) if self._known.is_complete else None

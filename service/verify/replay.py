@@ -26,7 +26,7 @@ from service.verify.join import Join
 from service.verify.ledger import Ledger
 
 _FATES: Final = ("predictions", "rejected", "skipped")
-"""Fates of records, without those of labels."""
+"""Fates of records, without the fates of labels."""
 _JOIN_COUNTS: Final = ("pending", "provisional", "evicted", "late", "orphaned")
 _OUTPUT_COUNTS: Final = ("labelled", "mistakes")
 
@@ -173,7 +173,7 @@ class Replay:
             return rejection, timestamp_ms, True
 
     def _check_batch(self, before: Step, step: Step, fates: Counter[str]) -> None:
-        """Compare the counts of a batch with those of its records, if all are available."""
+        """Compare the counts of a batch with its records, if all are available."""
         known, is_first = self._known, not self._are_whole
         is_whole = not self._committed.reasons if is_first else True
         is_whole &= all(start <= before.offsets.get(each, start) for each, start in self.starts.items())

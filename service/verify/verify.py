@@ -161,7 +161,7 @@ def read_logs(stream: Stream) -> dict[int, Committed]:
 
 
 def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
-    """Return the settings, with those of the newest snapshot where none was given.
+    """Return the settings; a setting that was not given comes from the newest snapshot.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Make alerts from predictions, outcomes and drifts: which records a webhook posts, and in what form.
 
-The headers are those of Standard Webhooks (standardwebhooks.com): id, time, and an HMAC-SHA-256 of both and
+The headers follow Standard Webhooks (standardwebhooks.com): id, time, and an HMAC-SHA-256 of both and
 the body. A repeated delivery has the same id.
 """
 

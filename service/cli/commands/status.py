@@ -51,7 +51,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     snapshot     age of the newest valid snapshot of the model, and its size
     to replay    batches committed since, which a restart would replay
 
-    If no snapshot of a partition is valid, the command says so and fails.
+    If no snapshot of a partition is valid, the command reports it and fails.
 
     The table below it covers all partitions: how well each class is separated from the others, as of the
     snapshots. `replay --help` explains its columns.

@@ -304,7 +304,7 @@ def _predict(predictor: LoadedModel, source: Source) -> tuple[int, int, list[str
 def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = False) -> tuple[ModelFile, Loaded]:
     """Read a model file; return it, and the settings with those in it.
 
-    `makes_model` says whether another model is made with them.
+    With `makes_model`, another model is made with them.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Totals(NamedTuple):
     rejected: int
     skipped: int = 0
     provisional: int = 0
-    """Labelled predictions whose label is that of the timeout."""
+    """Labelled predictions whose label comes from the timeout."""
     revised: int = 0
     """The change of the number of mistakes by corrections."""
     evicted: int = 0

@@ -60,7 +60,7 @@ class Part:
         """Start with a learner, given whether its scores are log-odds and its probabilities calibrated."""
 
     def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
-        """Add the features of `feature_names` to those of an event, without changing the part."""
+        """Add the features of `feature_names` to the features of an event, without changing the part."""
 
     def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - compiled, there are no keywords
         """Take a predicted event; return the fields that this part adds to the prediction.

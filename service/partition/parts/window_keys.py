@@ -157,7 +157,7 @@ class KeyTable:
         return -1
 
     def add(self, key: int) -> int:
-        """Add a new key as the newest; return its row, which may be that of an evicted key."""
+        """Add a new key as the newest; return its row, which may have been the row of an evicted key."""
         if self.n < self._capacity:
             row = self.n
             self._make_room(row + 1)

@@ -330,7 +330,7 @@ class Windows(Part):
         return cls(settings.events.windows) if settings.events.windows else None
 
     def features(self, features: dict[str, Any], event: Incoming, timestamp_ms: int) -> None:
-        """Add the windows' features to those of an event, without counting it."""
+        """Add the windows' features to the features of an event, without counting it."""
         if event.windowed is not None:
             put_all(self._windows, features, event.windowed, timestamp_ms)
 

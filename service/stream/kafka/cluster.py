@@ -203,7 +203,7 @@ class KafkaCluster(ABC):
 
     @abstractmethod
     def offsets_at(self, partitions: Collection[TopicPartition], bound: Bound | int) -> Offsets:
-        """Return first or end offsets, or those of the first record at or after a time (-1: no record)."""
+        """Return first or end offsets, or offsets of the first record at or after a time (-1: no record)."""
 
     @abstractmethod
     def delete_before(self, topic: str, partition: int, offset: int) -> None:

@@ -144,7 +144,7 @@ def appending_id(group: str, topic: str, partition: int) -> str:
 
 
 def transaction_request_seconds(commit_timeout_seconds: float) -> float:
-    """Return a transactional producer's timeout of one request: longer than that of the whole commit.
+    """Return a transactional producer's timeout of one request: longer than the timeout of the whole commit.
 
     A client repeats a request that was not answered in time. The first copy may still be under way, and if a
     request to end a transaction arrives during the next one, it ends that one half done (KIP-890).

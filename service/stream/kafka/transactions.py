@@ -101,7 +101,7 @@ class KafkaWriter(Writer):
     Parameters
     ----------
     transactions
-        Commits its outputs and offsets, together with those of other writers.
+        Commits its outputs and offsets, together with the outputs and offsets of other writers.
     partition, where
         The number of the partition, and its name in messages.
     owns_transactions

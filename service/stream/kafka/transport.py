@@ -136,7 +136,7 @@ class KafkaTopics:
         return _soon(lambda: self.partition_count(topic) >= wanted)
 
     def topics(self) -> Collection[str]:
-        """List the names of the topics, without those of Kafka itself, which begin with two underscores."""
+        """List the names of the topics, except for internal topics, which begin with two underscores."""
         return [topic for topic in self._cluster.topics() if not topic.startswith("__")]
 
     def partition_count(self, topic: str) -> int:

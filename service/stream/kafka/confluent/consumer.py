@@ -39,7 +39,7 @@ class ConfluentMembership(KafkaMembership):
     the call is over: an exception would make `consume` discard its records.
 
     An assigned partition is not fetched before `begin` sets its offset: librdkafka's assignment contains the
-    started partitions, those of the further topics included.
+    started partitions, also of the further topics.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ _MEANING_OF: Final = meanings("protocol")
 
 
 def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
-    """Return the `ServiceError` of a Kafka error: that of its nearest ancestor that has one."""
+    """Return the `ServiceError` of a Kafka error, or of its nearest ancestor that has one."""
     meanings = (
         _MEANING_OF.get(vars(ancestor).get("message", "")) or OWN_MEANINGS.get(ancestor)
         for ancestor in foreign.__mro__
