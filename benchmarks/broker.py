@@ -30,7 +30,7 @@ PEERS = Path(__file__).with_name("peers")
 _GLANCE_SECONDS = 0.05
 """Between two looks: at ten times as many, answering them takes the broker 3 % of a core."""
 _DEADLINE_SECONDS = 180.0
-_ANSWER_SECONDS = 10.0
+_RESPONSE_SECONDS = 10.0
 _FILL_AT_ONCE = 500_000
 _NOT_YET = frozenset(
     {
@@ -39,7 +39,7 @@ _NOT_YET = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a broker answers to the first of a new group, while it finds a place for it."""
+"""The response of a broker to the first request of a new group, before it has a coordinator."""
 _WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
 LOG = "process.log"
@@ -116,7 +116,7 @@ class Stream:
 
         def count() -> int:
             try:
-                return sum(max(0, place.offset) for place in observer.committed(places, _ANSWER_SECONDS))
+                return sum(max(0, place.offset) for place in observer.committed(places, _RESPONSE_SECONDS))
             except KafkaException as error:
                 if error.args[0].code() not in _NOT_YET:
                     raise
@@ -195,7 +195,7 @@ class Running:
         """Stop it in order; kill it if that takes long. Idempotent."""
         self._process.terminate()
         try:
-            self._process.wait(_ANSWER_SECONDS)
+            self._process.wait(_RESPONSE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -79,8 +79,8 @@ def decided(events: Events, confidence: float, model: str = "auto") -> list[tupl
     processor = make_processor(Settings(http="", model=model, decisions=[rule]))
     messages = [json.dumps({"id": str(n), **x, "label": y}).encode() for n, (x, y) in enumerate(events)]
     records = [Record("events", 0, n, 1000 * n, None, message) for n, message in enumerate(messages)]
-    answers = [json.loads(each.value or b"") for each in processor.process_batch(records).outputs]
-    return [(each["score"], each["decision"] is not None, each["truth"]) for each in answers]
+    outputs = [json.loads(each.value or b"") for each in processor.process_batch(records).outputs]
+    return [(each["score"], each["decision"] is not None, each["truth"]) for each in outputs]
 
 
 def row(name: str, rows: list[tuple[float, bool, bool]]) -> str:

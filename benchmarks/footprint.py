@@ -56,8 +56,8 @@ class _Connection:
         """Send a request."""
         self.socket.sendall(_ASKED)
 
-    def has_answer(self) -> bool:
-        """Read what has come; return whether it is a whole answer; raise `RuntimeError` if it is an error."""
+    def has_response(self) -> bool:
+        """Read what has come; return whether it is a whole response; raise `RuntimeError` for an error."""
         self._received += self.socket.recv(65_536)
         head, end, body = self._received.partition(b"\r\n\r\n")
         if not end or len(body) < int(head.partition(b"content-length: ")[2].partition(b"\r")[0]):
@@ -68,16 +68,16 @@ class _Connection:
         return True
 
     def milliseconds(self) -> float:
-        """Ask, and wait for the answer; return how long that took."""
+        """Ask, and wait for the response; return how long that took."""
         began = perf_counter()
         self.ask()
-        while not self.has_answer():
+        while not self.has_response():
             pass
         return 1000 * (perf_counter() - began)
 
 
 def _rate(port: int, count: int) -> float:
-    """Return requests a second on several connections, each of which always waits for an answer."""
+    """Return requests a second on several connections, each of which always waits for a response."""
     poll, connections = select.poll(), {}
     for _ in range(_CONNECTIONS):
         connection = _Connection(port)
@@ -87,7 +87,7 @@ def _rate(port: int, count: int) -> float:
     began, done = perf_counter(), 0
     while done < count:
         for place, _ in poll.poll():
-            if connections[place].has_answer():
+            if connections[place].has_response():
                 done += 1
                 connections[place].ask()
     seconds = perf_counter() - began
@@ -96,8 +96,8 @@ def _rate(port: int, count: int) -> float:
     return done / seconds
 
 
-def _answers(port: int) -> bool:
-    """Return whether a server answers questions by now."""
+def _responds(port: int) -> bool:
+    """Return whether a server responds by now."""
     with contextlib.suppress(OSError, RuntimeError, ValueError), contextlib.closing(_Connection(port).socket):
         _Connection(port).milliseconds()
         return True
@@ -109,7 +109,7 @@ def _asked(folder: Path, count: int, *command: str) -> Sequence[float]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with Running(folder, [each.replace("PORT", str(port)) for each in command], {}) as running:
-        running.until(partial(_answers, port))
+        running.until(partial(_responds, port))
         connection = _Connection(port)
         taken = [connection.milliseconds() for _ in range(_WARM_UP + count)][_WARM_UP:]
         connection.socket.close()

@@ -48,7 +48,7 @@ def judged(
 ) -> Judged:
     """Predict each event and learn it when its label comes; without probabilities, there are no losses.
 
-    No answer, before anything was learned, counts as False, which is what learners of two classes answer.
+    No prediction, before anything was learned, counts as False, as learners of two classes predict.
     """
     waiting: deque[tuple[Any, ...]] = deque()
     found, draw, start = Judged([], [], 0.0), random.Random(0), process_time()

@@ -104,7 +104,7 @@ class Steady:
         self._address, self._rate, self._partitions = stream.address, rate, partitions
         self._events, self._predictions = str(settings["events_topic"]), str(settings["predictions_topic"])
         self._stop = _SPAWN.Event()
-        self._answers: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+        self._received: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
         """By partition: when an event was sent, and when its prediction was read."""
         self._stored: dict[float, float] = {}
         """When the broker had the event that was sent at a time."""
@@ -141,19 +141,19 @@ class Steady:
         while not self._stop.is_set():
             for message in consumer.consume(1000, 0.05):
                 sent = float(json.loads(message.value())["id"])
-                self._answers[message.partition()].append((sent, time.perf_counter()))
+                self._received[message.partition()].append((sent, time.perf_counter()))
         consumer.close()
 
     def missing_and_doubled(self, ended: float) -> tuple[int, int]:
         """Return how many events that were sent before have no prediction, and how many one too many."""
-        found = Counter(sent for answers in self._answers.values() for sent, _ in answers)
+        found = Counter(sent for received in self._received.values() for sent, _ in received)
         missing = sum(sent < ended and sent not in found for sent in self._stored.copy())
         return missing, found.total() - len(found)
 
     def waits(self, began: float, ended: float, partitions: Collection[int]) -> list[float]:
         """Return how long each event waited that was sent in that time to one of these partitions."""
-        answers = [each for partition in partitions for each in self._answers[partition]]
-        found = [read - self._stored.get(sent, sent) for sent, read in answers if began <= sent < ended]
+        received = [each for partition in partitions for each in self._received[partition]]
+        found = [read - self._stored.get(sent, sent) for sent, read in received if began <= sent < ended]
         return sorted(found) or [0.0]
 
 

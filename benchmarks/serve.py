@@ -123,7 +123,7 @@ def _against(
         return [stream.rate(stream.serve(topic, group, kafka_client=client), group, topic, count)]
 
     def once(batch: int) -> float:
-        group, output = unused("peer"), stream.create("answers")
+        group, output = unused("peer"), stream.create("outputs")
         running = stream.peer(command, topic, output, group, batch)
         return stream.rate(running, group, topic, int(count * _PEER_SHARE))
 

@@ -1,10 +1,10 @@
-"""Exactly once as one writes it by hand: consume, answer, commit.
+"""Exactly once as one writes it by hand: consume, predict, commit.
 
     by_hand.py CLIENT bare|river ADDRESS INPUT OUTPUT GROUP BATCH
 
-Runs until it is ended. `bare` decodes nothing and answers with as many bytes as a prediction has: the least
-that a transaction costs in Python. `river` does what `perceptron serve` does: validate, predict, learn,
-answer; a transaction holds the model as it is then. No label comes later, no bad message is told apart,
+Runs until it is ended. `bare` decodes nothing and writes as many bytes as a prediction has: the least
+that a transaction costs in Python. `river` does what `perceptron serve` does: validate, predict, learn
+and write; a transaction holds the model as it is then. No label comes later, no bad message is told apart,
 nothing is measured.
 """
 
@@ -16,15 +16,15 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-Answers = Callable[[Sequence[tuple[bytes, bytes]]], Iterable[tuple[str, bytes, bytes]]]
+Predictor = Callable[[Sequence[tuple[bytes, bytes]]], Iterable[tuple[str, bytes, bytes]]]
 """A function from keys and values of messages to topic, key and value of the records to write."""
 PREDICTION = (
     b'{"id":"event-123456","label":true,"score":-1.2345,"updates":12345,"truth":true,"mistake":false}'
 )
 
 
-def by_kafka_python(address: str, topic: str, group: str, batch: int, answers: Answers) -> None:
-    """Answer the messages of partition 0 in transactions of at most `batch`, until it is stopped."""
+def by_kafka_python(address: str, topic: str, group: str, batch: int, predict: Predictor) -> None:
+    """Predict the messages of partition 0 in transactions of at most `batch`, until it is stopped."""
     from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition  # noqa: PLC0415
 
     consumer = KafkaConsumer(
@@ -45,21 +45,21 @@ def by_kafka_python(address: str, topic: str, group: str, batch: int, answers: A
         metrics_enabled=False,
     )
     producer.init_transactions()
-    place = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     while True:
-        messages = consumer.poll(timeout_ms=100, max_records=batch).get(place)
+        messages = consumer.poll(timeout_ms=100, max_records=batch).get(partition)
         if not messages:
             continue
         producer.begin_transaction()
-        for output, key, value in answers([(message.key, message.value) for message in messages]):
+        for output, key, value in predict([(message.key, message.value) for message in messages]):
             producer.send(output, value, key=key, partition=0)
         producer.flush()
-        ends = {place: OffsetAndMetadata(messages[-1].offset + 1, "", -1)}
+        ends = {partition: OffsetAndMetadata(messages[-1].offset + 1, "", -1)}
         producer.send_offsets_to_transaction(ends, consumer.group_metadata())
         producer.commit_transaction()
 
 
-def by_confluent(address: str, topic: str, group: str, batch: int, answers: Answers) -> None:
+def by_confluent(address: str, topic: str, group: str, batch: int, predict: Predictor) -> None:
     """Do the same with confluent-kafka."""
     from confluent_kafka import Consumer, Producer  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ def by_confluent(address: str, topic: str, group: str, batch: int, answers: Answ
         if not messages:
             continue
         producer.begin_transaction()
-        for output, key, value in answers([(message.key(), message.value()) for message in messages]):
+        for output, key, value in predict([(message.key(), message.value()) for message in messages]):
             producer.produce(output, value, key, 0)
         producer.send_offsets_to_transaction(
             consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
@@ -85,35 +85,35 @@ def by_confluent(address: str, topic: str, group: str, batch: int, answers: Answ
         producer.commit_transaction()
 
 
-def bare(output: str) -> Answers:
-    """Return a function that answers everything with the same bytes."""
+def bare(output: str) -> Predictor:
+    """Return a function that makes the same bytes of every message."""
     return lambda messages: [(output, key, PREDICTION) for key, _ in messages]
 
 
-def with_river(address: str, output: str, group: str) -> Answers:
+def with_river(address: str, output: str, group: str) -> Predictor:
     """Return a function that predicts and learns with River."""
     from kafka import KafkaAdminClient  # noqa: PLC0415
     from river.linear_model import Perceptron  # noqa: PLC0415
-    from river_answers import answer  # noqa: PLC0415
+    from river_predictions import predict  # noqa: PLC0415
 
     checkpoints, model = f"{group}-checkpoints", Perceptron()
     admin = KafkaAdminClient(bootstrap_servers=address)
     admin.create_topics({checkpoints: {"num_partitions": 1, "configs": {"cleanup.policy": "compact"}}})
     admin.close()
 
-    def answers(messages: Iterable[Any]) -> Iterable[tuple[str, bytes, bytes]]:
+    def predict_each(messages: Iterable[Any]) -> Iterable[tuple[str, bytes, bytes]]:
         for key, value in messages:
-            yield output, key, json.dumps(answer(model, value)).encode()
+            yield output, key, json.dumps(predict(model, value)).encode()
         yield checkpoints, b"model", pickle.dumps(model)
 
-    return answers
+    return predict_each
 
 
 def main(client: str, what: str, address: str, topic: str, output: str, group: str, batch: str) -> None:
     """Run until it is ended."""
-    answers = bare(output) if what == "bare" else with_river(address, output, group)
+    predict_each = bare(output) if what == "bare" else with_river(address, output, group)
     run = by_confluent if client == "confluent" else by_kafka_python
-    run(address, topic, group, int(batch), answers)
+    run(address, topic, group, int(batch), predict_each)
 
 
 if __name__ == "__main__":

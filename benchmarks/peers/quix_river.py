@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException
 from quixstreams import Application, State
 from quixstreams.models import BytesDeserializer
 from river.linear_model import Perceptron
-from river_answers import answer
+from river_predictions import predict
 
 
 class OneKey(BytesDeserializer):
@@ -37,7 +37,7 @@ _NOT_YET = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a broker answers to the first of a new group or transactional id, while it finds a place for it."""
+"""The response of a broker to the first request of a new group or transactional id: no coordinator yet."""
 _PAUSE_SECONDS = 0.5
 _COMMIT_INTERVAL_SECONDS = 0.1
 
@@ -69,19 +69,19 @@ def run(address: str, topic: str, output: str, group: str, batch: int) -> None:
         )
         in_memory: list[Perceptron] = []
 
-        def answer_and_keep(value: bytes, state: State) -> dict[str, Any]:
+        def predict_and_keep(value: bytes, state: State) -> dict[str, Any]:
             if not in_memory:
                 kept = state.get_bytes("model")
                 in_memory.append(pickle.loads(kept) if kept else Perceptron())  # noqa: S301 - its own
             (model,) = in_memory
-            answered = answer(model, value)
+            predicted = predict(model, value)
             state.set_bytes("model", pickle.dumps(model))
-            return answered
+            return predicted
 
         source = application.topic(topic, value_deserializer="bytes", key_deserializer=OneKey())
         # JSON is written by its default, orjson.
         events = application.dataframe(source)
-        events.apply(answer_and_keep, stateful=True).to_topic(
+        events.apply(predict_and_keep, stateful=True).to_topic(
             application.topic(output, value_serializer="json")
         )
         application.run()

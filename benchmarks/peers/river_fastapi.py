@@ -27,7 +27,7 @@ class Event(BaseModel):
 
 
 class Prediction(BaseModel):
-    """What is answered."""
+    """What is returned."""
 
     id: str
     label: bool

@@ -1,4 +1,4 @@
-"""What both peers with River do with an event: validate, predict, learn, answer."""
+"""What both peers with River do with an event: validate, predict, learn, return."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Event(TypedDict):
 _read_event = TypeAdapter(Event).validator.validate_json
 
 
-def answer(model: Perceptron, value: bytes) -> dict[str, Any]:
+def predict(model: Perceptron, value: bytes) -> dict[str, Any]:
     """Predict an event, then learn from it."""
     event = _read_event(value)
     x, truth = event["features"], event["label"]
