@@ -112,8 +112,8 @@ def partition_statuses(
     return statuses
 
 
-def partition_status(transport: Transport, place: TopicPartition, log: CheckpointLog) -> PartitionStatus:
-    """Return the status of a partition from its log, which was read from `place`.
+def partition_status(transport: Transport, partition: TopicPartition, log: CheckpointLog) -> PartitionStatus:
+    """Return the status of a partition from its log; `partition` is a partition of the checkpoints topic.
 
     Raises
     ------
@@ -131,9 +131,9 @@ def partition_status(transport: Transport, place: TopicPartition, log: Checkpoin
     lag: Counter[str] = Counter()
     for (topic, each), offset in offsets.items():
         lag[topic] += _lag(transport, topic, each, offset)
-    known = PartitionStatus(place[1], lag, counts, stored, 0)
+    known = PartitionStatus(partition[1], lag, counts, stored, 0)
     if snapshot is None:
-        return known._replace(error=no_valid_snapshot(place, unreadable) if unreadable else None)
+        return known._replace(error=no_valid_snapshot(partition, unreadable) if unreadable else None)
     decisions = Decisions.of_state(snapshot.state)
     return known._replace(
         batches_to_learn=len(log.progress_after(snapshot.sequence)),
@@ -192,10 +192,10 @@ def newest_valid(
 
 
 def no_valid_snapshot(
-    place: TopicPartition, unreadable: Sequence[tuple[StoredSnapshot, DamagedError]]
+    topic_partition: TopicPartition, unreadable: Sequence[tuple[StoredSnapshot, DamagedError]]
 ) -> CheckpointError:
     """Return the error for a log of which all snapshots are unreadable."""
-    where, n_snapshots = "{}[{}]".format(*place), len(unreadable)
+    where, n_snapshots = "{}[{}]".format(*topic_partition), len(unreadable)
     if any(isinstance(error, NewerError) for _, error in unreadable):
         return NewerRelease.wrote(f"{where}: this release cannot read any of {n_snapshots} snapshots")
     return CheckpointError(f"{where}: all {n_snapshots} snapshots are unusable", hint=RESET_HINT)
