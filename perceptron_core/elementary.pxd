@@ -52,23 +52,12 @@ cpdef double asinh(double x) noexcept
 cpdef double hypot(double x, double y) noexcept
 
 
-@cython.locals(
-    n=double, first=double, second=double, most=double, least=double, r=double, rest=double, even=double, odd=double,
-    pairs=double, side=double, half_turn=double
-)
+@cython.locals(turns=double, z=double, p=double)
 cpdef double cosine(double x) noexcept
 
 
 @cython.locals(k=Py_ssize_t)
 cpdef void show_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, double factor) noexcept
-
-
-@cython.locals(z=double, half=double, head=double, p=double)
-cdef double _cosine_near_0(double r, double rest) noexcept
-
-
-@cython.locals(z=double, p=double)
-cdef double _sine_near_0(double r, double rest) noexcept
 
 
 @cython.locals(

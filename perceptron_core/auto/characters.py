@@ -18,7 +18,7 @@ from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.scripts import folded
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import doubles, integers, lent_doubles
+from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
 MOST_BITS: Final = 16
@@ -181,7 +181,7 @@ class Characters:
             stride = max(2, self._stride)
             while stride < n_classes:
                 stride *= 2
-            counts = lent_doubles(stride << self.bits)
+            counts = lent("d", stride << self.bits)
             for gram in range(1 << self.bits if self._n_known else 0):
                 for k in range(self.n_classes):
                     counts[gram * stride + k] = self._counts[gram * self._stride + k]

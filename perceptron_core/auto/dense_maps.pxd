@@ -35,7 +35,7 @@ cdef class FourierMap:
 cdef class DenseMaps:
     cdef readonly Py_ssize_t limit
     cdef readonly object seed
-    cdef readonly Example linear, squashed, binned, paired
+    cdef readonly Example linear, binned, paired
     cdef readonly FourierMap fourier
     cdef readonly FourierMap wide
     cdef readonly list pairs

@@ -92,8 +92,6 @@ class DenseMaps:
     ----------
     linear : Example
         z.
-    squashed : Example
-        asinh z.
     binned : Example
         asinh z, and for each column 16 hat functions of u, of which two are not 0.
     paired : Example
@@ -106,8 +104,7 @@ class DenseMaps:
     def __init__(self, seed: int, limit: int) -> None:
         self.limit = limit
         self.seed = seed
-        self.linear, self.squashed = _example(limit), _example(limit)
-        self.binned = _example(3 * limit)
+        self.linear, self.binned = _example(limit), _example(3 * limit)
         self.paired = _example(3 * limit + _MOST_PAIRS)
         self.fourier = FourierMap(seed, "narrow", 1.0, limit)
         self.wide = FourierMap(seed, "wide", 0.25, limit)
@@ -159,9 +156,8 @@ class DenseMaps:
                 z = columns.z[number]
                 a = asinh(z)
                 u = z / (1.0 + abs(z))
-                self.linear.slots[n] = self.squashed.slots[n] = number
+                self.linear.slots[n] = number
                 self.linear.values[n] = z
-                self.squashed.values[n] = a
                 n += 1
                 position = (u + 1.0) * (0.5 * (N_HATS - 1))
                 hat = min(int(position), N_HATS - 2)
@@ -175,7 +171,7 @@ class DenseMaps:
                 self.binned.values[at + 2] = self.paired.values[at + 2] = share
                 at += 3
                 self._cells[number] = min(int((u + 1.0) * (0.5 * N_CELLS)), N_CELLS - 1)
-        self.linear.n = self.squashed.n = n
+        self.linear.n = n
         self.binned.n = at
         self._show_pairs(columns, at)
         self.fourier.compute(columns)
@@ -183,7 +179,7 @@ class DenseMaps:
 
     def show_nothing(self) -> None:
         """Clear the examples, for an event without numbers."""
-        self.linear.n = self.squashed.n = self.binned.n = self.paired.n = 0
+        self.linear.n = self.binned.n = self.paired.n = 0
         self.fourier.x.n = self.wide.x.n = 0
 
     def _show_pairs(self, columns: Columns, at: int) -> None:

@@ -17,7 +17,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.lead import Lead
 from perceptron_core.mixing.mixer import LABEL_HISTORY, N_RATES, LabelHistory, Mixer
 from perceptron_core.mixing.mixture import CLIP
-from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent_doubles
+from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent
 from perceptron_core.weights.example import Column, Example
 
 MOST_EXPERTS: Final = 32
@@ -127,7 +127,7 @@ class Learners:
             capacity *= 8  # memory costs nothing until it is used
             # Otherwise the rows of all classes would exceed one set of the cache.
             first = _IN_A_LINE * (self.number * 97 % 1024)
-        before, block = self._blocks[number], memoryview(lent_doubles(first + width * capacity))[first:]
+        before, block = self._blocks[number], memoryview(lent("d", first + width * capacity))[first:]
         if is_block:
             block[: width * n_used] = before[: width * n_used]
         self._blocks[number] = _NOTHING  # until all columns are moved

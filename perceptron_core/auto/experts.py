@@ -10,6 +10,7 @@ from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.plan import (
     BINNED,
     BOOSTED,
+    STANDARDISED,
     CHARACTERS,
     FOREST,
     FOURIER,
@@ -17,17 +18,16 @@ from perceptron_core.auto.plan import (
     LINEAR,
     NEIGHBORS,
     PAIRED,
-    SQUASHED,
     WIDE,
     WORDS,
     Plan,
 )
 from perceptron_core.linear.arow import AROW
 from perceptron_core.linear.bayesian_logistic import BayesianLogistic
-from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.linear.logistic_regression import LogisticRegression
 from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.mixing.full_covariance import FullCovarianceLogistic
 from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
 from perceptron_core.trees.neighbors import NeighborVote
 from perceptron_core.trees.refitted import RefittedVote
@@ -39,7 +39,6 @@ _MAP_NAMES: Final = {
     WORDS: "words",
     GRAMS: "grams",
     LINEAR: "numbers",
-    SQUASHED: "asinh",
     BINNED: "bins",
     PAIRED: "pairs",
     FOURIER: "waves",
@@ -48,6 +47,7 @@ _MAP_NAMES: Final = {
     CHARACTERS: "characters",
     NEIGHBORS: "neighbours",
     BOOSTED: "boosted trees",
+    STANDARDISED: "numbers",
 }
 _FAVOURITES: Final = {"words": (0,), "dense": (0, 1), "boosted": (0,)}
 """Which learners of a group may predict by themselves; all of them without a mixer."""
@@ -73,7 +73,7 @@ def join(ensemble: Ensemble, group: str) -> None:
     for k, (map_number, rule) in enumerate(made):
         ensemble.join(
             f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
-            rule if isinstance(rule, ClassVote) else rule.hashed(_BITS),
+            rule if rule.hash_bits else rule.hashed(_BITS),
             map_number,
             scale_of(rule),
             weight,
@@ -93,6 +93,8 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
         return [(NEIGHBORS, NeighborVote(number))]
     if group == "boosted":
         return [(BOOSTED, RefittedVote(number))]
+    if group == "covariances":
+        return [(STANDARDISED, FullCovarianceLogistic())]
     return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
 
 
@@ -100,7 +102,6 @@ def dense_experts() -> Iterator[tuple[int, Any]]:
     """Yield the learners of dense numbers, each with its map."""
     yield LINEAR, LogisticRegression()
     yield LINEAR, BayesianLogistic()
-    yield SQUASHED, BayesianLogistic()
     yield BINNED, BayesianLogistic()
     yield BINNED, BayesianLogistic(forgetting=0.995, intercept_forgetting=0.95)
     yield FOURIER, NormalizedAdaGrad()

@@ -134,7 +134,7 @@ def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -
     thrice = [name for name in columns for _ in range(3)]
     both = [*thrice, *(f"{one} × {other}" for one, other in pairs)]
     waves = [RANDOM_FEATURES] if columns else []
-    return [[*columns], [*columns], thrice, both, waves, waves]
+    return [[*columns], thrice, both, waves, waves]
 
 
 def names_of_entries(named: Mapping[int, str], indices: Sequence[int]) -> list[str]:

@@ -96,9 +96,9 @@ class FeatureMaps:
         self.boosted = RefittedTrees(seed, limit, 2 * limit)
         dense = self.dense
         self.examples = [
-            *(self.words.x, self.grams.x, dense.linear, dense.squashed, dense.binned, dense.paired),
+            *(self.words.x, self.grams.x, dense.linear, dense.binned, dense.paired),
             *(dense.fourier.x, dense.wide.x, self.trees.x, self.characters.x, self.window.x),
-            self.boosted.x,
+            *(self.boosted.x, dense.linear),
         ]
         self._bins, self._places = bytearray(2 * limit), array("H", bytes(4 * limit))
         """Bins and positions of columns, then of categories."""
@@ -111,7 +111,7 @@ class FeatureMaps:
         self._version = self._version_of_categories = 0
         self.is_empty = True
         """Whether the present event has no features."""
-        sizes = [0, 0, limit, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0, 0]
+        sizes = [0, 0, limit, dense.n_binned, dense.n_binned, N_FOURIER, N_FOURIER, 0, 0, 0, 0, limit]
         self.sizes = array("i", sizes)
         """Number of slots of each map."""
 
@@ -199,14 +199,14 @@ class FeatureMaps:
         if self._is_kept:
             self.boosted.prepare(n_classes)
 
-    def count(self, number: int, w: float, is_wrong: bool) -> None:
+    def count(self, number: int, w: float, is_wrong: bool, auto_is_wrong: bool, emphasis: float) -> None:
         """Update naive Bayes, nearest neighbours and boosted trees with the present event."""
         if self.active[CHARACTERS]:
             self.characters.learn(number, w)
         if self.active[NEIGHBORS]:
             self.window.learn(number, w)
-        if self._is_kept:
-            self.boosted.learn(number, w, is_wrong)
+        if self._is_kept and (emphasis == 1.0 or not self.boosted.relabel(number, w / emphasis)):
+            self.boosted.learn(number, w, is_wrong, auto_is_wrong)
 
     def grow(self, number: int, w: float) -> None:
         """Update the trees with the present event, its class and weight."""
@@ -351,6 +351,7 @@ class NamedMaps(FeatureMaps):
             [CHARACTERS_OF_TEXT] if self.characters.x.n else [],
             [NEAREST] if self.window.x.n else [],
             [],
+            names,
         ]
 
     def parts_of_boosted(self, number: int) -> dict[str, float]:

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from perceptron_core.trees import N_TREES
 
 N_MAPS: Final = 12
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS, BOOSTED = range(
-    N_MAPS
+WORDS, GRAMS, LINEAR, BINNED, PAIRED, FOURIER, WIDE, FOREST, CHARACTERS, NEIGHBORS, BOOSTED, STANDARDISED = (
+    range(N_MAPS)
 )
 MAP_OF_GROUP: Final = {
     "words": WORDS,
@@ -19,6 +19,7 @@ MAP_OF_GROUP: Final = {
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
     "boosted": BOOSTED,
+    "covariances": LINEAR,
 }
 """The map that must be active once before a group of learners joins."""
 
@@ -69,9 +70,9 @@ _MIXTURES: Final = (
 )
 
 PLANS: Final = {
-    "low": Plan(("words", "grams", "dense"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
+    "low": Plan(("words", "grams", "dense", "covariances"), ((0.1, 0.999), (0.02, 1.0)), 0.0),
     "high": Plan(
-        ("words", "grams", "dense", "forest", "characters", "neighbors", "boosted"),
+        ("words", "grams", "dense", "forest", "characters", "neighbors", "boosted", "covariances"),
         ((0.1, 0.999), (0.02, 1.0), (0.002, 1.0), (0.00005, 1.0), (0.1, 0.999)),
         0.1,
         n_late=1,

@@ -177,8 +177,9 @@ class AutoRule:
     def learn(self, x: Any, label: Any, w: float, context: bytes = b"", emphasis: float = 1.0) -> list[float]:
         """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its outputs. Learners multiply w by `emphasis`; mixers and
-        candidates do not. Raises `ValueError` if the context is invalid.
+        With a context, candidates are evaluated by its outputs. Learners multiply w by `emphasis`, mixers and
+        candidates do not; an emphasis other than 1 means that the event was learned before as another class,
+        which boosted trees replace. Raises `ValueError` if the context is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
         self._score(x)
@@ -294,13 +295,13 @@ class AutoRule:
                 best, highest = number, log_odds
         return best
 
-    def _evaluate(self, number: int, w: float) -> None:
+    def _evaluate(self, number: int, w: float) -> bool:
         """Count the mistakes of the candidates, and of the combined prediction, on an event of a class.
 
-        Losses count w times, at most once.
+        Losses count w times, at most once. Returns whether the combined prediction was wrong.
         """
-        share = min(w, 1.0)
-        self.n_mistakes += self._decision(COMBINED) != number
+        share, is_wrong = min(w, 1.0), self._decision(COMBINED) != number
+        self.n_mistakes += is_wrong
         for k in range(COMBINED, self.lead.n):
             loss = log_loss = 0.0
             if k == COMBINED or self.lead.is_in_use(k):
@@ -310,6 +311,7 @@ class AutoRule:
                     loss += self.share_of_loss * log_loss
             self.lead.evaluate(k, share * loss, share * log_loss)
         self.lead.choose()
+        return is_wrong
 
     def _log_loss(self, number: int, candidate: int) -> float:
         """Return −ln of a candidate's probability of a class, at most 8."""
@@ -339,7 +341,7 @@ class AutoRule:
         self.lead.note(late)
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
-        self._evaluate(number, w)
+        is_wrong = self._evaluate(number, w)
         first = self.ensembles[0]
         n_known = int(context[1]) if late > 0 else first.n
         boosted_is_wrong = self._mistakes.count(
@@ -352,7 +354,7 @@ class AutoRule:
         w *= emphasis
         if len(self.ensembles) > 1:
             self._together.learn(self.maps.examples, self.maps.active, number, w)
-        self.maps.count(number, w, boosted_is_wrong)
+        self.maps.count(number, w, boosted_is_wrong, is_wrong, emphasis)
         if self.maps.active[FOREST]:
             self._grow(number, w)
         self.n_updates += 1

@@ -11,7 +11,7 @@ from typing import Final
 
 from perceptron_core import memory
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import integers, lent_integers
+from perceptron_core.weights.buffers import integers, lent
 from perceptron_core.weights.example import Example
 
 _FIRST_CAPACITY: Final = 256
@@ -40,7 +40,7 @@ class TokenMap:
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self._mask = (1 << bits) - 1
-        self._rows = lent_integers(1 << bits)
+        self._rows = lent("i", 1 << bits)
         """Slot + 1 of each index; 0 if the index has no slot."""
         self._marks = bytearray((1 << bits) // 8 + 1)
         """A bit for each index, set for marked entries of the present event."""

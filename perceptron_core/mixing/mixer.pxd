@@ -56,4 +56,4 @@ cdef class Mixer:
     cdef void _bound(self) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, covariance=double[::1])
-    cdef _reserve(self, Py_ssize_t n)
+    cdef reserve(self, Py_ssize_t n)

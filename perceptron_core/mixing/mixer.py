@@ -123,7 +123,7 @@ class Mixer:
     def join(self, weight: float) -> None:
         """Add an input with an initial weight."""
         last = self.n
-        self._reserve(last + 1)
+        self.reserve(last + 1)
         self._weights[last] = weight
         self._covariance[last * self._capacity + last] = self.variance
         self.n = last + 1
@@ -193,10 +193,10 @@ class Mixer:
                 for j in range(self.n):
                     covariance[row + j] *= factors[i] * factors[j]
 
-    def _reserve(self, n: int) -> None:
+    def reserve(self, n: int) -> None:
         """Make room for n inputs."""
         if n > self._capacity:
-            capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
+            capacity = max(_FIRST_CAPACITY, 2 * self._capacity, n)
             weights, gain = doubles(capacity), doubles(capacity)
             covariance = doubles(capacity * capacity)
             for i in range(self.n):

@@ -15,7 +15,7 @@ from perceptron_core.elementary import log
 from perceptron_core.linear import restored
 from perceptron_core.trees import N_BINS, N_PARTS
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import doubles, integers, lent
 
 MOST_CELLS: Final = 1 << 22
 """Largest number of cells of all leaves, with two bytes each."""
@@ -107,7 +107,7 @@ class Leaves:
     def allocate(self, n_blocks: int) -> None:
         """Make room for `n_blocks` blocks; new blocks are free."""
         size = self.n_features * N_BINS * self.n_classes
-        cells, totals = array("H", bytes(2 * n_blocks * size)), integers(n_blocks * self.n_classes)
+        cells, totals = lent("H", n_blocks * size), integers(n_blocks * self.n_classes)
         seen, checked, free = integers(n_blocks), integers(n_blocks), integers(n_blocks)
         for b in range(self.n_blocks):
             seen[b], checked[b] = self.seen[b], self.checked[b]
@@ -126,7 +126,7 @@ class Leaves:
     def reserve(self, n: int) -> None:
         """Allocate blocks until n are free, within the limit."""
         if self.n_free < n and self.n_blocks < self.limit:
-            self.allocate(min(self.n_blocks + max(_FIRST_BLOCKS, self.n_blocks), self.limit))
+            self.allocate(min(self.n_blocks + max(_FIRST_BLOCKS, 3 * self.n_blocks), self.limit))
 
     @property
     def is_full(self) -> bool:

@@ -42,7 +42,7 @@ cdef class Window:
                    rows=float[::1], sums=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=double, newer=Py_ssize_t, first=Py_ssize_t,
+    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=float, newer=Py_ssize_t, first=Py_ssize_t,
                    is_older=Py_ssize_t, sums=float[::1])
     cdef void _choose(self, Py_ssize_t n) noexcept
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Final
 
 from perceptron_core import memory
@@ -148,12 +148,12 @@ class Window:
 
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the most recent."""
-        sums, found, limit, newer = self._distances, 0, 0.0, self.n_events % SIZE
+        sums, found, limit, newer = self._distances, 0, inf, self.n_events % SIZE
         for is_older in range(2):  # events before the write position, then those after it
             first, k = newer if is_older else 0, n if is_older else newer
             while k > first:
                 k -= 1
-                if found == N_NEAREST and sums[k] >= limit:
+                if sums[k] >= limit:
                     continue
                 found = min(found + 1, N_NEAREST)
                 j = found - 1
@@ -162,7 +162,8 @@ class Window:
                     self._nearest[j] = self._nearest[j - 1]
                     j -= 1
                 self._squares[j], self._nearest[j] = sums[k], k
-                limit = self._squares[found - 1]
+                if found == N_NEAREST:
+                    limit = self._squares[found - 1]
         self._n_nearest = found
 
     def _vote(self) -> None:

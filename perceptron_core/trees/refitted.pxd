@@ -10,8 +10,8 @@ from perceptron_core.weights.example cimport Example
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int MOST_SORTED, N_BINS, _MOST_KEPT, _ROOM, _MOST_NEW, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
-cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS, inf
+cdef int MOST_SORTED, N_BINS, _MOST_KEPT, _ROOM, _MOST_NEW, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN, _RARER
+cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS, _SLOW, _INFERIOR, _SLACK, inf
 
 
 cdef class RefittedTrees:
@@ -28,7 +28,7 @@ cdef class RefittedTrees:
     cdef Py_ssize_t _n_used, _n_trees, _step
     cdef long long _n_events, _first, _due, _start, _end, _age, _offset
     cdef double[::1] _sums, _chances, _weights
-    cdef double _lately, _error
+    cdef double _lately, _error, _own_error, _auto_error
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
     cpdef arrange(self, list bins, list names)
@@ -45,7 +45,12 @@ cdef class RefittedTrees:
     cdef _reserve(self, Py_ssize_t n, Py_ssize_t n_classes, list bins)
 
     @cython.locals(grown="long long")
-    cdef void learn(self, Py_ssize_t label, double w, bint is_wrong) noexcept
+    cdef void learn(self, Py_ssize_t label, double w, bint is_wrong, bint auto_is_wrong) noexcept
+
+    @cython.locals(at=Py_ssize_t, place=Py_ssize_t, event="long long")
+    cdef bint relabel(self, Py_ssize_t label, double w) noexcept
+
+    cdef bint _is_present(self, Py_ssize_t at) noexcept
 
     cdef bint _is_drift(self, bint is_wrong) noexcept
 
@@ -53,6 +58,10 @@ cdef class RefittedTrees:
 
     @cython.locals(label=int, count=double)
     cdef void _begin(self) noexcept
+
+    cdef void _read(self, Py_ssize_t event) noexcept
+
+    cdef void _begin_sums(self) noexcept
 
     cdef void _advance(self) noexcept
 
@@ -78,7 +87,7 @@ cdef class RefittedTrees:
 
     @cython.locals(n=Py_ssize_t, row=float[::1], event=Py_ssize_t, column=Py_ssize_t, k=Py_ssize_t,
                    n_trees=Py_ssize_t, tree=Py_ssize_t, leaf=Py_ssize_t)
-    cdef _resume(self, bins, state, Py_ssize_t step, Py_ssize_t n_outputs)
+    cdef _resume(self, bins, state, Py_ssize_t step, Py_ssize_t n_outputs, double unit)
 
 
 cdef class RefittedVote(ClassVote):

@@ -19,7 +19,7 @@ from perceptron_core.trees import N_BINS
 from perceptron_core.trees.boosting import MOST_SORTED, Grower, TreeNodes
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import doubles, integers, lent_floats
+from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
 _MOST_KEPT: Final = 8000
@@ -55,7 +55,15 @@ _AFTER_DRIFT: Final = 20
 """Number of the last events that are kept after a drift."""
 _BETWEEN: Final = 300
 """Smallest number of labels between two drifts."""
+_SLOW: Final = 0.0005
+"""Rate of the mean errors by which refits become rarer."""
+_INFERIOR: Final = 2.0
+_SLACK: Final = 0.005
+"""Refits are rarer if the trees' error exceeds 2 times that of `auto` plus .005."""
+_RARER: Final = 4
+"""How many times as many events come before a refit then."""
 _share = restored.between(0.0, 1.0)
+_unit = restored.between(_SMALLEST, _MOST_WEIGHT)
 
 
 class RefittedTrees:
@@ -95,6 +103,7 @@ class RefittedTrees:
         """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
         self._labels, self._weights = integers(0), doubles(0)
         self._sums, self._chances, self._age, self._lately, self._error = doubles(0), doubles(0), 0, 0.0, 0.0
+        self._own_error = self._auto_error = 0.0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
         """Set the bins in use, and the hashes of their names. A bin of another name is missing so far."""
@@ -144,7 +153,7 @@ class RefittedTrees:
         while self.x.capacity < max(n_classes, 2):
             self.x.widen()
         if not len(self._columns):
-            self._columns = lent_floats((self.n_bins + 2) * _ROOM)
+            self._columns = lent("f", (self.n_bins + 2) * _ROOM)
         if self._step < 0 and self._n_events + 1 >= self._due:
             n = min(self._n_events + 1 - self._first, _MOST_KEPT)
             self._reserve(n, n_classes, [*self._names])
@@ -164,8 +173,11 @@ class RefittedTrees:
             self._labels, self._weights = integers(n), doubles(n)
             self._next, self._n_trees = TreeNodes(n_trees, n_outputs, self.n_numbers), n_trees
 
-    def learn(self, label: int, w: float, is_wrong: bool) -> None:
-        """Keep the present event, with its class and weight; continue a refit. Allocates nothing."""
+    def learn(self, label: int, w: float, is_wrong: bool, auto_is_wrong: bool) -> None:
+        """Keep the present event, with its class and weight; continue a refit. Allocates nothing.
+
+        `is_wrong` and `auto_is_wrong` say whether the trees and `auto` misclassified it.
+        """
         at, place = self._n_events % _ROOM, self.n_bins * _ROOM
         self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MOST_WEIGHT)
         for k in range(self._n_used):
@@ -178,11 +190,40 @@ class RefittedTrees:
             self._start, self._end, self._step = self._first, self._n_events, 0
             self._offset = self._start % _ROOM
             grown = int(_GROWTH * (self._end - self._start))
-            self._due = self._end + max(1, min(grown, _MOST_NEW))
+            is_inferior = self._own_error > _INFERIOR * self._auto_error + _SLACK
+            self._due = self._end + max(1, min(grown, _MOST_NEW) * (_RARER if is_inferior else 1))
             self._begin()
-        if self.trees.n_trees and self._is_drift(is_wrong):
+        if not self.trees.n_trees:
+            return
+        rate = max(_SLOW, 1.0 / self._n_events)
+        self._own_error += (is_wrong - self._own_error) * rate
+        self._auto_error += (auto_is_wrong - self._auto_error) * rate
+        if self._is_drift(is_wrong):
             self._first = max(self._first, self._n_events - _AFTER_DRIFT)
             self._due, self._step = self._n_events, -1
+
+    def relabel(self, label: int, w: float) -> bool:
+        """Set the class and weight of the last kept event that equals the present one, but for its class.
+
+        Returns whether there is one. A refit continues with the new class.
+        """
+        place, event = self.n_bins * _ROOM, self._n_events - 1
+        while event >= self._first:
+            at = event % _ROOM
+            if self._columns[place + at] != label and self._is_present(at):
+                self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MOST_WEIGHT)
+                if self._step >= 0 and self._start <= event < self._end:
+                    self._read(event - self._start)
+                return True
+            event -= 1
+        return False
+
+    def _is_present(self, at: int) -> bool:
+        """Return whether a row equals the present event."""
+        for k in range(self._n_used):
+            if self._columns[self._used[k] * _ROOM + at] != self.row[self._used[k]]:
+                return False
+        return True
 
     def _is_drift(self, is_wrong: bool) -> bool:
         """Count a prediction; return whether the recent error is significantly higher than before."""
@@ -208,15 +249,23 @@ class RefittedTrees:
         for k in range(n_outputs):
             bases[k] = 0.0
         for event in range(n):
-            label = int(self._value(self.n_bins, event))
-            self._labels[event], self._weights[event] = label, self._value(self.n_bins + 1, event)
+            self._read(event)
+            label = self._labels[event]
             self._grower.unit = max(self._grower.unit, self._weights[event])
             bases[0 if n_outputs == 1 else label] += label if n_outputs == 1 else 1
         for k in range(n_outputs):
             count = bases[k] + 1.0
             bases[k] = log(count / (n + 2.0 - count if n_outputs == 1 else n + n_outputs))
-        for k in range(n * n_outputs):
-            self._sums[k] = bases[k % n_outputs]
+        self._begin_sums()
+
+    def _read(self, event: int) -> None:
+        """Read the class and the weight of an event of the present refit."""
+        self._labels[event] = int(self._value(self.n_bins, event))
+        self._weights[event] = self._value(self.n_bins + 1, event)
+
+    def _begin_sums(self) -> None:
+        for k in range(len(self._sums)):
+            self._sums[k] = self._next.bases[k % self._next.n_outputs]
 
     def _advance(self) -> None:
         """Bin some columns or grow some trees; the new trees predict once all are grown."""
@@ -251,7 +300,7 @@ class RefittedTrees:
         output, n_outputs = trees.n_trees % trees.n_outputs, trees.n_outputs
         self._show_chances()
         for event in range(self._grower.n):
-            p, w = self._chances[event * n_outputs + output], self._weights[event] / unit
+            p, w = self._chances[event * n_outputs + output], min(self._weights[event] / unit, 1.0)
             is_class = self._labels[event] == (1 if n_outputs == 1 else output)
             self._grower.set_gradient(event, w * (p - is_class), w * p * (1.0 - p))
         self._grower.grow(trees, mixed(self._key ^ (self._end * _ROOM + trees.n_trees)))
@@ -288,14 +337,14 @@ class RefittedTrees:
                 columns[k * n + event] = self._columns[place * _ROOM + (first + event) % _ROOM]
         state = {
             "counts": [self._n_events, self._first, self._due, self._age, self.x.n],
-            "errors": [self._lately, self._error],
+            "errors": [self._lately, self._error, self._own_error, self._auto_error],
             "columns": buffers.packed("f", columns),
             "trees": [self.trees.n_outputs, self.trees.get_state()],
         }
         if self._step >= 0:
             bins = memoryview(self._grower.bins).tolist()
             counts = [self._start, self._end, self._step, self._next.n_outputs]
-            state["refit"] = [counts, bins, self._next.get_state()]
+            state["refit"] = [counts, self._grower.unit, bins, self._next.get_state()]
         return state
 
     def set_state(self, state: Mapping[str, Any], bins: list[int], names: list[int], most: int) -> None:
@@ -306,10 +355,11 @@ class RefittedTrees:
         self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
         counts = restored.several(state["counts"], restored.count, 5)
         self._n_events, self._first, self._due, self._age, n_classes = counts
-        self._lately, self._error = restored.several(state["errors"], _share, 2)
+        errors = restored.several(state["errors"], _share, 4)
+        self._lately, self._error, self._own_error, self._auto_error = errors
         refit, first = state.get("refit"), self._first
         if refit:
-            progress, refitted, next_trees = refit
+            progress, unit, refitted, next_trees = refit
             self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
             first = min(self._first, self._start)
         n = self._n_events - first
@@ -322,7 +372,7 @@ class RefittedTrees:
         self.trees = TreeNodes(_MOST_TREES, self._outputs(n_outputs), self.n_numbers)
         self.trees.set_state(trees, self.n_bins)
         if refit:
-            self._resume(refitted, next_trees, min(step, _ROOM), self._outputs(outputs))
+            self._resume(refitted, next_trees, min(step, _ROOM), self._outputs(outputs), _unit(unit))
 
     def _outputs(self, n: int) -> int:
         """Check a number of outputs."""
@@ -347,7 +397,9 @@ class RefittedTrees:
                     raise ValueError(f"a value of bin {place} is {value}")
                 self._columns[place * _ROOM + (first + event) % _ROOM] = value
 
-    def _resume(self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int) -> None:
+    def _resume(
+        self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int, unit: float
+    ) -> None:
         """Continue a refit after these steps."""
         n, row = self._end - self._start, array("f", self.row)
         is_known = 0 < len({*bins}) == len(bins) and self._names.keys() >= {*bins}
@@ -355,11 +407,13 @@ class RefittedTrees:
             raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
         self._offset = self._start % _ROOM
         self._reserve(n, 2 if n_outputs == 1 else n_outputs, [*bins])
-        self._next.set_state(state, self.n_bins)
         for event in range(n):
             if self._value(self.n_bins, event) >= max(n_outputs, 2):
                 raise ValueError(f"a refit with {n_outputs} outputs has events of more classes")
         self._begin()
+        self._grower.unit = unit  # labels may have changed since the beginning
+        self._next.set_state(state, self.n_bins)
+        self._begin_sums()
         for column in range(min(step * max(1, _CELLS // n), self._grower.width)):
             self._bin(column)
         n_trees, self._step = self._next.n_trees, step

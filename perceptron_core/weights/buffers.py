@@ -25,19 +25,10 @@ def doubles(n: int) -> array[float]:
     return array("d", [0.0]) * n
 
 
-def lent_doubles(n: int) -> array[float]:
+def lent(typecode: Type, n: int) -> array[Any]:
     """Return n zeros; of a large array, the system allocates pages as they are written."""
-    return doubles(n) if 8 * n < LENT_FROM_BYTES else _lent("d", 8 * n)
-
-
-def lent_integers(n: int) -> array[int]:
-    """Return n 32-bit zeros, allocated as in `lent_doubles`."""
-    return integers(n) if 4 * n < LENT_FROM_BYTES else _lent("i", 4 * n)
-
-
-def lent_floats(n: int) -> array[float]:
-    """Return n 32-bit zeros, allocated as in `lent_doubles`."""
-    return array("f", bytes(4 * n)) if 4 * n < LENT_FROM_BYTES else _lent("f", 4 * n)
+    n_bytes = array(typecode).itemsize * n
+    return array(typecode, bytes(n_bytes)) if n_bytes < LENT_FROM_BYTES else _lent(typecode, n_bytes)
 
 
 def integers(n: int) -> array[int]:

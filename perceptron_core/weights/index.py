@@ -12,7 +12,7 @@ from typing import Any
 
 from perceptron_core import memory
 from perceptron_core.validation import MAX_MAGNITUDE, FeatureError, as_double, reject_features
-from perceptron_core.weights.buffers import lent_doubles
+from perceptron_core.weights.buffers import lent
 from perceptron_core.weights.example import NO_SLOT, Example
 from perceptron_core.weights.values import IndexedValues, NamedValues
 
@@ -104,10 +104,6 @@ class Index:
 
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
         """Copy the names by slot, and the number of names added before each; only for compiled code."""
-        raise NotImplementedError
-
-    def ordinal(self, slot: int) -> int:
-        """Return the number of names added before the name of a slot; -1 for a free slot."""
         raise NotImplementedError
 
 
@@ -217,10 +213,6 @@ class FeatureIndex(Index):
         """Copy the names by slot, and the number of names added before each: 64 bits, -1 for a free slot."""
         return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
 
-    def ordinal(self, slot: int) -> int:
-        """Return the number of names added before the name of a slot; -1 for a free slot."""
-        return self._ordinals[slot]
-
 
 class HashedIndex(Index):
     """The integers below 2**bits, the results of hashing: feature i has slot i."""
@@ -275,7 +267,7 @@ class HashedIndex(Index):
     def cells(self, default: float) -> array[float]:
         """Return the cells of a column; the system allocates pages of zeros as they are written."""
         n = self.n_fixed
-        return array("d", [default]) * n if default else lent_doubles(n)
+        return array("d", [default]) * n if default else lent("d", n)
 
     def by_name(self, x: Example) -> dict[Any, float]:
         """Return the non-zero values of an example by index."""

@@ -38,7 +38,7 @@ def model_within_a_refit(n_classes):
     for x, y in thresholds(2000, n_classes):
         model.learn_one(x, y)
         state = state_of(model)
-        if state["trees"][1]["links"] and "refit" in state and state["refit"][2]["links"]:
+        if state["trees"][1]["links"] and "refit" in state and state["refit"][3]["links"]:
             return model
     raise AssertionError("no refit takes several events")
 
@@ -63,6 +63,22 @@ def test_a_model_restored_at_any_event_continues_unchanged(n_classes):
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_a_model_restored_between_two_trees_continues_unchanged(n_classes):
     model = model_within_a_refit(n_classes)
+    again = from_bytes(to_bytes(model))
+    for x, y in thresholds(100, n_classes, seed=4):
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_within_a_refit_a_late_label_replaces_the_class_learned_early(n_classes):
+    model, labels = model_within_a_refit(n_classes), KINDS[n_classes]
+    before = state_of(model)
+    for x, y in [*thresholds(before["counts"][0], n_classes)][-20:-15]:
+        model.learn(x, labels[labels.index(y) - 1], 3.0, b"", 2.0)
+    after = state_of(model)
+    assert after["counts"] == before["counts"]
+    assert after["columns"] != before["columns"]
     again = from_bytes(to_bytes(model))
     for x, y in thresholds(100, n_classes, seed=4):
         model.learn_one(x, y)
