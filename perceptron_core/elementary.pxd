@@ -44,11 +44,11 @@ cpdef double log(double x) noexcept
 cpdef double log1p(double x) noexcept
 
 
-@cython.locals(size=double, root=double, rest=double, head=double, both=double, value=double)
+@cython.locals(size=double, value=double)
 cpdef double asinh(double x) noexcept
 
 
-@cython.locals(a=double, b=double, power=int, root=double, rest=double)
+@cython.locals(a=double, b=double)
 cpdef double hypot(double x, double y) noexcept
 
 
@@ -64,17 +64,6 @@ cpdef void show_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, doub
     k=int, f=double, n=double, half=double, s=double, z=double, square=double, p=double, q=double, rest=double
 )
 cdef double _log_of(double x, double more, int power) noexcept
-
-
-@cython.locals(
-    a_high=double, a_low=double, b_high=double, b_low=double, total=double, part=double, missing=double, root=double,
-    high=double, low=double
-)
-cdef (double, double) _root_of_squares(double a, double b) noexcept
-
-
-@cython.locals(c=double, high=double, low=double, square=double)
-cdef (double, double) _square(double x) noexcept
 
 
 @cython.locals(power=double)

@@ -1,4 +1,4 @@
-"""Elementary functions of doubles, within 1 ulp, bit-identical on every machine.
+"""Elementary functions of doubles, bit-identical on every machine.
 
 The functions of C libraries differ in the last place between processors, releases and systems, and then so
 would every weight. These functions consist of additions, multiplications, divisions and square roots, whose
@@ -13,20 +13,17 @@ exp       x = (64·i + j)·ln 2/64 + r; a table of 2^(j/64), a polynomial of deg
 log       x = 2ᵏ·(1 + f), √½ ≤ 1 + f < √2, s = f/(2 + f); log(1 + f) = 2·artanh s, of        0.79
           degree 15 in s
 log1p     log of 1 + x, plus its rounding error over 1 + x                                   0.79
-asinh     log of x + √(x² + 1), which is computed in two doubles                             0.79
-hypot     √(x² + y²) in two doubles, by one Newton step                                      0.51
+asinh     log1p of x + x²/(1 + √(x² + 1))                                                    2
+hypot     x·√(1 + (y/x)²), |y| ≤ |x|                                                          2
 cosine    x = 2π·(n + t), |t| ≤ ½; a polynomial of degree 7 in t²                            2·10⁻¹⁰
                                                                                              in all
 ========  =================================================================================  =============
 
 Errors, in units in the last place, are upper bounds of those of 10⁷ points compared with mpmath. All
-polynomials are minimax, by Remez's algorithm.
+polynomials but the cosine's, of Chebyshev's coefficients, are minimax, by Remez's algorithm.
 
 References
 ----------
-Dekker, T. J. (1971). A floating-point technique for extending the available precision. Numerische
-Mathematik 18. Squares and sums in two doubles.
-
 Cody, W. J. and Waite, W. (1980). Software manual for the elementary functions. The reductions.
 
 Tang, P. T. P. (1989). Table-driven implementation of the exponential function in IEEE floating-point
@@ -112,12 +109,8 @@ def log1p(x: float) -> float:
 def asinh(x: float) -> float:
     """Compute the inverse hyperbolic sine, log(x + √(x² + 1))."""
     size = abs(x)
-    if size < 1e-4:
-        return x - x * (x * x) * 0.16666666666666666
     if size < 1e5:
-        root, rest = _root_of_squares(size, 1.0)
-        head, both = size + root, 2.0 * root
-        value = _log_of(head, ((size - (head - root)) * both + rest) / (both * head), 0)
+        value = log1p(size + size * size / (1.0 + sqrt(size * size + 1.0)))
     else:
         value = _log_of(size, 0.25 / size / size, 1)  # of 2·(x + 1/4x)
     return value if x > 0 else -value
@@ -126,11 +119,7 @@ def asinh(x: float) -> float:
 def hypot(x: float, y: float) -> float:
     """Compute √(x² + y²) of finite numbers, without overflow of the squares."""
     a, b = max(abs(x), abs(y)), min(abs(x), abs(y))
-    if b <= a * 1e-17:
-        return a
-    power = exponent(a) if a > 1e150 or b < 1e-130 else 0
-    root, rest = _root_of_squares(scaled(a, -power), scaled(b, -power))
-    return scaled(root + rest / (2.0 * root), power)
+    return a * sqrt(1.0 + (b / a) * (b / a)) if a > 0 else 0.0
 
 
 def cosine(x: float) -> float:
@@ -169,27 +158,6 @@ def _log_of(x: float, more: float, power: int) -> float:
     q = z * (0.6666666666666734 + square * (0.28571428742561256 + square * q))
     rest = s * (half + (q + p))
     return n * 0.6931471803691238 - ((half - (rest + (n * 1.9082149292705877e-10 + more))) - f)
-
-
-def _root_of_squares(a: float, b: float) -> tuple[float, float]:
-    """Return r = √(a² + b²), rounded, and a² + b² − r²; all squares are normal doubles."""
-    a_high, a_low = _square(a)
-    b_high, b_low = _square(b)
-    total = a_high + b_high
-    part = total - a_high
-    missing = (a_high - (total - part)) + (b_high - part)
-    root = sqrt(total)
-    high, low = _square(root)
-    return root, (((total - high) - low) + missing) + (a_low + b_low)
-
-
-def _square(x: float) -> tuple[float, float]:
-    """Return x², rounded, and the rounding error."""
-    c = 134217729.0 * x
-    high = c - (c - x)
-    low = x - high
-    square = x * x
-    return square, ((high * high - square) + 2.0 * high * low) + low * low
 
 
 def logistic(z: float) -> float:

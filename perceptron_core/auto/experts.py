@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from perceptron_core.auto.characters import CharacterVote
@@ -10,14 +11,15 @@ from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.plan import (
     BINNED,
     BOOSTED,
-    STANDARDISED,
     CHARACTERS,
     FOREST,
     FOURIER,
     GRAMS,
     LINEAR,
+    MAP_OF_GROUP,
     NEIGHBORS,
     PAIRED,
+    STANDARDISED,
     WIDE,
     WORDS,
     Plan,
@@ -26,8 +28,8 @@ from perceptron_core.linear.arow import AROW
 from perceptron_core.linear.bayesian_logistic import BayesianLogistic
 from perceptron_core.linear.logistic_regression import LogisticRegression
 from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.mixing.full_covariance import FullCovarianceLogistic
+from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.mixing.mixture import name_of, scale_of, sparse_experts
 from perceptron_core.trees.neighbors import NeighborVote
 from perceptron_core.trees.refitted import RefittedVote
@@ -85,17 +87,16 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
     """Return the learners of a group for a class, each with its map."""
     if group == "dense":
         return dense_experts()
-    if group == "forest":
-        return [(FOREST, NormalizedAdaGrad())]
-    if group == "characters":
-        return [(CHARACTERS, CharacterVote(number))]
-    if group == "neighbors":
-        return [(NEIGHBORS, NeighborVote(number))]
-    if group == "boosted":
-        return [(BOOSTED, RefittedVote(number))]
-    if group == "covariances":
-        return [(STANDARDISED, FullCovarianceLogistic())]
-    return ((WORDS if group == "words" else GRAMS, rule) for rule in sparse_experts())
+    if group in {"words", "grams"}:
+        return ((MAP_OF_GROUP[group], rule) for rule in sparse_experts())
+    makers: dict[str, Callable[[], Any]] = {
+        "forest": NormalizedAdaGrad,
+        "characters": partial(CharacterVote, number),
+        "neighbors": partial(NeighborVote, number),
+        "boosted": partial(RefittedVote, number),
+        "covariances": FullCovarianceLogistic,
+    }
+    return [(MAP_OF_GROUP[group], makers[group]())]
 
 
 def dense_experts() -> Iterator[tuple[int, Any]]:

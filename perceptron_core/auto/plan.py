@@ -19,7 +19,7 @@ MAP_OF_GROUP: Final = {
     "characters": CHARACTERS,
     "neighbors": NEIGHBORS,
     "boosted": BOOSTED,
-    "covariances": LINEAR,
+    "covariances": STANDARDISED,
 }
 """The map that must be active once before a group of learners joins."""
 

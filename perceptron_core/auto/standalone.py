@@ -102,9 +102,9 @@ class NearestNeighbors(AutoClassifier):
 
             p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  summed over the events of class k among the ten
 
-        It is the part "neighbours" of `AutoClassifier` and takes the same events: numbers that most events
-        have, booleans, and strings of at most 32 characters, of which 62 values are distinguished. Longer
-        texts are ignored. A missing number is replaced by the mean.
+    It is the part "neighbours" of `AutoClassifier` and takes the same events: numbers that most events have,
+    booleans, and strings of at most 32 characters, of which 62 values are distinguished. Longer texts are
+    ignored. A missing number is replaced by the mean.
 
     Parameters
     ----------

@@ -45,6 +45,8 @@ cdef class Index:
 
     cpdef tuple freeze(self, Py_ssize_t n_slots)
 
+    cpdef Py_ssize_t ordinal(self, int slot) except -2
+
 
 cdef class FeatureIndex(Index):
     cdef dict _slot_of
@@ -81,6 +83,8 @@ cdef class FeatureIndex(Index):
     cpdef tuple collect(self, double[:] cells, bint with_zeros)
 
     cpdef tuple freeze(self, Py_ssize_t n_slots)
+
+    cpdef Py_ssize_t ordinal(self, int slot) except -2
 
 
 cdef class HashedIndex(Index):

@@ -106,6 +106,10 @@ class Index:
         """Copy the names by slot, and the number of names added before each; only for compiled code."""
         raise NotImplementedError
 
+    def ordinal(self, slot: int) -> int:
+        """Return the number of names added before the name of a slot; -1 for a free slot."""
+        raise NotImplementedError
+
 
 class FeatureIndex(Index):
     """Slots by name, in the order in which the names were added."""
@@ -212,6 +216,10 @@ class FeatureIndex(Index):
     def freeze(self, n_slots: int) -> tuple[list[Any], bytes]:
         """Copy the names by slot, and the number of names added before each: 64 bits, -1 for a free slot."""
         return self._names[:n_slots], memoryview(self._ordinals)[:n_slots].tobytes()
+
+    def ordinal(self, slot: int) -> int:
+        """Return the number of names added before the name of a slot; -1 for a free slot."""
+        return self._ordinals[slot]
 
 
 class HashedIndex(Index):

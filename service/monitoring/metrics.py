@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -141,21 +141,20 @@ class Buckets:
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
-        self._counts = np.zeros(len(bounds), np.int64)
-        """Number of values up to each bound."""
-        self._count, self._sum = 0, 0.0
+        self._counts = [0] * (len(bounds) + 1)
+        """Number of values up to each bound, and of all values."""
+        self._sum = 0.0
 
     def observe_all(self, values: Sequence[float], times: int = 1) -> None:
         """Count each value, `times` times, in the bucket of each bound that it does not exceed."""
-        ordered = np.array(values)
-        ordered.sort()
-        self._counts += times * ordered.searchsorted(self._bounds, "right")
-        self._count += times * len(values)
+        ordered = sorted(values)
+        up_to = [*(bisect_right(ordered, bound) for bound in self._bounds), len(ordered)]
+        self._counts = [count + times * more for count, more in zip(self._counts, up_to, strict=True)]
         self._sum += times * sum(values)
 
     def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
         """Return the metric family."""
-        buckets = zip([*map(repr, self._bounds), "+Inf"], [*self._counts.tolist(), self._count], strict=True)
+        buckets = zip([*map(repr, self._bounds), "+Inf"], self._counts, strict=True)
         return HistogramMetricFamily(
             name, documentation, buckets=list(buckets), sum_value=self._sum, unit=unit
         )
