@@ -11,14 +11,14 @@ from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.tables cimport WeightTable
 
 cdef double CLIP
-cdef int BOOSTED, GRAMS, N_MAPS, WORDS, _MOST_CACHED, _IN_A_LINE, _SPARE
+cdef int BOOSTED, N_MAPS, _IN_A_LINE, _SPARE
 
 
 cdef class Learners:
     cdef readonly Py_ssize_t number, n
     cdef readonly list rules
     cdef int[::1] maps, _room
-    cdef list _blocks, _edges
+    cdef list _blocks
     cdef unsigned char[::1] _left
 
     cpdef add(self, LinearRule rule, int map_number)
@@ -62,9 +62,6 @@ cdef class Ensemble(Learners):
 
     @cython.locals(k=Py_ssize_t, total=double)
     cdef double combined(self, Lead lead) except? -1
-
-    @cython.locals(number=Py_ssize_t, x=Example, column=Column)
-    cdef prefetch(self, list examples, Py_ssize_t n_ensembles)
 
     @cython.locals(k=Py_ssize_t)
     cdef write_context(self, double[::1] context, Py_ssize_t start, Py_ssize_t n_outputs)

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, Final
 
-from perceptron_core import memory
-from perceptron_core.auto.plan import BOOSTED, GRAMS, N_MAPS, WORDS
+from perceptron_core.auto.plan import BOOSTED, N_MAPS
 from perceptron_core.linear import restored
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.mixing.lead import Lead
@@ -23,9 +22,6 @@ from perceptron_core.weights.example import Column, Example
 MOST_EXPERTS: Final = 32
 SHARING: Final = 2
 """Classes that share one ensemble."""
-
-_MOST_CACHED: Final = 8192
-"""Number of slots of a map, over all ensembles, up to which tables stay in the processor's cache."""
 
 _EQUAL: Final = 0.0625
 """Initial weight of each learner in a mixer for late labels, about the mean of the 9 to 26 learners."""
@@ -65,8 +61,6 @@ class Learners:
         """The cells of each map's tables, row by row."""
         self._left = bytearray(n_maps)
         """For each map, whether its learners are updated by `SeveralClasses`."""
-        self._edges: list[list[Column]] = [[] for _ in range(n_maps)]
-        """Columns of each map, in different cache lines, to prefetch."""
 
     def add(self, rule: LinearRule, map_number: int) -> None:
         """Add a learner on a map."""
@@ -98,7 +92,7 @@ class Learners:
     def move_out(self, number: int) -> None:
         """Transfer the learners of a map and their cells to `SeveralClasses`, which sets `scores`."""
         self._left[number] = True
-        self._blocks[number], self._edges[number] = _NOTHING, []
+        self._blocks[number] = _NOTHING
 
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Make room for n slots of a map; the cells of all its learners for a slot are adjacent."""
@@ -138,10 +132,6 @@ class Learners:
                 cells[:n] = memoryview(column.cells)[:n]
             column.cells = cells  # type: ignore[assignment]
         self._blocks[number] = block
-        self._edges[number] = [
-            *columns[::_IN_A_LINE],
-            *([] if _covers(width) else columns[max(len(columns) - 1, 0) :]),
-        ]
 
 
 class Ensemble(Learners):
@@ -227,14 +217,6 @@ class Ensemble(Learners):
             if lead.weights[k] > 0.0:
                 total += lead.weights[k] * self.outputs[k]
         return total
-
-    def prefetch(self, examples: list[Example], n_ensembles: int) -> None:
-        """Prefetch the cells of hashed features in this and further ensembles, unless tables are small."""
-        for number in (WORDS, GRAMS):
-            if self._room[number] * n_ensembles > _MOST_CACHED:
-                x = examples[number]
-                for column in self._edges[number]:
-                    memory.prefetch(column.cells, x.slots, 0, x.n)
 
     def write_context(self, context: array[float], start: int, n_outputs: int) -> None:
         """Write the inputs of the mixers and the first `n_outputs` outputs to `context`, from `start` on."""
@@ -417,15 +399,3 @@ def _scalars_of(rule: Any) -> restored.State:
 def n_ensembles(n_classes: int) -> int:
     """Return the number of ensembles for a number of classes."""
     return n_classes if n_classes > SHARING else min(n_classes, 1)
-
-
-def _covers(width: int) -> bool:
-    """Return whether every eighth cell of a row touches each cache line that the row lies in.
-
-    Rows are adjacent, from the start of a cache line on.
-    """
-    last = width - 1
-    return all(
-        (row * width + last - last % _IN_A_LINE) // _IN_A_LINE == (row * width + last) // _IN_A_LINE
-        for row in range(_IN_A_LINE)
-    )

@@ -56,7 +56,6 @@ cdef class AutoRule:
 
     cdef list _log_odds(self)
 
-    @cython.locals(first=Ensemble)
     cdef _score(self, x)
 
     @cython.locals(ensemble=Ensemble)
@@ -92,5 +91,5 @@ cdef class AutoRule:
     @cython.locals(ensemble=Ensemble)
     cpdef make_room(self)
 
-    @cython.locals(ensemble=Ensemble, following=Ensemble, k=Py_ssize_t)
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t)
     cdef _score_loaded(self)

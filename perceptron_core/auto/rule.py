@@ -256,9 +256,6 @@ class AutoRule:
         if not self._last.is_same(x):
             self._last.forget()
             self.maps.load(x)
-            if self.ensembles:
-                first = self.ensembles[0]
-                first.prefetch(self.maps.examples, len(self.ensembles))
             self.maps.compute()
             self.make_room()
             self._score_loaded()
@@ -273,9 +270,6 @@ class AutoRule:
             self._together.score(self.ensembles, self.maps.examples, self.maps.active)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            if k + 1 < len(self.ensembles):
-                following = self.ensembles[k + 1]
-                following.prefetch(self.maps.examples, len(self.ensembles))
             ensemble.score(self.maps.examples, self.maps.active, self.lead)
 
     def _log_odds_of(self, number: int, candidate: int) -> float:
