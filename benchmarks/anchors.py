@@ -1,11 +1,11 @@
-"""Evaluate `auto` and the ensembles of others: CapyMOA's, FLAML's AutoVW, River's forests.
+"""Evaluate `auto` and the ensembles of others: CapyMOA's, River's forests, LightGBM and TF-IDF retrained.
 
 Those of other packages run in an environment of their own, one learner and stream at a time, as
 ``python peers/PROGRAM.py NAME``, with the stream in stdin: ``{"examples": [[x, y], …], "delay": events,
 "patience": seconds}``. They print the result of `prequential.evaluated`. Measured with capymoa 0.15, Java 17,
-and with flaml 2.7, vowpalwabbit 9.11 and scikit-learn.
+and with lightgbm 4.7 and scikit-learn.
 
-Forests and CapyMOA's take events of at most `_MOST_COLUMNS` columns and no text, AutoVW two classes.
+TF-IDF takes events with a text, the others those without, of at most `_MOST_COLUMNS` columns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ RESULTS = Path(__file__).parent / "results" / "anchors.jsonl"
 _PEERS = Path(__file__).parent / "peers"
 _MOST_COLUMNS = 300
 _CAPYMOA = ("ARF30", "SRP30", "kNN", "SGBT")
-_PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("flaml", "flaml_auto_vw.py", ("AutoVW",)))
+_TFIDF = "TF-IDF"
+_PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("lightgbm", "retrained.py", ("LightGBM", _TFIDF)))
 
 Figures = dict[str, Any]
 """A contestant on a stream, alongside `auto` over the same events: a line of the file."""
@@ -40,7 +41,7 @@ def anchors(
 ) -> None:
     """Measure `auto`, and of the others what `saved` lacks; write it there.
 
-    `pythons` are interpreters that have capymoa, flaml or both.
+    `pythons` are interpreters that have capymoa, lightgbm or both.
     """
     found, programs = read(saved), [*_programs(pythons)]
     for name in names or DEVELOPMENT:
@@ -90,7 +91,7 @@ def _contestants(
     columns = {column for x, _ in examples for column in x}
     is_dense = "text" not in columns and len(columns) <= _MOST_COLUMNS
     for name, command in programs:
-        if is_dense if name in _CAPYMOA else {y for _, y in examples} == {False, True}:
+        if columns == {"text"} if name == _TFIDF else is_dense:
             yield name, command
     if is_dense:
         yield from ((name, []) for name in forests(examples))

@@ -1,7 +1,7 @@
 """Mistakes, log loss and time of `AutoClassifier` and its competitors in the same run.
 
     python benchmarks/auto.py all [--seed N] [--effort low] [--save FILE]
-    python benchmarks/auto.py mistakes [--delay N] [--labels RATIO]
+    python benchmarks/auto.py mistakes [--delay N]
     python benchmarks/auto.py anchors [--python PYTHON ...] [--save FILE]
 
 One configuration for all streams: ``AutoClassifier()``. Tables go to stdout, progress to stderr; --only names
@@ -88,7 +88,7 @@ def mistakes(given: argparse.Namespace) -> None:
 
 
 def _mistakes(name: str, stream: Stream, given: argparse.Namespace) -> None:
-    orders, condition = stream.orders(given.data), Condition(given.delay, given.labels, given.patience)
+    orders, condition = stream.orders(given.data), Condition(given.delay, given.patience)
 
     def runs(makers: Makers) -> dict[str, Runs]:
         found = {}
@@ -101,7 +101,7 @@ def _mistakes(name: str, stream: Stream, given: argparse.Namespace) -> None:
 
     auto = runs({"auto": lambda: AutoClassifier(seed=given.seed)})["auto"]
     baselines = {"single": runs(singles(stream.kind)), "River": runs(river(stream.kind))}
-    goal = stream.to_reach if condition[:2] == (0, 1.0) else "–"
+    goal = stream.to_reach if not given.delay else "–"
     print(f"{name:<16}{len(orders[0]):>8,} events: auto {fmean(map(sum, auto)):,.6g}, to reach {goal}")
     for whose, found in baselines.items():
         if found:
@@ -129,12 +129,11 @@ def main() -> None:
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--data", type=Path, default=data.DATA)
     parser.add_argument("--only", nargs="+", metavar="STREAM", default=())
-    parser.add_argument("--python", nargs="+", metavar="PYTHON", default=(), help="with capymoa or flaml")
+    parser.add_argument("--python", nargs="+", metavar="PYTHON", default=(), help="with capymoa or lightgbm")
     parser.add_argument("--effort", choices=("low", "high"), default="high", help="of AutoClassifier")
     parser.add_argument("--seed", type=int, default=1, help="of AutoClassifier")
     parser.add_argument("--save", type=Path, metavar="FILE", help="where figures are kept")
     parser.add_argument("--delay", type=int, default=0, help="events until a label comes")
-    parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
     parser.add_argument("--patience", type=float, default=_PATIENCE_SECONDS, metavar="SECONDS")
     given = parser.parse_args()
     TABLES[given.table](given)

@@ -83,7 +83,7 @@ class _On:
         self._learner.learn_one(self._features(x), y)
 
 
-class _Standardised(_On):
+class Standardised(_On):
     """A learner on numbers standardised as the stream goes, each event by those up to it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -91,6 +91,7 @@ class _Standardised(_On):
         super().__init__(self._scaler.transform_one, make)
 
     def predict_one(self, x: Any, /) -> Any:  # noqa: ANN401 - as above
+        """Predict an event by what is known up to it."""
         self._scaler.learn_one(x)  # needs no label
         return super().predict_one(x)
 
@@ -106,7 +107,7 @@ def singles(kind: Kind) -> Makers:
             for name, make in learners.items()
             for features in (words, words_and_pairs, character_4grams)
         }
-    scaled = {f"{name} standardised": partial(_Standardised, make) for name, make in learners.items()}
+    scaled = {f"{name} standardised": partial(Standardised, make) for name, make in learners.items()}
     return learners if kind is Kind.BINARY else learners | scaled
 
 

@@ -7,51 +7,31 @@ One pass everywhere: predict, then learn. The best of River on the same streams:
 
 from __future__ import annotations
 
-import statistics
-from typing import Any
+from functools import partial
+from statistics import fmean
 
 import data
-from baselines import singles
+from baselines import Standardised, singles
 from prequential import judged
-from river import preprocessing
-from streams import Kind
+from streams import STREAMS, Kind
 
 from perceptron_core import AROW
-
-SHUFFLES = 5
-
-
-def standardised(stream: data.Stream) -> data.Stream:
-    """Standardise as a stream is: each example by those up to it."""
-    scaler, scaled = preprocessing.StandardScaler(), []
-    for x, y in stream:
-        scaler.learn_one(x)
-        scaled.append((scaler.transform_one(x), y))
-    return scaled
-
-
-def mistakes(model: Any, stream: data.Stream) -> int:  # noqa: ANN401 - a learner
-    """Predict, then learn, and count what was wrong."""
-    return sum(judged(model, stream, has_probabilities=False).wrongs)
 
 
 def main() -> None:
     """Print every figure."""
-    words, a9a, elec2 = data.words(), data.a9a(), data.elec2()
-    shuffles = [data.spambase(seed=seed) for seed in range(SHUFFLES)]
-    streams = {
-        "SMS words": [words],
-        "SMS characters": [data.characters()],
-        "a9a": [a9a],
-        "spambase": shuffles,
-        "elec2": [elec2],
-        "spambase standardised": [standardised(shuffle) for shuffle in shuffles],
-        "elec2 standardised": [standardised(elec2)],
-    }
+    names = ("sms-words", "sms-characters", "a9a", "spambase", "elec2")
+    streams = {name: STREAMS[name].orders(data.DATA) for name in names}
+    scaled = {f"{name} standardised": streams[name] for name in ("spambase", "elec2")}
     learners = singles(Kind.BINARY) | {"AROW(r=0.1)": lambda: AROW(r=0.1)}
-    print(f"\n{'':<32}" + "".join(f"{name:>24}" for name in streams))
+    print(f"\n{'':<32}" + "".join(f"{name:>24}" for name in streams | scaled))
     for name, make in learners.items():
-        means = (statistics.mean(mistakes(make(), order) for order in orders) for orders in streams.values())
+        runs = [(make, orders) for orders in streams.values()]
+        runs += [(partial(Standardised, make), orders) for orders in scaled.values()]
+        means = (
+            fmean(sum(judged(made(), order, has_probabilities=False).wrongs) for order in orders)
+            for made, orders in runs
+        )
         print(f"{name:<32}" + "".join(f"{mean:>24,.6g}" for mean in means), flush=True)
 
 

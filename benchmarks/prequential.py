@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Iterable
 from math import inf, log  # noqa: TID251 - reported to four digits, also where perceptron_core is not installed
@@ -29,8 +28,6 @@ class Condition(NamedTuple):
 
     delay: int = 0
     """So many events are predicted between an event and its label."""
-    labels: float = 1.0
-    """The share of events whose label ever comes, drawn with a seed."""
     patience: float = inf
     """Seconds of processor time after which a model is stopped."""
 
@@ -51,7 +48,7 @@ def judged(
     No prediction, before anything was learned, counts as False, as learners of two classes predict.
     """
     waiting: deque[tuple[Any, ...]] = deque()
-    found, draw, start = Judged([], [], 0.0), random.Random(0), process_time()
+    found, start = Judged([], [], 0.0), process_time()
     for x, y in examples:
         if has_probabilities:
             chances = model.predict_proba_one(x)
@@ -65,9 +62,9 @@ def judged(
             if condition.delay and hasattr(model, "prediction_context")
             else ()
         )
-        waiting.append((x, y, *told) if draw.random() < condition.labels else ())
-        if len(waiting) > condition.delay and (due := waiting.popleft()):
-            model.learn_one(*due)
+        waiting.append((x, y, *told))
+        if len(waiting) > condition.delay:
+            model.learn_one(*waiting.popleft())
         if process_time() - start > condition.patience:
             break
     return found._replace(microseconds=(process_time() - start) / len(found.wrongs) * 1e6)
