@@ -154,7 +154,6 @@ class Recorder:
     [
         ({}, [("predict", 0), ("learn", 0), ("predict", 1), ("learn", 1)]),
         ({"delay": 2}, [("predict", 0), ("predict", 1), ("predict", 2), ("learn", 0)]),
-        ({"labels": 0.0}, [("predict", 0), ("predict", 1), ("predict", 2), ("predict", 3)]),
         ({"patience": -1}, [("predict", 0), ("learn", 0)]),
     ],
 )
