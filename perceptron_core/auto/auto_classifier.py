@@ -23,12 +23,12 @@ _SMALLEST: Final = 1e-100
 
 
 class AutoClassifier(AutoRule, base.MiniBatchClassifier):
-    r"""A mixture of many linear learners over features that it makes itself; no parameter needs to be set.
+    r"""A mixture of many learners over features that it makes itself; no parameter needs to be set.
 
     It takes raw events, of numbers, booleans, categories and texts in any combination, and two or more
-    classes. Numbers that most events have are standardised online and encoded in six ways: unchanged, with
-    asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words,
-    pairs of words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
+    classes. Numbers that most events have are standardised online and encoded in five ways: unchanged, with
+    hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words, pairs of
+    words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
     characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
     prediction is that of the mixer, or single learner, with the fewest recent mistakes.
 

@@ -1,4 +1,4 @@
-"""Online Hoeffding trees, and the nearest neighbours among the last events."""
+"""Online Hoeffding trees, boosted trees, and the nearest neighbours among the last events."""
 
 from __future__ import annotations
 

@@ -114,9 +114,9 @@ def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, 
     """Check the number of the windows' features, and that their names differ. Raises `ValueError`."""
     names = [name for window in windows for name in window.feature_names()]
     if twice := forms.first_repeated(names):
-        raise ValueError(f"{twice!r} is made twice")
+        raise ValueError(f"expected distinct features, got {twice!r} twice")
     if len(names) > _MOST_FEATURES:
-        raise ValueError(f"{len(names)} features are made; {_MOST_FEATURES} at most")
+        raise ValueError(f"expected at most {_MOST_FEATURES} features, got {len(names)}")
     return windows
 
 

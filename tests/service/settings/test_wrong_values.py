@@ -115,9 +115,9 @@ WINDOWS = [
     (of_window(max_keys=0), "max_keys: expected a number from 1"),
     (of_window(max_keys=True), "max_keys: expected a number, got a boolean"),
     (of_window(most=3), "most: unknown setting"),
-    ([ONE, ONE], "'amount_sum_1h_by_card' is made twice"),
+    ([ONE, ONE], "got 'amount_sum_1h_by_card' twice"),
     ([{**ONE, "by": f"k{n}"} for n in range(9)], "at most 8 entries"),
-    (of_window(of={f"a{n}": "sum,mean,max" for n in range(100)}), "300 features are made; 256 at most"),
+    (of_window(of={f"a{n}": "sum,mean,max" for n in range(100)}), "expected at most 256 features, got 300"),
     (7, "expected a list, got a number"),
     ("{", "not JSON: line 1, column 1: expected , or }"),
 ]
