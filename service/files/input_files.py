@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from heapq import merge
 from operator import attrgetter
 from typing import Any, Final
@@ -171,8 +171,9 @@ class InputFiles(AbstractContextManager["InputFiles"]):
         return iter(self._files[0]) if len(self._files) == 1 else merge(*self._files, key=_event_time)
 
     def __exit__(self, *exception: object) -> None:
-        for source in self._sources:
-            source.close()
+        with ExitStack() as stack:
+            for source in self._sources:
+                stack.callback(source.close)
 
 
 def mapping_of(table: LabelSettings) -> EventSettings | None:

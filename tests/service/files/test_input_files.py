@@ -7,7 +7,7 @@ import pytest
 from service.errors import InputFileError
 from service.files.input_files import InputFiles, TopicFile, named_anew
 from service.files.rows import rejection_of_row
-from service.files.sources import open_source
+from service.files.sources import Source, open_source
 from service.messages.rejection import Reason, Rejection
 from service.stream.batches import RecordBatch, in_step
 from tests.service.files.opened import opened
@@ -67,6 +67,20 @@ def test_untimed_bad_row_is_rejected_as_bad_row(tmp_path):
     with InputFiles(TopicFile(opened(tmp_path / "x.csv", time="at"), "events", "at")) as rows:
         _, bad = rows
     assert (bad.timestamp_ms, bad.value.complaint) == (7000, "expected 3 cells, got 1")
+
+
+def test_all_files_are_closed_if_closing_one_fails(files, monkeypatch):
+    closed, close = [], Source.close
+
+    def failing(self):
+        close(self)
+        closed.append(self.name)
+        raise OSError("stale file handle")
+
+    monkeypatch.setattr(Source, "close", failing)
+    with pytest.raises(OSError, match="stale"), files([1], [2]):
+        pass
+    assert len(closed) == 2
 
 
 def test_file_without_a_record_is_named(files):
