@@ -133,7 +133,8 @@ def partition_status(transport: Transport, partition: TopicPartition, log: Check
         lag[topic] += _lag(transport, topic, each, offset)
     known = PartitionStatus(partition[1], lag, counts, stored, 0)
     if snapshot is None:
-        return known._replace(error=no_valid_snapshot(partition, unreadable) if unreadable else None)
+        where = "{}[{}]".format(*partition)
+        return known._replace(error=no_valid_snapshot(where, unreadable) if unreadable else None)
     decisions = Decisions.of_state(snapshot.state)
     return known._replace(
         batches_to_learn=len(log.progress_after(snapshot.sequence)),
@@ -192,10 +193,10 @@ def newest_valid(
 
 
 def no_valid_snapshot(
-    topic_partition: TopicPartition, unreadable: Sequence[tuple[StoredSnapshot, DamagedError]]
+    where: str, unreadable: Sequence[tuple[StoredSnapshot, DamagedError]]
 ) -> CheckpointError:
-    """Return the error for a log of which all snapshots are unreadable."""
-    where, n_snapshots = "{}[{}]".format(*topic_partition), len(unreadable)
+    """Return the error for the log `where`, of which all snapshots are unreadable."""
+    n_snapshots = len(unreadable)
     if any(isinstance(error, NewerError) for _, error in unreadable):
         return NewerRelease.wrote(f"{where}: this release cannot read any of {n_snapshots} snapshots")
     return CheckpointError(f"{where}: all {n_snapshots} snapshots are unusable", hint=RESET_HINT)

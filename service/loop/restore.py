@@ -150,8 +150,7 @@ def _resume(
 ) -> Restored:
     """Resume after the last commit."""
     where = f"{settings.checkpoints_topic}[{partition}]"
-    topic_partition = settings.checkpoints_topic, partition
-    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, topic_partition)
+    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, where)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     reject_cut_off(settings, partition, committed, offsets)
@@ -239,15 +238,15 @@ def _begin(
     return Restored(partition, processor, 0, offsets, [], 0, losses=losses, topic_ids=ids)
 
 
-def _newest_valid(log: CheckpointLog, topic_partition: TopicPartition) -> tuple[StoredSnapshot, Snapshot]:
+def _newest_valid(log: CheckpointLog, where: str) -> tuple[StoredSnapshot, Snapshot]:
     rejected: list[tuple[StoredSnapshot, DamagedError]] = []
     stored, snapshot = newest_valid(log, rejected)
     for each, error in rejected:
-        what = "%s[%d]@%d: snapshot rejected: %s; trying the preceding snapshot"
-        _log.error(what, *topic_partition, each.first_offset, error)
+        what = "%s@%d: snapshot rejected: %s; trying the preceding snapshot"
+        _log.error(what, where, each.first_offset, error)
     if stored is not None and snapshot is not None:
         return stored, snapshot
-    raise no_valid_snapshot(topic_partition, rejected)
+    raise no_valid_snapshot(where, rejected)
 
 
 def _replay(
