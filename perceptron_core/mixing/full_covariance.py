@@ -33,8 +33,8 @@ class FullCovarianceLogistic(LinearRule):
     def __init__(self) -> None:
         super().__init__()
         self._mixer, self._inputs = Mixer(_VARIANCE, 1.0), doubles(_MOST_WEIGHTS)
-        self._mixer.join(0.0)
         self._mixer.reserve(_MOST_WEIGHTS)
+        self._mixer.join(0.0)
         self._inputs[0] = 1.0
 
     def score(self, x: Example) -> float:
