@@ -30,7 +30,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words, pairs of
     words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
     characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
-    prediction is that of the mixer, or single learner, with the fewest recent mistakes.
+    mixer, or single learner, with the least recent loss predicts; a mixer, together with a second one.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     Kana and Thai. After the first text of more than 32 characters, naive Bayes on the characters of texts
     joins the learners.
 
-    Numbers and categories also have trees, and the ten nearest of the last 1,000 events.
+    Hoeffding trees, boosted trees and the ten nearest of the last 1,000 events use numbers and categories.
 
     None is a missing value. Differences below 1e-150 within a column may be ignored. A number becomes a
     column if the first event has it (unless all numbers of that event are 1), or if half of the events since

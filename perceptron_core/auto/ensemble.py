@@ -282,7 +282,7 @@ class Ensemble(Learners):
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
     def combined_weights(self, lead: Lead, active: bytearray | None = None) -> list[float]:
-        """Return the weight of each learner in the prediction; sleeping candidates are the first mixer."""
+        """Return the weight of each learner in the prediction; inactive candidates count as the first."""
         found = [0.0] * self.n
         for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
             is_inactive = active is not None and self.is_inactive(k, active)

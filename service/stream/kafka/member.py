@@ -122,7 +122,7 @@ class UndeliveredRecords:
 
     Attributes
     ----------
-    by_partition : dict[Place, RecordBatch]
+    by_partition : dict[TopicPartition, RecordBatch]
         The records of each topic partition; compiled code may add to it.
 
     """
