@@ -52,7 +52,7 @@ cdef class Ensemble(Learners):
     cdef double[::1] factors, scores, inputs, all_inputs, outputs
 
     @cython.locals(last=Py_ssize_t)
-    cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
+    cpdef add_expert(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
     cdef score(self, list examples, unsigned char[::1] active, Lead lead)

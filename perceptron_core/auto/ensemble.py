@@ -159,7 +159,7 @@ class Ensemble(Learners):
         """The `information` of the last learned event for `Mixer.learn`, which scales forgetting."""
         for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
-                mixer.join(0.0)
+                mixer.add_input(0.0)
         self.favourites: list[int] = []
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
@@ -167,7 +167,7 @@ class Ensemble(Learners):
         self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
         self.outputs = doubles(MOST_EXPERTS)
 
-    def join(
+    def add_expert(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
     ) -> None:
         """Add a learner on a map; its score times `factor` is a log-odds."""
@@ -175,7 +175,7 @@ class Ensemble(Learners):
         self.names.append(name)
         self.factors[last] = factor
         for k, mixer in enumerate(self.mixers):
-            mixer.join(_EQUAL if self.n_blind - self.n_late <= k < self.n_blind else weight)
+            mixer.add_input(_EQUAL if self.n_blind - self.n_late <= k < self.n_blind else weight)
         if is_favourite:
             self.favourites.append(last)
         self.add(rule, map_number)
@@ -194,7 +194,7 @@ class Ensemble(Learners):
                     self.scores[k] = rule.score(x)
                 self.inputs[k] = max(-CLIP, min(self.scores[k] * self.factors[k], CLIP))
         if self.n_history():
-            self.history.show(self.all_inputs)
+            self.history.write_log_odds(self.all_inputs)
         self._predict(active, lead)
 
     def _predict(self, active: bytearray, lead: Lead) -> None:

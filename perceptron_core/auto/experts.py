@@ -68,12 +68,12 @@ def discount(groups: Sequence[str]) -> float:
     return 0.999 if "dense" in groups else 0.9997
 
 
-def join(ensemble: Ensemble, group: str) -> None:
+def add_experts(ensemble: Ensemble, group: str) -> None:
     """Add the learners of a group to an ensemble."""
     made = [*_experts_of(group, ensemble.number)]
     weight = _SHARES.get(group, 0.0) / len(made)
     for k, (map_number, rule) in enumerate(made):
-        ensemble.join(
+        ensemble.add_expert(
             f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
             rule if rule.hash_bits else rule.hashed(_BITS),
             map_number,

@@ -248,7 +248,7 @@ class AutoRule:
             number, *experts.mixers(self.plan), n_late=self.plan.n_late, n_prompt=self.plan.n_prompt
         )
         for group in self.groups:
-            experts.join(made, group)
+            experts.add_experts(made, group)
         return made
 
     def _score(self, x: Any) -> None:
@@ -332,7 +332,7 @@ class AutoRule:
         positive = number - 1 if len(self.labels) <= SHARING else number  # one ensemble: of the second class
         was_prompt = self.lead.is_prompt()
         late = lateness(context, self.n_updates)
-        self.lead.note(late)
+        self.lead.note_lateness(late)
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
         is_wrong = self._evaluate(number, w)
@@ -373,15 +373,15 @@ class AutoRule:
                 waits = self.share_of_loss > 0 and self.maps.columns.begin_after_event
                 active = group == self.plan.groups[0] and not self.groups and not waits
             if active:
-                self.join(group)
+                self.add_group(group)
         return len(self.groups) > n_before
 
-    def join(self, group: str) -> None:
+    def add_group(self, group: str) -> None:
         """Add the learners of a group of maps."""
         self.groups.append(group)
         self._note_absent()
         for ensemble in self.ensembles:
-            experts.join(ensemble, group)
+            experts.add_experts(ensemble, group)
         self._count_candidates()
         self.make_room()
 
@@ -395,7 +395,7 @@ class AutoRule:
 
     def _count_candidates(self) -> None:
         """Make the favourites of new groups candidates, which start as good as the first."""
-        self.lead.join(len(self.ensembles[0].favourites))
+        self.lead.set_n_experts(len(self.ensembles[0].favourites))
         self.lead.discount = experts.discount(self.groups)
 
     def make_room(self) -> None:

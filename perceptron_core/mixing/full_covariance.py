@@ -34,7 +34,7 @@ class FullCovarianceLogistic(LinearRule):
         super().__init__()
         self._mixer, self._inputs = Mixer(_VARIANCE, 1.0), doubles(_MOST_WEIGHTS)
         self._mixer.reserve(_MOST_WEIGHTS)
-        self._mixer.join(0.0)
+        self._mixer.add_input(0.0)
         self._inputs[0] = 1.0
 
     def score(self, x: Example) -> float:
@@ -50,7 +50,7 @@ class FullCovarianceLogistic(LinearRule):
         """Learn the example that was scored last; return 0."""
         for k in range(x.n):
             while self._mixer.n < min(x.slots[k] + 2, _MOST_WEIGHTS):
-                self._mixer.join(0.0)
+                self._mixer.add_input(0.0)
         self.n_mistakes += (a > 0) != (sign > 0)
         self.n_updates += 1
         self._mixer.learn(self._inputs, sign > 0, w, a)

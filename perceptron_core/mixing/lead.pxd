@@ -33,7 +33,7 @@ cdef class Lead:
 
     cpdef bint is_prompt(self)
 
-    cpdef note(self, double lateness)
+    cpdef note_lateness(self, double lateness)
 
     @cython.locals(regret=double)
     cpdef evaluate(self, Py_ssize_t candidate, double loss, double log_loss=*)
@@ -42,7 +42,7 @@ cdef class Lead:
     cpdef choose(self)
 
     @cython.locals(k=Py_ssize_t, total=double)
-    cdef _weigh(self)
+    cdef _set_weights(self)
 
     @cython.locals(k=Py_ssize_t)
     cpdef follow(self, Py_ssize_t leader, double share)
@@ -50,4 +50,4 @@ cdef class Lead:
     cpdef bint is_in_use(self, Py_ssize_t candidate)
 
     @cython.locals(k=Py_ssize_t, n=Py_ssize_t)
-    cpdef join(self, Py_ssize_t n_learners)
+    cpdef set_n_experts(self, Py_ssize_t n_experts)

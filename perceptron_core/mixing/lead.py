@@ -72,7 +72,7 @@ COMBINED: Final = -1
 
 
 class Lead:
-    """The losses of the candidates, first mixers and then learners, and the weight of each in the prediction.
+    """The losses of the candidates, first mixers and then experts, and the weight of each in the prediction.
 
     Some mixers are for prompt labels, others for late labels. Labels are prompt if at most 64 others arrive
     between an event's prediction and its own label. This is assumed at first, ends with the first late label,
@@ -126,13 +126,13 @@ class Lead:
         self._averages = averages
         self.weights, self._losses, self._regrets = doubles(most), doubles(most), doubles(most)
         self._log_losses, self._loss = doubles(_AVERAGED), 0.0
-        self._weigh()
+        self._set_weights()
 
     def is_prompt(self) -> bool:
         """Return whether labels are prompt."""
         return self.prompt_labels >= _PROMPT
 
-    def note(self, lateness: float) -> None:
+    def note_lateness(self, lateness: float) -> None:
         """Note the number of labels between an event's prediction and its label."""
         if lateness > _A_FEW and self._n_always < self._n_mixers:
             self.prompt_labels = 0
@@ -161,9 +161,9 @@ class Lead:
         for k in range(1, self.n):
             if self._losses[k] < self._losses[self.leader] and self.is_in_use(k):
                 self.leader = k
-        self._weigh()
+        self._set_weights()
 
-    def _weigh(self) -> None:
+    def _set_weights(self) -> None:
         total = 0.0
         for k in range(self.n):
             total += self._regrets[k]
@@ -190,9 +190,9 @@ class Lead:
             return True
         return (candidate >= self._n_blind) == self.is_prompt()
 
-    def join(self, n_learners: int) -> None:
-        """Set the number of learners among the candidates; new ones start as good as the first."""
-        n = self._n_mixers + n_learners
+    def set_n_experts(self, n_experts: int) -> None:
+        """Set the number of experts among the candidates; new ones start as good as the first."""
+        n = self._n_mixers + n_experts
         for k in range(self.n, n):
             self._losses[k] = self._losses[0]
         self.n = n
@@ -222,4 +222,4 @@ class Lead:
         if self._averages:
             for k, loss in enumerate(restored.several(state["surprises"], restored.size, _AVERAGED)):
                 self._log_losses[k] = loss
-        self._weigh()
+        self._set_weights()

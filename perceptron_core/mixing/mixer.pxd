@@ -18,7 +18,7 @@ cdef class LabelHistory:
     cpdef double information(self) except? -1
 
     @cython.locals(k=Py_ssize_t, share=double)
-    cpdef show(self, double[::1] inputs)
+    cpdef write_log_odds(self, double[::1] inputs)
 
 
 cdef extern from "math.h":
@@ -32,7 +32,7 @@ cdef class Mixer:
     cdef double[::1] _weights, _covariance, _gain
 
     @cython.locals(last=Py_ssize_t)
-    cpdef join(self, double weight)
+    cpdef add_input(self, double weight)
 
     @cython.locals(k=Py_ssize_t, total=double)
     cpdef double mix(self, double[::1] inputs) except? -1
@@ -44,7 +44,7 @@ cdef class Mixer:
         i=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, row=Py_ssize_t, z=double, spread=double, covariance=double[::1],
         gain=double[::1]
     )
-    cdef double _aim(self, double[::1] inputs) noexcept
+    cdef double _compute_gain(self, double[::1] inputs) noexcept
 
     @cython.locals(
         i=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, row=Py_ssize_t, keep=double, root=double, own=double,
@@ -53,7 +53,7 @@ cdef class Mixer:
     cdef void _shrink_covariance(self, double shrinkage, double information) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, excess=bint, covariance=double[::1], factors=double[::1])
-    cdef void _bound(self) noexcept
+    cdef void _bound_variances(self) noexcept
 
     @cython.locals(i=Py_ssize_t, j=Py_ssize_t, covariance=double[::1])
     cdef reserve(self, Py_ssize_t n)

@@ -45,7 +45,7 @@ class LabelHistory:
         share = (self._n_of_class + 1.0) / (self._n_labels + 2.0)
         return 4.0 * share * (1.0 - share)
 
-    def show(self, inputs: array[float]) -> None:
+    def write_log_odds(self, inputs: array[float]) -> None:
         """Write the log-odds of the shares to the first inputs of a mixer."""
         for k in range(len(self._shares)):
             share = max(_LEAST, min(self._shares[k], 1.0 - _LEAST))
@@ -120,7 +120,7 @@ class Mixer:
         """Weight of each input."""
         return list(memoryview(self._weights)[: self.n])
 
-    def join(self, weight: float) -> None:
+    def add_input(self, weight: float) -> None:
         """Add an input with an initial weight."""
         last = self.n
         self.reserve(last + 1)
@@ -142,16 +142,16 @@ class Mixer:
         w = min(w, _LARGEST_WEIGHT)
         p = logistic(log_odds)
         q = w * p * (1.0 - p)
-        spread = self._aim(inputs)
+        spread = self._compute_gain(inputs)
         f = 1.0 / (1.0 + q * spread)
         step = f * w * ((1.0 if target else 0.0) - p)
         for k in range(self.n):
             self._weights[k] += step * self._gain[k]
         self._shrink_covariance(f * q, information)
         if self.forgetting < 1:
-            self._bound()
+            self._bound_variances()
 
-    def _aim(self, inputs: array[float]) -> float:
+    def _compute_gain(self, inputs: array[float]) -> float:
         """Compute g = S·z; return z·g."""
         covariance, gain, n, spread = self._covariance, self._gain, self.n, 0.0
         for i in range(n):
@@ -178,7 +178,7 @@ class Mixer:
             for j in range(n):
                 covariance[row + j] = (covariance[row + j] - own * gain[j]) * keep
 
-    def _bound(self) -> None:
+    def _bound_variances(self) -> None:
         """Shrink the rows and columns of weights whose variance exceeds s₀."""
         covariance, factors = self._covariance, self._gain
         excess = False
@@ -221,7 +221,7 @@ class Mixer:
         covariance = restored.several(state["covariance"], restored.double, n * n)
         self.n = self._capacity = 0
         for weight in weights:
-            self.join(weight)
+            self.add_input(weight)
         for i in range(n):
             for j in range(n):
                 self._covariance[i * self._capacity + j] = covariance[i * n + j]

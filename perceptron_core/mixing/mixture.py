@@ -276,7 +276,7 @@ class Mixture(BinaryClassifier):
         self._mixers = [Mixer(variance, forgetting) for variance, forgetting in self.mixers]
         for mixer in self._mixers:
             for _ in self.experts:
-                mixer.join(1.0 / len(self.experts))
+                mixer.add_input(1.0 / len(self.experts))
         self._mistakes = [0] * len(self.experts)
         self._losses = [0.0] * (len(self.mixers) + len(self.experts))
 

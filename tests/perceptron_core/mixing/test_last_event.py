@@ -83,7 +83,7 @@ def after(stream, history=None):
 
 def inputs(history):
     shown = array("d", [0.0] * len(RATES))
-    history.show(shown)
+    history.write_log_odds(shown)
     return shown.tolist()
 
 

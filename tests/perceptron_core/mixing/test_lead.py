@@ -19,14 +19,14 @@ rounds = st.lists(st.tuples(lateness, losses), max_size=30)
 
 def fresh(discount=0.9):
     lead = Lead(1, 1, 1, 8)
-    lead.join(1)
+    lead.set_n_experts(1)
     lead.discount = discount
     return lead
 
 
 def judge(lead, rounds, given=0.0):
     for lateness, found in rounds:
-        lead.note(lateness)
+        lead.note_lateness(lateness)
         lead.evaluate(COMBINED, given)
         for candidate, loss in enumerate(found):
             lead.evaluate(candidate, loss)
@@ -118,7 +118,7 @@ def test_shares_of_two_mixers_follow_discounted_log_loss(found):
 
 def test_late_learners_start_as_good_as_the_first():
     lead = judge(fresh(), prompt(3))
-    lead.join(2)
+    lead.set_n_experts(2)
     assert lead.get_state()["losses"][4] == lead.get_state()["losses"][0]
 
 

@@ -51,7 +51,7 @@ class Formula:
 def mixer_of(n, variance=0.1, forgetting=0.999):
     mixer = Mixer(variance, forgetting)
     for _ in range(n):
-        mixer.join(1 / n)
+        mixer.add_input(1 / n)
     return mixer
 
 
@@ -82,7 +82,7 @@ def test_late_input_leaves_other_weights_unchanged():
     mixer = learn(mixer_of(N), [([1.0, -2.0, 3.0], True, 1.0)] * 20)
     before = mixer.weights
     for _ in range(20):  # beyond the room there was
-        mixer.join(0.25)
+        mixer.add_input(0.25)
     assert mixer.weights == [*before, *[0.25] * 20]
     assert mixer.mix(array("d", [1.0, -2.0, 3.0, *[0.0] * 20])) == pytest.approx(
         before[0] - 2 * before[1] + 3 * before[2]

@@ -55,7 +55,7 @@ def test_mixture_equals_its_experts_and_mixers_computed_separately(stream):
     mixers = [Mixer(0.1, 0.999), Mixer(0.02, 1.0)]
     for mixer in mixers:
         for _ in range(3):
-            mixer.join(1 / 3)
+            mixer.add_input(1 / 3)
     losses, mistakes = [0.0] * 3, 0
     for x, y in stream:
         z = [
