@@ -291,7 +291,7 @@ class Ensemble(Learners):
                 found[number] += weight * each
         return found
 
-    def part_of_history(self, candidate: int) -> dict[str, float]:
+    def history_contribution(self, candidate: int) -> dict[str, float]:
         """Return the contributions of the last labels to a candidate's prediction, by name."""
         if not self.n_blind <= candidate < len(self.mixers):
             return {}

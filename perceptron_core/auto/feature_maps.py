@@ -354,9 +354,9 @@ class NamedMaps(FeatureMaps):
             names,
         ]
 
-    def parts_of_boosted(self, number: int) -> dict[str, float]:
+    def boosted_contributions(self, number: int) -> dict[str, float]:
         """Return the contributions of features to the boosted trees' prediction for a class."""
-        parts = self.boosted.parts(number) if self.active[BOOSTED] else {}
+        parts = self.boosted.contributions(number) if self.active[BOOSTED] else {}
         return {self._name_of_bin(bin_number): part for bin_number, part in parts.items()}
 
     def _name_of_bin(self, number: int) -> str:

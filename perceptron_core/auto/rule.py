@@ -218,9 +218,9 @@ class AutoRule:
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
         weights = ensemble.combined_weights(self.lead, self.maps.active)
-        boosted = self.maps.parts_of_boosted(ensemble.number)
+        boosted = self.maps.boosted_contributions(ensemble.number)
         found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x), boosted)
-        found |= ensemble.part_of_history(self.lead.leader)
+        found |= ensemble.history_contribution(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]

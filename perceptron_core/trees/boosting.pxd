@@ -23,7 +23,7 @@ cdef class TreeNodes:
 
     cdef double sum_of(self, Py_ssize_t output, const float[::1] row) noexcept
 
-    cdef dict parts_of(self, Py_ssize_t output, const float[::1] row)
+    cdef dict contributions(self, Py_ssize_t output, const float[::1] row)
 
 
 cdef class Grower:

@@ -92,7 +92,7 @@ class TreeNodes:
             tree += self.n_outputs
         return total
 
-    def parts_of(self, output: int, row: array[float]) -> dict[int, float]:
+    def contributions(self, output: int, row: array[float]) -> dict[int, float]:
         """Return what each tested bin adds to an output: the differences of the nodes on the paths."""
         found: dict[int, float] = {}
         for tree in range(output, self.n_trees, self.n_outputs):

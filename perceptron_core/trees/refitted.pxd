@@ -27,7 +27,7 @@ cdef class RefittedTrees:
     cdef Grower _grower
     cdef Py_ssize_t _n_used, _n_trees, _step
     cdef long long _n_events, _first, _due, _start, _end, _age, _offset
-    cdef double[::1] _sums, _chances, _weights
+    cdef double[::1] _sums, _probabilities, _weights
     cdef double _lately, _error, _own_error, _auto_error
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
@@ -71,9 +71,9 @@ cdef class RefittedTrees:
     cdef void _grow(self) noexcept
 
     @cython.locals(total=double)
-    cdef void _show_chances(self) noexcept
+    cdef void _compute_probabilities(self) noexcept
 
-    cpdef dict parts(self, Py_ssize_t number)
+    cpdef dict contributions(self, Py_ssize_t number)
 
     @cython.locals(first="long long", n=Py_ssize_t, columns=float[::1], k=Py_ssize_t, place=Py_ssize_t,
                    event=Py_ssize_t)

@@ -102,8 +102,8 @@ class RefittedTrees:
         self._start, self._end, self._step, self._n_trees, self._offset = 0, 0, -1, 0, 0
         """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
         self._labels, self._weights = integers(0), doubles(0)
-        self._sums, self._chances, self._age, self._lately, self._error = doubles(0), doubles(0), 0, 0.0, 0.0
-        self._own_error = self._auto_error = 0.0
+        self._sums, self._probabilities, self._age = doubles(0), doubles(0), 0
+        self._lately = self._error = self._own_error = self._auto_error = 0.0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
         """Set the bins in use, and the hashes of their names. A bin of another name is missing so far."""
@@ -169,7 +169,7 @@ class RefittedTrees:
             self._grower = Grower(
                 n, [number for _, number in names], [name for name, _ in names], self.n_numbers
             )
-            self._sums, self._chances = doubles(n * n_outputs), doubles(n * n_outputs)
+            self._sums, self._probabilities = doubles(n * n_outputs), doubles(n * n_outputs)
             self._labels, self._weights = integers(n), doubles(n)
             self._next, self._n_trees = TreeNodes(n_trees, n_outputs, self.n_numbers), n_trees
 
@@ -298,33 +298,33 @@ class RefittedTrees:
         """Grow a tree for the next output."""
         trees, unit = self._next, self._grower.unit
         output, n_outputs = trees.n_trees % trees.n_outputs, trees.n_outputs
-        self._show_chances()
+        self._compute_probabilities()
         for event in range(self._grower.n):
-            p, w = self._chances[event * n_outputs + output], min(self._weights[event] / unit, 1.0)
+            p, w = self._probabilities[event * n_outputs + output], min(self._weights[event] / unit, 1.0)
             is_class = self._labels[event] == (1 if n_outputs == 1 else output)
             self._grower.set_gradient(event, w * (p - is_class), w * p * (1.0 - p))
         self._grower.grow(trees, mixed(self._key ^ (self._end * _ROOM + trees.n_trees)))
         self._grower.add_to(self._sums, trees, output)
 
-    def _show_chances(self) -> None:
+    def _compute_probabilities(self) -> None:
         """Compute the probabilities of the classes of each event, at the first tree of a round."""
         n_outputs = self._next.n_outputs
         for event in range(0 if self._next.n_trees % n_outputs else self._grower.n):
             first, total = event * n_outputs, 0.0
             if n_outputs == 1:
-                self._chances[event] = logistic(self._sums[event])
+                self._probabilities[event] = logistic(self._sums[event])
                 continue
             for k in range(first, first + n_outputs):
-                self._chances[k] = exp(self._sums[k])
-                total += self._chances[k]
+                self._probabilities[k] = exp(self._sums[k])
+                total += self._probabilities[k]
             for k in range(first, first + n_outputs):
-                self._chances[k] /= total
+                self._probabilities[k] /= total
 
-    def parts(self, number: int) -> dict[int, float]:
+    def contributions(self, number: int) -> dict[int, float]:
         """Return what each bin adds to the log-odds of a class, or to its logit, for the present event."""
         if self.trees.n_outputs == 1 or number >= self.trees.n_outputs:
-            return self.trees.parts_of(0, self.row) if number == 1 else {}
-        return self.trees.parts_of(number, self.row)
+            return self.trees.contributions(0, self.row) if number == 1 else {}
+        return self.trees.contributions(number, self.row)
 
     def get_state(self) -> dict[str, Any]:
         """Return the learned state as plain values."""
@@ -419,7 +419,7 @@ class RefittedTrees:
         n_trees, self._step = self._next.n_trees, step
         for tree in range(n_trees):
             self._next.n_trees = tree
-            self._show_chances()
+            self._compute_probabilities()
             for event in range(n):
                 for k in range(self._n_used):
                     row[self._used[k]] = self._value(self._used[k], event)

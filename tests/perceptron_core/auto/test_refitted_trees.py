@@ -148,7 +148,7 @@ def test_explanations_add_up_for_several_effects_of_trees(n_classes):
 def test_an_explanation_by_trees_names_the_columns_that_they_test():
     model = taught(AutoClassifier(), boxes(1500))
     model.log_odds({"a": 0.9, "b": 0.1, "c": 0.1, "d": 0.5})
-    parts = model.maps.parts_of_boosted(1)
+    parts = model.maps.boosted_contributions(1)
     assert {*parts} <= {*"abcd"}
     assert abs(parts["d"]) < min(abs(parts[name]) for name in "abc")
 
