@@ -57,7 +57,7 @@ cpdef double cosine(double x) noexcept
 
 
 @cython.locals(k=Py_ssize_t)
-cpdef void show_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, double factor) noexcept
+cpdef void write_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, double factor) noexcept
 
 
 @cython.locals(

@@ -133,7 +133,7 @@ def cosine(x: float) -> float:
     return 0.9999999998855534 + z * (-19.739208743453872 + z * p)
 
 
-def show_cosines(sums: array[float], values: array[float], n: int, factor: float) -> None:
+def write_cosines(sums: array[float], values: array[float], n: int, factor: float) -> None:
     """Write factor·cos x of the first n sums, each as `cosine` computes it."""
     for k in range(n):
         values[k] = factor * cosine(sums[k])

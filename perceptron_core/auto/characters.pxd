@@ -14,7 +14,7 @@ cdef Py_ssize_t _MOST_CHARACTERS
 cdef class Characters:
     cdef readonly int bits
     cdef readonly Example x
-    cdef readonly bint is_shown
+    cdef readonly bint has_text
     cdef readonly Py_ssize_t n_classes
     cdef Py_ssize_t _n_known, _shortest, _stride, _n, _n_known_rows
     cdef int _mask

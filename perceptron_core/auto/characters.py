@@ -60,7 +60,7 @@ class Characters:
     ----------
     x : Example
         Log-odds by class, clipped to ±`CLIP`.
-    is_shown : bool
+    has_text : bool
         Whether the present event has a text.
 
     """
@@ -68,7 +68,7 @@ class Characters:
     def __init__(self, bits: int, shortest: int) -> None:
         self.bits = bits
         self.x = Example()
-        self.is_shown = False
+        self.has_text = False
         self.n_classes = 0
         self._n_known = 0
         self._shortest = shortest
@@ -96,7 +96,7 @@ class Characters:
     def clear(self) -> None:
         """Begin an event."""
         self._n = self._n_known_rows = 0
-        self.is_shown = False
+        self.has_text = False
 
     def add(self, text: str, tag: int) -> None:
         """Add a text, without lone surrogates, of the feature with this tag."""
@@ -119,7 +119,7 @@ class Characters:
             m += marks[gram >> 3] >> (gram & 7) & 1
         memory.prefetch(self._counts, rows, self._n_known_rows, m)
         self._n, self._n_known_rows = end, m
-        self.is_shown = end > 0
+        self.has_text = end > 0
 
     def score(self) -> None:
         """Compute the log-odds of each class for the present event."""

@@ -2,7 +2,7 @@
 cimport cython
 
 from perceptron_core.auto.columns cimport Columns
-from perceptron_core.elementary cimport asinh, cosine, log, show_cosines
+from perceptron_core.elementary cimport asinh, cosine, log, write_cosines
 from perceptron_core.weights.example cimport Example
 
 cdef int N_HATS
@@ -49,7 +49,7 @@ cdef class DenseMaps:
                    hat=int, share=double)
     cdef compute(self, Columns columns)
 
-    cdef show_nothing(self)
+    cdef clear(self)
 
     @cython.locals(k=Py_ssize_t, at=Py_ssize_t, i=int, j=int)
-    cdef void _show_pairs(self, Columns columns, Py_ssize_t at) noexcept
+    cdef void _append_pairs(self, Columns columns, Py_ssize_t at) noexcept

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.plan import N_CELLS, N_FOURIER, N_HATS
-from perceptron_core.elementary import asinh, cosine, log, show_cosines
+from perceptron_core.elementary import asinh, cosine, log, write_cosines
 from perceptron_core.linear import restored
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
@@ -81,7 +81,7 @@ class FourierMap:
                 start = number * N_FOURIER
                 for k in range(N_FOURIER):
                     sums[k] += frequencies[start + k] * factor
-        show_cosines(sums, self.x.values, N_FOURIER, _SQRT2)
+        write_cosines(sums, self.x.values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 
 
@@ -173,16 +173,16 @@ class DenseMaps:
                 self._cells[number] = min(int((u + 1.0) * (0.5 * N_CELLS)), N_CELLS - 1)
         self.linear.n = n
         self.binned.n = at
-        self._show_pairs(columns, at)
+        self._append_pairs(columns, at)
         self.fourier.compute(columns)
         self.wide.compute(columns)
 
-    def show_nothing(self) -> None:
+    def clear(self) -> None:
         """Clear the examples, for an event without numbers."""
         self.linear.n = self.binned.n = self.paired.n = 0
         self.fourier.x.n = self.wide.x.n = 0
 
-    def _show_pairs(self, columns: Columns, at: int) -> None:
+    def _append_pairs(self, columns: Columns, at: int) -> None:
         """Append the cells of the pairs to `paired`."""
         for k in range(self._n_pairs):
             i, j = self._pair_columns[2 * k], self._pair_columns[2 * k + 1]

@@ -58,7 +58,7 @@ cdef class FeatureMaps:
     cdef int _hash(self, str name) except? -1
 
     @cython.locals(active=bint)
-    cdef _show_bins(self)
+    cdef _pass_bins(self)
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, part=int, z=double)
     cdef _compute_bins(self)

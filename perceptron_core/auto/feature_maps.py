@@ -138,7 +138,7 @@ class FeatureMaps:
         if self.columns.n_present > 0 and self.has_maps:
             self.dense.compute(self.columns)
         else:
-            self.dense.show_nothing()
+            self.dense.clear()
         self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)
         for m in range(N_MAPS):  # without features, the maps' log-odds are intercepts
             self.active[m] = self.is_empty or self.columns.n_present > 0
@@ -146,9 +146,9 @@ class FeatureMaps:
             self.active[WORDS] = self.words.x.n > 0
             self.active[GRAMS] = self.grams.x.n > 0
         self.active[CHARACTERS] = self.has_characters and (
-            self.is_empty or self.characters.is_shown or not self.has_texts
+            self.is_empty or self.characters.has_text or not self.has_texts
         )
-        self._show_bins()
+        self._pass_bins()
 
     def compute(self) -> None:
         """Compute the predictions of naive Bayes and nearest neighbours, which are shared by all classes."""
@@ -159,21 +159,21 @@ class FeatureMaps:
         if self.active[BOOSTED]:
             self.boosted.score()
 
-    def _show_bins(self) -> None:
+    def _pass_bins(self) -> None:
         """Pass the event's columns and categories, if any, to trees and neighbours."""
         active = not self.has_maps or self.is_empty or self.columns.n_present > 0 or self.categories.in_event
         self.active[FOREST], self.active[NEIGHBORS] = self.has_trees and active, self.has_neighbors and active
         self._is_kept = self.has_boosted and active
         self.active[BOOSTED] = self._is_kept and self.boosted.trees.n_trees > 0
         if self.active[FOREST] or self.active[NEIGHBORS] or self._is_kept:
-            self.categories.show(self._bins, self.columns.limit)
+            self.categories.write_codes(self._bins, self.columns.limit)
         if self.active[NEIGHBORS]:
-            self.window.show(self.columns.z, self.columns.present, self._bins)
+            self.window.set_event(self.columns.z, self.columns.present, self._bins)
         if self._is_kept:
-            self.boosted.show(self.columns.values, self.columns.present, self._bins)
+            self.boosted.set_event(self.columns.values, self.columns.present, self._bins)
         if self.active[FOREST]:
             self._compute_bins()
-            self.trees.show(self._places)
+            self.trees.set_event(self._places)
 
     def _compute_bins(self) -> None:
         """Compute the bins of the columns, and the positions of columns and categories."""

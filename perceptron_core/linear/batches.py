@@ -29,7 +29,7 @@ _AHEAD: Final = 96
 
 
 class Batch:
-    """A batch of examples, with one of them at a time in `x`; subclasses implement `show`."""
+    """A batch of examples, with one of them at a time in `x`; subclasses implement `load_row`."""
 
     x: Example
 

@@ -6,14 +6,14 @@ cdef class Categories:
     cdef readonly Py_ssize_t limit, version
     cdef readonly list names, codes, seen, uncoded, chosen, lasts, freed
     cdef readonly dict numbers
-    cdef list _none_before, _shown
+    cdef list _none_before, _event
 
     cdef clear(self)
 
     cdef observe(self, name, value)
 
     @cython.locals(number=Py_ssize_t, codes=dict)
-    cdef show(self, unsigned char[::1] bins, Py_ssize_t first)
+    cdef write_codes(self, unsigned char[::1] bins, Py_ssize_t first)
 
     cdef commit(self)
 

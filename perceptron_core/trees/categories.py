@@ -50,21 +50,21 @@ class Categories:
         self.chosen: list[int] = []
         """Numbers of the features that are categories."""
         self.version = 0
-        self._shown: list[tuple[str, str]] = []
+        self._event: list[tuple[str, str]] = []
 
     def clear(self) -> None:
         """Begin an event."""
-        self._shown = []
+        self._event = []
 
     def observe(self, name: str, value: str) -> None:
         """Add a value of the event."""
-        self._shown.append((name, value))
+        self._event.append((name, value))
 
-    def show(self, bins: bytearray, first: int) -> None:
+    def write_codes(self, bins: bytearray, first: int) -> None:
         """Write the codes of the categories, from `first` on."""
         for number in self.chosen:
             bins[first + number] = 0
-        for name, value in self._shown:
+        for name, value in self._event:
             number = self.numbers.get(name, -1)
             if number >= 0:
                 bins[first + number] = self.codes[number].get(value, OTHER)
@@ -72,7 +72,7 @@ class Categories:
     @property
     def in_event(self) -> bool:
         """Whether the event has a category."""
-        for name, _ in self._shown:  # noqa: SIM110  compiled, a generator keeps what it is of
+        for name, _ in self._event:  # noqa: SIM110  compiled, a generator keeps what it is of
             if self.numbers.get(name, -1) in self.chosen:
                 return True
         return False
@@ -80,7 +80,7 @@ class Categories:
     def commit(self) -> None:
         """Learn the values of the event."""
         self.freed = []
-        for name, value in self._shown:
+        for name, value in self._event:
             number = self.numbers.get(name, -1)
             if number < 0 and len(self.names) < self.limit:
                 number = self._add(name)

@@ -21,7 +21,7 @@ cdef class Window:
     cdef list _names
     cdef int[::1] _places, _used, _summed, _labels, _nearest
     cdef Py_ssize_t _n_used, _n_nearest
-    cdef float[::1] _rows, _shown, _distances
+    cdef float[::1] _rows, _event, _distances
     cdef double[::1] _weights, _shares, _scores, _squares
 
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, start=Py_ssize_t, n_places=Py_ssize_t,
@@ -32,7 +32,7 @@ cdef class Window:
     cdef _order(self, list names)
 
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t)
-    cdef void show(
+    cdef void set_event(
         self, const double[::1] z, const unsigned char[::1] present, const unsigned char[::1] codes
     ) noexcept
 

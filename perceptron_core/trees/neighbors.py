@@ -74,7 +74,7 @@ class Window:
         """Positions in `_used` in the order of the hashes: sums do not depend on the stream's order."""
         self._n_used = 0
         self._rows = array("f")
-        self._shown = array("f", bytes(4 * n_bins))
+        self._event = array("f", bytes(4 * n_bins))
         """Values of the present event, by position in `_used`."""
         self._labels, self._weights = integers(0), doubles(0)
         self._shares, self._scores = doubles(0), doubles(0)
@@ -114,14 +114,14 @@ class Window:
         for k in range(len(order)):
             self._summed[k] = order[k][1]
 
-    def show(self, z: array[float], present: bytearray, codes: bytearray) -> None:
+    def set_event(self, z: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
         for k in range(self._n_used):
             number = self._used[k]
             if number >= self.n_numbers:
-                self._shown[k] = codes[number]
+                self._event[k] = codes[number]
             else:
-                self._shown[k] = max(-_CLIP, min(z[number], _CLIP)) if present[number] else 0.0
+                self._event[k] = max(-_CLIP, min(z[number], _CLIP)) if present[number] else 0.0
 
     def score(self) -> None:
         """Compute the log-odds of each class for the present event."""
@@ -137,7 +137,7 @@ class Window:
             sums[k] = 0.0
         for i in range(self._n_used):
             j = self._summed[i]
-            start, value = self._places[self._used[j]], self._shown[j]
+            start, value = self._places[self._used[j]], self._event[j]
             if self._used[j] < self.n_numbers:
                 for k in range(n):
                     difference = memory.single(rows[start + k] - value)
@@ -209,7 +209,7 @@ class Window:
         """Replace the oldest event by the present one, with its class and weight, without allocation."""
         at = self.n_events % SIZE
         for k in range(self._n_used):
-            self._rows[self._places[self._used[k]] + at] = self._shown[k]
+            self._rows[self._places[self._used[k]] + at] = self._event[k]
         self._labels[at], self._weights[at] = label, w
         for k in range(self.n_classes):
             self._shares[k] *= _FORGETTING

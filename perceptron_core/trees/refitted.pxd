@@ -33,7 +33,7 @@ cdef class RefittedTrees:
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
     cpdef arrange(self, list bins, list names)
 
-    cdef void show(
+    cdef void set_event(
         self, const double[::1] values, const unsigned char[::1] present, const unsigned char[::1] codes
     ) noexcept
 

@@ -119,7 +119,7 @@ class RefittedTrees:
             self._used[k] = bins[k]
         self._n_used = len(bins)
 
-    def show(self, values: array[float], present: bytearray, codes: bytearray) -> None:
+    def set_event(self, values: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
         for k in range(self._n_used):
             number = self._used[k]

@@ -83,7 +83,7 @@ cdef class Trees(DrawnFeatures):
 
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)
-    cdef void show(self, const unsigned short[::1] places) noexcept
+    cdef void set_event(self, const unsigned short[::1] places) noexcept
 
     @cython.locals(n_features=Py_ssize_t)
     cdef reserve(self, Py_ssize_t n_classes)

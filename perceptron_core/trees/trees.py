@@ -301,7 +301,7 @@ class Trees(DrawnFeatures):
             f += 1
         return f
 
-    def show(self, places: array[int]) -> None:
+    def set_event(self, places: array[int]) -> None:
         """Set `x` to an event."""
         self.x.n, n_trees = 0, self.n_trees
         for tree in range(n_trees):

@@ -135,7 +135,7 @@ def test_vectorized_cosines_equal_single_ones():
     chance = random.Random(SEED)
     sums = array("d", [chance.uniform(-1000, 1000) for _ in range(203)])
     values = array("d", bytes(8 * len(sums)))
-    elementary.show_cosines(sums, values, len(sums), 1.5)
+    elementary.write_cosines(sums, values, len(sums), 1.5)
     assert values.tolist() == [1.5 * elementary.cosine(x) for x in sums]
 
 
