@@ -39,11 +39,11 @@ cdef class Columns:
     cdef double _winsorised(self, Py_ssize_t number, double limit) noexcept
 
     @cython.locals(n=int)
-    cdef void _keep(self, Py_ssize_t number) noexcept
+    cdef void _store_early(self, Py_ssize_t number) noexcept
 
     @cython.locals(first=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, median=double, bound=double, mean=double,
                    square=double, value=double, delta=double, n_far=int)
-    cdef void _level(self, Py_ssize_t number) noexcept
+    cdef void _replace_outliers(self, Py_ssize_t number) noexcept
 
     @cython.locals(is_far=bint)
     cdef void _learn(self, Py_ssize_t number) noexcept
@@ -51,6 +51,6 @@ cdef class Columns:
     @cython.locals(number=Py_ssize_t, age=double)
     cpdef commit(self)
 
-    cdef _consider(self, name, value)
-    cdef _add(self, name, value)
-    cdef _sweep(self)
+    cdef _count_candidate(self, name, value)
+    cdef _add_column(self, name, value)
+    cdef _drop_rare_candidates(self)

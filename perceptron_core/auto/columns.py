@@ -164,14 +164,14 @@ class Columns:
             value = max(self._means[number] - bound, min(value, self._means[number] + bound))
         return value
 
-    def _keep(self, number: int) -> None:
+    def _store_early(self, number: int) -> None:
         """Store the value of a column if it is one of the first."""
         n = self._n_early[number]
         if n == self._counts[number] and n < _EARLY:
             self._early[number * _EARLY + n] = self.values[number]
             self._n_early[number] = n + 1
 
-    def _level(self, number: int) -> None:
+    def _replace_outliers(self, number: int) -> None:
         """Replace outliers among the first values of a column by their median."""
         first = number * _EARLY
         for k in range(_EARLY):
@@ -204,12 +204,12 @@ class Columns:
             elif self.names[number] is not None:
                 age = self.n_events - self._first[number] + 1
                 if age >= _TRIAL and 4 * self._counts[number] < age:
-                    self._give_up(number)
+                    self._drop_column(number)
         room = _CANDIDATES - len(self.candidates)
         if len(self._waiting) > room:
-            self._sweep()
+            self._drop_rare_candidates()
         for name, value in self._waiting:
-            self._consider(name, value)
+            self._count_candidate(name, value)
 
     def _learn(self, number: int) -> None:
         """Count the value of a column."""
@@ -217,13 +217,13 @@ class Columns:
         self._n_far[number] = min(self._n_far[number] + 1, _RUN) if is_far else 0
         self._n_repeated[number] += self.values[number] == self._last[number]
         self._last[number] = self.values[number]
-        self._keep(number)
+        self._store_early(number)
         self._counts[number] += 1.0
         self._means[number], self._squares[number] = self._next_means[number], self._next_squares[number]
         if self._counts[number] == _EARLY == self._n_early[number]:
-            self._level(number)
+            self._replace_outliers(number)
 
-    def _consider(self, name: Hashable, value: float) -> None:
+    def _count_candidate(self, name: Hashable, value: float) -> None:
         """Count an event of a feature that is not a column; make it a column if enough events have it."""
         first, seen = self.candidates.get(name, (self.n_events, 0))
         seen += 1
@@ -231,17 +231,17 @@ class Columns:
         enough = self.n_events == 1 or (seen >= _FEWEST_SEEN and 2 * seen >= age)
         if enough and len(self.numbers) < self.limit:
             self.candidates.pop(name, None)
-            self._add(name, value)
+            self._add_column(name, value)
         elif seen > 1 or len(self.candidates) < _CANDIDATES:
             self.candidates[name] = (first, seen)
 
-    def _sweep(self) -> None:
+    def _drop_rare_candidates(self) -> None:
         """Drop the candidates that most events since lack."""
         for name, (first, seen) in [*self.candidates.items()]:
             if 2 * seen < self.n_events - first + 1:
                 del self.candidates[name]
 
-    def _add(self, name: Hashable, value: float) -> None:
+    def _add_column(self, name: Hashable, value: float) -> None:
         number = self.n
         if None in self.names:
             number = self.names.index(None)
@@ -257,7 +257,7 @@ class Columns:
         self._first[number] = self.n_events
         self.version += 1
 
-    def _give_up(self, number: int) -> None:
+    def _drop_column(self, number: int) -> None:
         del self.numbers[self.names[number]]
         self.names[number] = None
         self.version += 1

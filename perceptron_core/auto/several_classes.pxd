@@ -30,7 +30,7 @@ cdef class SeveralClasses:
     cdef _move_cells(self, int number, Py_ssize_t first, Py_ssize_t end)
 
     @cython.locals(k=Py_ssize_t)
-    cdef list _on(self, int number)
+    cdef list _learners_of(self, int number)
 
     @cython.locals(one=OneVsRest)
     cdef forget(self, int number)

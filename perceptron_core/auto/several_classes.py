@@ -75,7 +75,7 @@ class SeveralClasses:
     def _lay_out(self, number: int, n_slots: int) -> None:
         """Move the cells of a map's learners into rows for `n_slots` slots."""
         capacity, width = 1, 0
-        for one in self._on(number):
+        for one in self._learners_of(number):
             for rule in one.rules:
                 for column in rule.table.read():
                     capacity = max(capacity, len(column.cells))
@@ -89,7 +89,7 @@ class SeveralClasses:
     def _move_cells(self, number: int, first: int, end: int) -> None:
         """Move the cells of some classes into the rows of a map."""
         block, width, at = self._blocks[number], self._widths[number], 0
-        for one in self._on(number):
+        for one in self._learners_of(number):
             for k in range(first, end):
                 rule = one.rules[k]
                 columns = rule.table.read()
@@ -99,7 +99,7 @@ class SeveralClasses:
             one.settle(block, at, width)
             at += one.n_lanes * len(one.rules[0].table.read())
 
-    def _on(self, number: int) -> list[OneVsRest]:
+    def _learners_of(self, number: int) -> list[OneVsRest]:
         """Return the learners on a map."""
         found = []
         for k in range(len(self._learners)):
@@ -109,7 +109,7 @@ class SeveralClasses:
 
     def forget(self, number: int) -> None:
         """Note that cells of a map's learners were changed."""
-        for one in self._on(number):
+        for one in self._learners_of(number):
             one.look()
 
     def score(self, ensembles: list[Ensemble], examples: list[Example], active: bytearray) -> None:

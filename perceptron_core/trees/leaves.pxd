@@ -41,9 +41,9 @@ cdef class Leaves:
     cpdef reserve(self, Py_ssize_t n)
 
     @cython.locals(block=Py_ssize_t)
-    cdef Py_ssize_t take(self) noexcept
+    cdef Py_ssize_t take_block(self) noexcept
 
-    cdef void give(self, Py_ssize_t block) noexcept
+    cdef void free_block(self, Py_ssize_t block) noexcept
 
     @cython.locals(k=Py_ssize_t, start=Py_ssize_t)
     cdef void clear(self, Py_ssize_t block) noexcept

@@ -133,14 +133,14 @@ class Leaves:
         """Return whether the number of leaves has reached the limit."""
         return self.n_free == 0 or self.n_blocks - self.n_free >= self.limit
 
-    def take(self) -> int:
+    def take_block(self) -> int:
         """Return a free block with zero counts; there must be one."""
         self.n_free -= 1
         block = self._free[self.n_free]
         self.clear(block)
         return block
 
-    def give(self, block: int) -> None:
+    def free_block(self, block: int) -> None:
         """Free a block."""
         self._free[self.n_free] = block
         self.n_free += 1

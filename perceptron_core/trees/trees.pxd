@@ -79,7 +79,7 @@ cdef class Trees(DrawnFeatures):
     cdef forget(self, int feature, int code)
 
     @cython.locals(f=Py_ssize_t)
-    cdef Py_ssize_t _place_of(self, Py_ssize_t tree, int feature) noexcept
+    cdef Py_ssize_t _find_feature(self, Py_ssize_t tree, int feature) noexcept
 
     @cython.locals(tree=Py_ssize_t, node=int, mask="unsigned long long", at=int, shift=int,
                    n_trees=int)

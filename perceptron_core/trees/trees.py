@@ -271,7 +271,7 @@ class Trees(DrawnFeatures):
 
     def _take(self, tree: int, feature: int, n_classes: int) -> None:
         """Add a feature to the features of a tree, if there is room."""
-        f = self._place_of(tree, feature)
+        f = self._find_feature(tree, feature)
         if f == self.leaves.n_features:
             if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
                 return
@@ -286,7 +286,7 @@ class Trees(DrawnFeatures):
     def forget(self, feature: int, code: int) -> None:
         """Move the counts of a category's value to the values without a code."""
         for tree in range(self.n_trees):
-            f = self._place_of(tree, feature)
+            f = self._find_feature(tree, feature)
             for node in range(tree, self.n_nodes[tree] * self.n_trees, self.n_trees):
                 if self.tests[node] == feature:
                     bit = self.masks[node] >> OTHER & 1
@@ -294,7 +294,7 @@ class Trees(DrawnFeatures):
                 elif self.tests[node] < 0 and f < self.widths[tree]:
                     self.leaves.merge(self.blocks[node], f, code, OTHER)
 
-    def _place_of(self, tree: int, feature: int) -> int:
+    def _find_feature(self, tree: int, feature: int) -> int:
         """Return the position of a feature in a tree; the number of the tree's features if it is missing."""
         f = 0
         while f < self.widths[tree] and self.features[tree * self.n_bins + f] != feature:
@@ -390,11 +390,11 @@ class Trees(DrawnFeatures):
         for k in range(self.n_nodes[tree]):
             node = k * self.n_trees + tree
             if self.tests[node] < 0 and self.blocks[node] >= 0:
-                self.leaves.give(self.blocks[node])
+                self.leaves.free_block(self.blocks[node])
         self.n_nodes[tree] = 1
         self.tests[tree], self.masks[tree], self.children[tree], self.depths[tree] = -1, 0, 0, 0
         self.votes[tree] = 0
-        self.blocks[tree] = self.leaves.take()
+        self.blocks[tree] = self.leaves.take_block()
         self.generations[tree] += 1
         self.drift.restart(tree)
         self.draw(tree, self.leaves.n_features)
@@ -420,7 +420,7 @@ class Trees(DrawnFeatures):
         self.leaves.clear(block)
         self.blocks[node] = -1
         self.blocks[child] = block
-        self.blocks[child + self.n_trees] = self.leaves.take()
+        self.blocks[child + self.n_trees] = self.leaves.take_block()
 
     def _most_frequent(self, block: int, is_left: bool, is_right: bool) -> int:
         """Return the most frequent class of a block, or of one side of a split."""
