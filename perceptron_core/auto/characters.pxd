@@ -46,7 +46,7 @@ cdef class Characters:
     cdef void _mark(self, Py_ssize_t gram) noexcept
 
     @cython.locals(stride=Py_ssize_t, gram=Py_ssize_t, k=Py_ssize_t, counts=double[::1])
-    cdef prepare(self, Py_ssize_t n_classes)
+    cdef reserve(self, Py_ssize_t n_classes)
 
     @cython.locals(
         at=Py_ssize_t, n_known=Py_ssize_t, gram=int, marked=int, mark=int, grams=int[::1], counts=double[::1],

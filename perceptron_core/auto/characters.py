@@ -175,7 +175,7 @@ class Characters:
         self._n_known += not self._is_known(gram)
         self._marks[gram >> 3] |= 1 << (gram & 7)
 
-    def prepare(self, n_classes: int) -> None:
+    def reserve(self, n_classes: int) -> None:
         """Allocate memory for learning with this number of classes."""
         if n_classes > self._stride:
             stride = max(2, self._stride)
@@ -188,7 +188,7 @@ class Characters:
             events, totals = _with(doubles(stride), self._events), _with(doubles(stride), self._totals)
             products, scores = doubles(stride), doubles(stride)
             while self.x.capacity < stride:
-                self.x.widen()
+                self.x.double_capacity()
             self._counts, self._events, self._totals = (counts, events, totals)  # no allocation after this
             self._products, self._scores, self._stride = products, scores, stride
         self.n_classes = self.x.n = n_classes
@@ -237,7 +237,7 @@ class Characters:
         counts = buffers.from_bytes("d", unpacked.decompress(state["counts"], 8 * len(grams) * n + 1))
         if n > most_classes or len(counts) != len(grams) * n:
             raise ValueError(f"{len(counts)} counts of {len(grams)} grams and {n} of {most_classes} classes")
-        self.prepare(n)
+        self.reserve(n)
         for k in range(n):
             self._events[k], self._totals[k] = events[k], totals[k]
         before = -1

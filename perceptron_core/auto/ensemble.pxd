@@ -30,7 +30,7 @@ cdef class Learners:
     cdef void _reset(self, NormalizedAdaGradRule rule, Py_ssize_t first, Py_ssize_t step) noexcept
 
     @cython.locals(number=Py_ssize_t, room=int, spare=int)
-    cdef make_room(self, int[::1] sizes)
+    cdef reserve(self, int[::1] sizes)
 
     cdef move_out(self, int number)
 

@@ -80,7 +80,7 @@ class Learners:
             rule.weight_column.cells[slot] = rule.square_column.cells[slot] = 0.0
             rule.scale_column.cells[slot] = 0.0
 
-    def make_room(self, sizes: array[int]) -> None:
+    def reserve(self, sizes: array[int]) -> None:
         """Make room for `sizes` slots of each map."""
         for number in range(len(self._room)):
             if sizes[number] > self._room[number] and not self._left[number]:
@@ -110,7 +110,7 @@ class Learners:
         if not is_block or capacity < n_slots:
             self._move(number, columns, n_used, n_slots, is_block)
         for table in tables:
-            table.widen(n_slots)
+            table.fix_slots(n_slots)
 
     def _move(self, number: int, columns: list[Column], n_used: int, n_slots: int, is_block: bool) -> None:
         """Move columns with `n_used` used slots to a new block, from the old block or separately."""

@@ -63,7 +63,7 @@ cdef class FeatureMaps:
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, part=int, z=double)
     cdef _compute_bins(self)
 
-    cdef prepare(self, Py_ssize_t n_classes)
+    cdef reserve(self, Py_ssize_t n_classes)
 
     cdef count(self, Py_ssize_t number, double w, bint is_wrong, bint auto_is_wrong, double emphasis)
 

@@ -186,18 +186,18 @@ class FeatureMaps:
             at = self.columns.limit + self.categories.chosen[k]
             self._places[at] = self._bins[at] * N_PARTS
 
-    def prepare(self, n_classes: int) -> None:
+    def reserve(self, n_classes: int) -> None:
         """Allocate memory for learning the present event with this number of classes."""
         self.n_classes = n_classes
         if self.active[FOREST]:
             self.trees.reserve(n_classes)
             self.sizes[FOREST] = self.trees.n_slots + 2 * self.trees.n_trees
         if self.active[CHARACTERS]:
-            self.characters.prepare(n_classes)
+            self.characters.reserve(n_classes)
         if self.active[NEIGHBORS]:
-            self.window.prepare(n_classes)
+            self.window.reserve(n_classes)
         if self._is_kept:
-            self.boosted.prepare(n_classes)
+            self.boosted.reserve(n_classes)
 
     def count(self, number: int, w: float, is_wrong: bool, auto_is_wrong: bool, emphasis: float) -> None:
         """Update naive Bayes, nearest neighbours and boosted trees with the present event."""
@@ -215,8 +215,8 @@ class FeatureMaps:
 
     def learn(self) -> None:
         """Learn features, slots and columns from the present event, which remains present."""
-        self.words.allocate()
-        self.grams.allocate()
+        self.words.assign_slots()
+        self.grams.assign_slots()
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
         self.columns.commit()
         self.categories.commit()

@@ -89,7 +89,7 @@ cdef class AutoRule:
     cdef _learn(self, label, double w, const double[::1] context, double emphasis)
 
     @cython.locals(ensemble=Ensemble)
-    cpdef make_room(self)
+    cpdef reserve(self)
 
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t)
     cdef _score_loaded(self)

@@ -160,7 +160,7 @@ class AutoRule:
             if len(self.ensembles) == 1:
                 self.ensembles.insert(0, self._new_ensemble(0))
             self.ensembles.append(self._new_ensemble(len(self.labels) - 1))
-        self.make_room()
+        self.reserve()
 
     def log_odds(self, x: Any) -> list[float]:
         """Return the leader's log-odds of each class. Raises `FeatureError`."""
@@ -257,7 +257,7 @@ class AutoRule:
             self._last.forget()
             self.maps.load(x)
             self.maps.compute()
-            self.make_room()
+            self.reserve()
             self._score_loaded()
 
     def _keep(self, x: Any) -> None:
@@ -326,8 +326,8 @@ class AutoRule:
         if self._join() or is_new:
             self._score_loaded()
         self.maps.learn()
-        self.maps.prepare(len(self.labels))
-        self.make_room()  # no allocation after this
+        self.maps.reserve(len(self.labels))
+        self.reserve()  # no allocation after this
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= SHARING else number  # one ensemble: of the second class
         was_prompt = self.lead.is_prompt()
@@ -383,7 +383,7 @@ class AutoRule:
         for ensemble in self.ensembles:
             experts.add_experts(ensemble, group)
         self._count_candidates()
-        self.make_room()
+        self.reserve()
 
     def _note_absent(self) -> None:
         """List the groups of learners that have not joined, each with the map that must be active."""
@@ -398,17 +398,17 @@ class AutoRule:
         self.lead.set_n_experts(len(self.ensembles[0].favourites))
         self.lead.discount = experts.discount(self.groups)
 
-    def make_room(self) -> None:
+    def reserve(self) -> None:
         """Make room for the slots of growing maps."""
         if len(self.ensembles) > 1:
-            self._together.make_room(self.ensembles, self.maps.sizes)
+            self._together.reserve(self.ensembles, self.maps.sizes)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.make_room(self.maps.sizes)
+            ensemble.reserve(self.maps.sizes)
 
     def _get_state(self) -> dict[str, Any]:
         maps, ensembles = self.maps.get_state(), []
-        self.make_room()  # for new columns of the last event
+        self.reserve()  # for new columns of the last event
         for ensemble in self.ensembles:
             ensembles.append(ensemble.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
@@ -438,7 +438,7 @@ class AutoRule:
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
         self._together = SeveralClasses()  # from the present cells
-        self.make_room()
+        self.reserve()
         if self.ensembles:
             self._count_candidates()
         self._mistakes.set_state(state["experts"], self.ensembles[0].n if self.ensembles else 0)

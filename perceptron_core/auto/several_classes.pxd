@@ -16,7 +16,7 @@ cdef class SeveralClasses:
     cdef Py_ssize_t _n_classes, _n_experts, _n_lanes
 
     @cython.locals(first=Ensemble, number=int, room=int)
-    cdef make_room(self, list ensembles, int[::1] sizes)
+    cdef reserve(self, list ensembles, int[::1] sizes)
 
     @cython.locals(
         first=Ensemble, ensemble=Ensemble, k=Py_ssize_t, learner=Py_ssize_t, number=int, n_before=Py_ssize_t, stays=bint

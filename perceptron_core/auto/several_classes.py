@@ -35,7 +35,7 @@ class SeveralClasses:
         self._widths, self._capacities = integers(N_MAPS), integers(N_MAPS)
         self._n_classes = self._n_experts = self._n_lanes = 0
 
-    def make_room(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
+    def reserve(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
         """Make room for all classes and learners, and for `sizes` slots of each map."""
         if len(ensembles) != self._n_classes or ensembles[0].n != self._n_experts:
             self._gather(ensembles)
@@ -95,7 +95,7 @@ class SeveralClasses:
                 columns = rule.table.read()
                 for j in range(len(columns)):
                     _move(columns[j], memoryview(block)[at + j * one.n_lanes + k :: width])
-                rule.table.widen(self._capacities[number])
+                rule.table.fix_slots(self._capacities[number])
             one.settle(block, at, width)
             at += one.n_lanes * len(one.rules[0].table.read())
 

@@ -41,6 +41,6 @@ cdef class TokenMap:
     cdef void scale(self, Py_ssize_t first) noexcept
 
     @cython.locals(k=Py_ssize_t)
-    cdef allocate(self)
+    cdef assign_slots(self)
 
     cdef _append_slot(self, Py_ssize_t index)

@@ -21,7 +21,7 @@ class TokenMap:
     """Assigns slots, from 0 on, to learned hashed indices: tables are as long as there are features.
 
     `clear`, `add`, `add_all` and `scale` set the present event, without changing the learned state;
-    `allocate` assigns slots to new features.
+    `assign_slots` assigns slots to new features.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ class TokenMap:
     def _reserve(self, n: int) -> None:
         """Make room for n entries."""
         while n > self.x.capacity:
-            self.x.widen()
+            self.x.double_capacity()
         while n > len(self._indices):
-            self._indices = _widened(self._indices)
+            self._indices = _doubled(self._indices)
 
     def scale(self, first: int) -> None:
         """Scale the entries from position `first` on, which are all 1, to a vector of length 1."""
@@ -117,7 +117,7 @@ class TokenMap:
             for k in range(first, self.x.n):
                 self.x.values[k] = value
 
-    def allocate(self) -> None:
+    def assign_slots(self) -> None:
         """Assign a slot to each feature of the event."""
         if not self.x.n_missing:
             return
@@ -129,7 +129,7 @@ class TokenMap:
 
     def _append_slot(self, index: int) -> None:
         if self.n_slots == len(self._index_of):
-            self._index_of = _widened(self._index_of)
+            self._index_of = _doubled(self._index_of)
         self._index_of[self.n_slots] = index
         self.n_slots += 1
         self._rows[index] = self.n_slots
@@ -155,7 +155,7 @@ class TokenMap:
             self._append_slot(index)
 
 
-def _widened(old: array[int]) -> array[int]:
+def _doubled(old: array[int]) -> array[int]:
     new = integers(2 * len(old))
     memoryview(new)[: len(old)] = memoryview(old)
     return new

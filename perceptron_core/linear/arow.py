@@ -84,7 +84,7 @@ class ConfidenceWeightedRule(LinearRule):
             return self.full_variance(x)
         of_bias = self.bias_variance_now()
         if self.forgetting < 1:
-            return self.variance_column.of_widened_score(x, of_bias, self.forgetting)
+            return self.variance_column.of_inflated_score(x, of_bias, self.forgetting)
         return self.variance_column.of_score(x, of_bias)
 
     def bias_variance_now(self) -> float:
@@ -97,11 +97,11 @@ class ConfidenceWeightedRule(LinearRule):
             self.update_full(x, step, rho, v)
             return
         if step != 0:
-            self.table.allocate(x)
+            self.table.begin_update(x)
         if self.forgetting < 1:
             if self.table.changes is not None:
                 self.table.changes.note(x)
-            self.variance_column.widen(x, self.forgetting)
+            self.variance_column.inflate(x, self.forgetting)
         if step != 0:
             self.variance_column.move(self.weight_column, x, step)
             self.variance_column.shrink(x, rho, v)
@@ -397,7 +397,7 @@ class MulticlassAROWRule(MulticlassRule):
         if not total or not alpha:
             return None
         step = Update(alpha, self.labels[number], self.labels[best_other])
-        self.table.allocate(x)
+        self.table.begin_update(x)
         self.learn_class(number, x, alpha, r, total)
         self.learn_class(best_other, x, -alpha, r, total)
         return step

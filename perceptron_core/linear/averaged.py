@@ -72,7 +72,7 @@ class AveragedRule(LinearRule):
     def add(self, x: Example, step: float) -> None:
         """Add step·x to w, and step·x times the number of earlier examples to u."""
         late = step * self.n_examples if self.decay == 1 else step / self._fade
-        self.table.allocate(x)
+        self.table.begin_update(x)
         n_zeros = self.weight_column.add(x, step)
         if self.late_column.add(x, late) and n_zeros:
             self.table.drop_zero_rows(x)
@@ -268,7 +268,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
 
     def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:
         """Add size·x to w of one class and subtract it from another; in u, times `n_before`."""
-        self.table.allocate(x)
+        self.table.begin_update(x)
         self.add_late(x, gained, size * n_before)
         self.add_late(x, lost, -size * n_before)
         if self.add(x, gained, size) + self.add(x, lost, -size):

@@ -36,7 +36,7 @@ class CoinBettingRule(LinearRule):
         """Learn an example, whose weight multiplies its loss; return −g."""
         slope = -sign * w * logistic(-sign * a)
         if slope != 0:
-            self.table.allocate(x)
+            self.table.begin_update(x)
             self.pay_out(x, slope, w)
             if self.fit_intercept:
                 self.pay_out_bias(slope, w)

@@ -78,7 +78,7 @@ class LinearRule:
 
     def add(self, x: Example, step: float) -> None:
         """Add step·x to w and step to b; a weight that becomes 0 is dropped."""
-        self.table.allocate(x)
+        self.table.begin_update(x)
         if self.weight_column.add(x, step):
             self.table.drop_zero_rows(x)
         if self.fit_intercept:

@@ -202,7 +202,7 @@ class AdditiveMulticlassRule(MulticlassRule):
 
     def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
         """Add size·x to the weights of one class and subtract it from the weights of another."""
-        self.table.allocate(x)
+        self.table.begin_update(x)
         if self.add(x, gained, size) + self.add(x, lost, -size):
             self.table.drop_zero_rows(x)
 

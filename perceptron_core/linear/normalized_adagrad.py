@@ -57,7 +57,7 @@ class NormalizedAdaGradRule(LinearRule):
             self.score(x)  # sets `ratios`
         self._scored = None
         if slope != 0:
-            self.table.allocate(x)
+            self.table.begin_update(x)
         elif self.table.changes is not None:
             self.scale_column.note_raised(x, self.table.changes)
         # No allocation after this.
@@ -323,7 +323,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.ratios.grow(x.n)
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[best_other])
-            self.table.allocate(x)
+            self.table.begin_update(x)
         # No allocation after this.
         self.scale_column.divide(x, self.ratios)
         self.n_examples += 1

@@ -27,7 +27,7 @@ cdef class OneVsRest:
     cdef void look(self) noexcept
     cdef score(self, Example x)
     cdef learn(self, Example x, Py_ssize_t number, double w)
-    cdef int _make_room(self, Py_ssize_t n) except -1
+    cdef int _reserve(self, Py_ssize_t n) except -1
     cdef void _divide(self, Example x) noexcept
     cdef void _compare(self, Py_ssize_t slot) noexcept
     cdef void _raise(self, Example x, Py_ssize_t n_active) noexcept

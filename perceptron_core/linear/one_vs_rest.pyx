@@ -58,7 +58,7 @@ cdef extern from *:
     SUM_OF(add_products, ADD_PRODUCT)
     SUM_OF(add_variances, ADD_VARIANCE)
 
-    FOR_TWO_PROCESSORS static void add_widened(
+    FOR_TWO_PROCESSORS static void add_inflated(
         const double *cells, Py_ssize_t width, Py_ssize_t n_lanes, const int *slots, const double *values,
         Py_ssize_t n, double forgetting, double *CYTHON_RESTRICT sums
     ) {
@@ -192,7 +192,7 @@ cdef extern from *:
         const double* cells, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots, const double* values, Py_ssize_t n,
         double* sums
     ) noexcept
-    void add_widened(
+    void add_inflated(
         const double* cells, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots, const double* values, Py_ssize_t n,
         double forgetting, double* sums
     ) noexcept
@@ -266,7 +266,7 @@ cdef class OneVsRest:
             for slot in range(self._block.shape[0] // self._width):
                 self._compare(slot)
 
-    cdef int _make_room(self, Py_ssize_t n) except -1:
+    cdef int _reserve(self, Py_ssize_t n) except -1:
         """Make room for the ratios of n features."""
         if n > self._is_common.shape[0]:
             ratios, by_class = doubles(2 * n), doubles(2 * n * self.n_lanes)
@@ -286,7 +286,7 @@ cdef class OneVsRest:
         for c in range(self._n):
             scores[c] = (<LinearRule>self.rules[c]).bias if self._kind != ANY else (<LinearRule>self.rules[c]).score(x)
         if self._kind == ADAGRAD:
-            self._make_room(x.n)
+            self._reserve(x.n)
             self._divide(x)
             memset(sums, 0, self.n_lanes * sizeof(double))
             if x.n > 0:
@@ -311,7 +311,7 @@ cdef class OneVsRest:
         for c in range(self._n):
             self._sums[c] = (<ConfidenceWeightedRule>self.rules[c]).bias_variance_now()
         if forgetting < 1:
-            add_widened(cells, self._width, self.n_lanes, slots, values, x.n, forgetting, &self._sums[0])
+            add_inflated(cells, self._width, self.n_lanes, slots, values, x.n, forgetting, &self._sums[0])
         else:
             add_variances(cells, self._width, self.n_lanes, slots, values, x.n, &self._sums[0])
 

@@ -30,13 +30,13 @@ cdef class Leaves:
     cpdef bint has_room(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 
     @cython.locals(other=Leaves, k=Py_ssize_t, b=Py_ssize_t, f=Py_ssize_t, c=Py_ssize_t)
-    cpdef Leaves widened(self, list blocks, Py_ssize_t n_features, Py_ssize_t n_classes)
+    cpdef Leaves resized(self, list blocks, Py_ssize_t n_features, Py_ssize_t n_classes)
 
     @cython.locals(
         cells="unsigned short[::1]", totals="int[::1]", seen="int[::1]", checked="int[::1]", free="int[::1]",
         b=Py_ssize_t, k=Py_ssize_t, size=Py_ssize_t
     )
-    cpdef allocate(self, Py_ssize_t n_blocks)
+    cpdef resize(self, Py_ssize_t n_blocks)
 
     cpdef reserve(self, Py_ssize_t n)
 

@@ -87,10 +87,10 @@ class Leaves:
         n_used = max(self.n_blocks - self.n_free, _FEWEST_BLOCKS)
         return n_used * n_features * N_BINS * n_classes <= MOST_CELLS
 
-    def widened(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
+    def resized(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
         """Return copies of these blocks, in order, with room for this number of features and classes."""
         other = Leaves(n_features, n_classes)
-        other.allocate(len(blocks))
+        other.resize(len(blocks))
         other.n_free = 0
         for k in range(len(blocks)):
             b = blocks[k]
@@ -104,7 +104,7 @@ class Leaves:
                     ]
         return other
 
-    def allocate(self, n_blocks: int) -> None:
+    def resize(self, n_blocks: int) -> None:
         """Make room for `n_blocks` blocks; new blocks are free."""
         size = self.n_features * N_BINS * self.n_classes
         cells, totals = lent("H", n_blocks * size), integers(n_blocks * self.n_classes)
@@ -126,7 +126,7 @@ class Leaves:
     def reserve(self, n: int) -> None:
         """Allocate blocks until n are free, within the limit."""
         if self.n_free < n and self.n_blocks < self.limit:
-            self.allocate(min(self.n_blocks + max(_FIRST_BLOCKS, 3 * self.n_blocks), self.limit))
+            self.resize(min(self.n_blocks + max(_FIRST_BLOCKS, 3 * self.n_blocks), self.limit))
 
     @property
     def is_full(self) -> bool:
@@ -325,7 +325,7 @@ class Leaves:
         if len(cells) != n_blocks * size or max(cells, default=0) > _LARGEST:
             raise ValueError(f"{len(cells)} cells of {n_blocks} leaves with {size} each")
         self.__init__(n_features, n_classes)  # type: ignore[misc]
-        self.allocate(n_blocks)
+        self.resize(n_blocks)
         self.n_free = 0
         memoryview(self.cells)[:] = cells
         for k in range(len(totals)):

@@ -51,7 +51,7 @@ cdef class Window:
     cdef void _vote(self) noexcept
 
     @cython.locals(stride=Py_ssize_t, k=Py_ssize_t)
-    cdef prepare(self, Py_ssize_t n_classes)
+    cdef reserve(self, Py_ssize_t n_classes)
 
     @cython.locals(at=Py_ssize_t, k=Py_ssize_t)
     cdef void learn(self, Py_ssize_t label, double w) noexcept

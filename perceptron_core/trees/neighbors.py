@@ -188,7 +188,7 @@ class Window:
                 log_odds = log(self._scores[k]) - log(rest) if rest > 0 else CLIP
             self.x.values[k] = max(-CLIP, min(log_odds, CLIP))
 
-    def prepare(self, n_classes: int) -> None:
+    def reserve(self, n_classes: int) -> None:
         """Allocate memory for learning with this number of classes."""
         if n_classes > len(self._shares) or not len(self._labels):
             stride = max(2, len(self._shares))
@@ -199,7 +199,7 @@ class Window:
             if not len(labels):
                 labels, weights = integers(SIZE), doubles(SIZE)
             while self.x.capacity < stride:
-                self.x.widen()
+                self.x.double_capacity()
             for k in range(self.n_classes):
                 shares[k] = self._shares[k]
             self._shares, self._scores, self._labels, self._weights = shares, scores, labels, weights
@@ -248,7 +248,7 @@ class Window:
         labels = buffers.unpacked("i", state["labels"], n)
         weights = buffers.unpacked("d", state["weights"], n)
         rows = buffers.unpacked("f", state["rows"], n * len(bins))
-        self.prepare(n_classes)
+        self.reserve(n_classes)
         for k in range(n_classes):
             self._shares[k] = shares[k]
         for k in range(n):

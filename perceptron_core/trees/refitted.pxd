@@ -40,9 +40,9 @@ cdef class RefittedTrees:
     @cython.locals(log_odds=double, total=double)
     cdef void score(self) noexcept
 
-    cdef prepare(self, Py_ssize_t n_classes)
+    cdef reserve(self, Py_ssize_t n_classes)
 
-    cdef _reserve(self, Py_ssize_t n, Py_ssize_t n_classes, list bins)
+    cdef _reserve_refit(self, Py_ssize_t n, Py_ssize_t n_classes, list bins)
 
     @cython.locals(grown="long long")
     cdef void learn(self, Py_ssize_t label, double w, bint is_wrong, bint auto_is_wrong) noexcept

@@ -148,18 +148,18 @@ class RefittedTrees:
         for k in range(max(n, 2), self.x.n):
             self.x.values[k] = -CLIP
 
-    def prepare(self, n_classes: int) -> None:
+    def reserve(self, n_classes: int) -> None:
         """Allocate memory for learning with this number of classes."""
         while self.x.capacity < max(n_classes, 2):
-            self.x.widen()
+            self.x.double_capacity()
         if not len(self._columns):
             self._columns = lent("f", (self.n_bins + 2) * _ROOM)
         if self._step < 0 and self._n_events + 1 >= self._due:
             n = min(self._n_events + 1 - self._first, _MOST_KEPT)
-            self._reserve(n, n_classes, [*self._names])
+            self._reserve_refit(n, n_classes, [*self._names])
         self.x.n = n_classes
 
-    def _reserve(self, n: int, n_classes: int, bins: list[int]) -> None:
+    def _reserve_refit(self, n: int, n_classes: int, bins: list[int]) -> None:
         """Allocate memory for a refit of n events with these bins."""
         self._n_trees = 0
         if n_classes <= _MOST_CLASSES and bins:
@@ -366,7 +366,7 @@ class RefittedTrees:
         if n_classes > most or not self._n_events - _MOST_KEPT <= self._first <= self._n_events or n > _ROOM:
             raise ValueError(f"{n} events of {n_classes} classes are kept")
         self.arrange(bins, names)
-        self.prepare(n_classes)
+        self.reserve(n_classes)
         self._set_columns(buffers.unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
         n_outputs, trees = state["trees"]
         self.trees = TreeNodes(_MOST_TREES, self._outputs(n_outputs), self.n_numbers)
@@ -406,7 +406,7 @@ class RefittedTrees:
         if not (0 < n <= _MOST_KEPT and self._end <= self._n_events and is_known):
             raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
         self._offset = self._start % _ROOM
-        self._reserve(n, 2 if n_outputs == 1 else n_outputs, [*bins])
+        self._reserve_refit(n, 2 if n_outputs == 1 else n_outputs, [*bins])
         for event in range(n):
             if self._value(self.n_bins, event) >= max(n_outputs, 2):
                 raise ValueError(f"a refit with {n_outputs} outputs has events of more classes")

@@ -89,7 +89,7 @@ cdef class Trees(DrawnFeatures):
     cdef reserve(self, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
-    cdef widen(self, Py_ssize_t n_features, Py_ssize_t n_classes)
+    cdef _reserve_cells(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
     cdef list _blocks_in_use(self)

@@ -248,7 +248,7 @@ class Trees(DrawnFeatures):
         n_classes = max(n_classes, self.leaves.n_classes, 2)
         n_features = min(self.width_of(len(columns)), most_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
-            self.widen(max(n_features, self.leaves.n_features), n_classes)
+            self._reserve_cells(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * self.n_trees)
         self.note(columns, hashes)
         for tree in range(self.n_trees):
@@ -275,7 +275,7 @@ class Trees(DrawnFeatures):
         if f == self.leaves.n_features:
             if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
                 return
-            self.widen(f + 1, n_classes)
+            self._reserve_cells(f + 1, n_classes)
         if f == self.widths[tree]:
             self.features[tree * self.n_bins + f] = feature
             self.widths[tree] += 1
@@ -322,7 +322,7 @@ class Trees(DrawnFeatures):
         n_features, n_classes = self.leaves.n_features, max(n_classes, self.leaves.n_classes, 2)
         self._next = None
         if self.leaves.has_room(n_features, n_classes):
-            self.widen(n_features, n_classes)
+            self._reserve_cells(n_features, n_classes)
             self.leaves.reserve(2 * self.n_trees)
             return
         while n_features > most_features(n_classes):
@@ -330,11 +330,11 @@ class Trees(DrawnFeatures):
         self._next = Leaves(n_features, n_classes)
         self._next.reserve(2 * self.n_trees)
 
-    def widen(self, n_features: int, n_classes: int) -> None:
+    def _reserve_cells(self, n_features: int, n_classes: int) -> None:
         """Make room for this number of features and classes in each leaf."""
         if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
             return
-        self.leaves = self.leaves.widened(self._blocks_in_use(), n_features, n_classes)
+        self.leaves = self.leaves.resized(self._blocks_in_use(), n_features, n_classes)
         block = 0
         for tree in range(self.n_trees):
             for k in range(self.n_nodes[tree]):

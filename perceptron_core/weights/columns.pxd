@@ -47,7 +47,7 @@ cdef class Variances(Column):
     cdef double of_score(self, Example x, double start) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int, value=double, own=double, total=double)
-    cdef double of_widened_score(self, Example x, double start, double forgetting) noexcept
+    cdef double of_inflated_score(self, Example x, double start, double forgetting) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef void move(self, Column weights, Example x, double step) noexcept
@@ -56,4 +56,4 @@ cdef class Variances(Column):
     cdef void shrink(self, Example x, double r, double total) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int)
-    cdef void widen(self, Example x, double forgetting) noexcept
+    cdef void inflate(self, Example x, double forgetting) noexcept

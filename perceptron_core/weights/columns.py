@@ -132,8 +132,8 @@ class Variances(Column):
             total += own * value * value
         return total
 
-    def of_widened_score(self, x: Example, start: float, forgetting: float) -> float:
-        """Compute `of_score` as after `widen`."""
+    def of_inflated_score(self, x: Example, start: float, forgetting: float) -> float:
+        """Compute `of_score` as after `inflate`."""
         total = start
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -163,7 +163,7 @@ class Variances(Column):
                 old = self.cells[slot]
                 self.cells[slot] = old * (r + (total - old * value * value)) / (r + total)
 
-    def widen(self, x: Example, forgetting: float) -> None:
+    def inflate(self, x: Example, forgetting: float) -> None:
         """Divide the stored variances of `x` by `forgetting`, up to 1."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]

@@ -19,7 +19,7 @@ cdef class Example:
     @cython.locals(k=Py_ssize_t, total=double, value=double)
     cdef double squared_norm(self) noexcept
 
-    cdef widen(self)
+    cdef double_capacity(self)
 
 
 cdef class Column:

@@ -60,7 +60,7 @@ class Example:
         """Return slots and values, in order."""
         return [(self.slots[self.first_slot + k], self.values[self.first_value + k]) for k in range(self.n)]
 
-    def widen(self) -> None:
+    def double_capacity(self) -> None:
         """Double the capacity."""
         slots, values = integers(2 * self.capacity), doubles(2 * self.capacity)
         memoryview(slots)[: self.capacity] = memoryview(self.slots)

@@ -29,7 +29,7 @@ cdef class Index:
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef look_up(self, Example x)
 
-    cpdef int make_room(self, Py_ssize_t n_slots) except -1
+    cpdef int reserve(self, Py_ssize_t n_slots) except -1
 
     cpdef bint has(self, int slot) except -1
 
@@ -70,7 +70,7 @@ cdef class FeatureIndex(Index):
     cpdef at(self, int slot)
 
     @cython.locals(n_now=Py_ssize_t, ordinals="long long[::1]")
-    cpdef int make_room(self, Py_ssize_t n_slots) except -1
+    cpdef int reserve(self, Py_ssize_t n_slots) except -1
 
     cpdef add(self, name, int slot)
 

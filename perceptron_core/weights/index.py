@@ -48,7 +48,7 @@ class Index:
         if example.shape is not names or example.version != self.version:
             example.shape = None
             while example.capacity < len(names):
-                example.widen()
+                example.double_capacity()
             for k in range(len(names)):
                 example.names[k] = names[k]
             example.n, version = len(names), self.version
@@ -75,7 +75,7 @@ class Index:
             x.n_missing += slot < 0
         x.version = self.version
 
-    def make_room(self, n_slots: int) -> None:
+    def reserve(self, n_slots: int) -> None:
         """Allocate memory for names with slots below `n_slots`."""
 
     def has(self, slot: int) -> bool:  # noqa: ARG002  none is kept
@@ -151,7 +151,7 @@ class FeatureIndex(Index):
                 if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
                     raise reject_features(x)
                 if n == example.capacity:
-                    example.widen()
+                    example.double_capacity()
                     names = example.names
                 if n < n_known and names[n] is name:
                     slot = example.slots[n]
@@ -176,7 +176,7 @@ class FeatureIndex(Index):
         """Return the stored name that has a slot."""
         return self._names[slot]
 
-    def make_room(self, n_slots: int) -> None:
+    def reserve(self, n_slots: int) -> None:
         """Allocate memory for names with slots below `n_slots`, without their entries in the dictionary."""
         n_now = len(self._names)
         if n_slots > n_now:
@@ -187,7 +187,7 @@ class FeatureIndex(Index):
 
     def add(self, name: Any, slot: int) -> None:
         """Add a new name."""
-        self.make_room(slot + 1)
+        self.reserve(slot + 1)
         self._slot_of[name] = slot
         self._names[slot], self._ordinals[slot] = name, self._n_ever
         self._n_ever += 1
@@ -262,7 +262,7 @@ class HashedIndex(Index):
                 if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
                     raise reject_features(x)
                 if n == example.capacity:
-                    example.widen()
+                    example.double_capacity()
                 example.slots[n] = self.find(name)
                 example.values[n] = number
                 n += 1

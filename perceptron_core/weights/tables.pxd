@@ -68,7 +68,7 @@ cdef class RowTable:
     @cython.locals(column=Column)
     cdef void prefetch(self, Example x, Py_ssize_t start, Py_ssize_t end) noexcept
 
-    cdef allocate(self, Example x)
+    cdef begin_update(self, Example x)
 
     cdef store(self, Example x)
 
@@ -82,7 +82,7 @@ cdef class RowTable:
     cpdef clear(self)
 
     @cython.locals(column=Column)
-    cpdef widen(self, Py_ssize_t n_slots)
+    cpdef fix_slots(self, Py_ssize_t n_slots)
 
     cdef _drop(self, name, int slot)
 
@@ -102,7 +102,7 @@ cdef class RowTable:
     cdef _store_one(self, name)
 
     @cython.locals(capacity=Py_ssize_t, free=int[::1], column=Column)
-    cdef int _make_room(self, Py_ssize_t n_names) except -1
+    cdef int _reserve(self, Py_ssize_t n_names) except -1
 
 
 cdef class WeightTable(RowTable):

@@ -188,7 +188,7 @@ class RowTable:
         for column in self._columns:
             memory.prefetch(column.cells, x.slots, start, end)
 
-    def allocate(self, x: Example) -> None:
+    def begin_update(self, x: Example) -> None:
         """Before an update, assign a slot to every non-zero entry without one."""
         self.store(x)
         if self.changes is not None:
@@ -230,8 +230,8 @@ class RowTable:
             if self._index.has(slot):
                 self._drop(self._index.at(slot), slot)
 
-    def widen(self, n_slots: int) -> None:
-        """Make room for n permanent slots."""
+    def fix_slots(self, n_slots: int) -> None:
+        """Make the first n slots permanent, and reserve memory for them."""
         if n_slots <= self._capacity:
             return
         self.changes = None
@@ -276,7 +276,7 @@ class RowTable:
 
     def _store(self, names: list[Any]) -> None:
         """Assign slots to all of these new features, or to none."""
-        self._make_room(len(names))
+        self._reserve(len(names))
         n_stored = 0
         try:
             for name in names:
@@ -305,12 +305,12 @@ class RowTable:
         if self.changes is not None:
             self.changes.mark(slot)
 
-    def _make_room(self, n_names: int) -> None:
+    def _reserve(self, n_names: int) -> None:
         """Allocate memory for more features; after a failure, the memory allocated so far is kept."""
         capacity = self._capacity
         while capacity < self.n_slots - self._n_free + n_names:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
-        self._index.make_room(capacity)
+        self._index.reserve(capacity)
         if capacity > self._capacity:
             free = integers(capacity)
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
@@ -346,7 +346,7 @@ class WeightTable(RowTable):
         for column, given in zip(self._columns, cells, strict=True):
             column.check(given)
         (n_slots,) = lengths
-        self.widen(n_slots)
+        self.fix_slots(n_slots)
         self.changes = None
         for column, given in zip(self._columns, cells, strict=True):
             memoryview(column.cells)[:n_slots] = given

@@ -61,7 +61,7 @@ class IndexedValues(FeatureArray):
     def fill(self, example: Example, n_slots: int) -> bool:
         """Fill an example with slots and values; return whether all are valid, with slots below `n_slots`."""
         while example.capacity < self.n:
-            example.widen()
+            example.double_capacity()
         memory.copy_integers(memory.first_integer(example.slots), self.indices, self.n)
         memory.copy_doubles(memory.first_double(example.values), self.numbers, self.n)
         are_valid = True

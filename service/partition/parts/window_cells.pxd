@@ -53,7 +53,7 @@ cdef class Cells:
     @cython.locals(rest=cython.longlong, rank=int)
     cdef void _count_hash(self, Py_ssize_t register, long long digest) noexcept
 
-    cdef int _make_room(self, Py_ssize_t n) except -1
+    cdef int _reserve(self, Py_ssize_t n) except -1
 
 
 @cython.final

@@ -164,7 +164,7 @@ class Cells:
         else:
             cell = self.n
             if cell == len(self.next):
-                self._make_room(max(cell + cell // 4, _FIRST_CELLS))
+                self._reserve(max(cell + cell // 4, _FIRST_CELLS))
             self.n = cell + 1
         self.number[cell] = number
         self.changed[cell] = 1
@@ -255,7 +255,7 @@ class Cells:
             rank += 1
         self.registers[register] = max(self.registers[register], rank)
 
-    def _make_room(self, n: int) -> None:
+    def _reserve(self, n: int) -> None:
         self.number, self.next = grown("q", self.number, n), grown("i", self.next, n)
         self.counts = grown("I", self.counts, n * self.n_counts)
         self.doubles = grown("d", self.doubles, n * self.n_doubles)

@@ -33,7 +33,7 @@ cdef class KeyTable:
     cpdef void make_newest(self, int row) noexcept
 
     @cython.locals(room=Py_ssize_t)
-    cdef int _make_room(self, Py_ssize_t n) except -1
+    cdef int _reserve(self, Py_ssize_t n) except -1
 
     @cython.locals(n_slots=Py_ssize_t, row=int)
     cdef int _make_slots(self, Py_ssize_t room) except -1

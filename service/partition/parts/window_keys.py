@@ -160,7 +160,7 @@ class KeyTable:
         """Add a new key as the newest; return its row, which may have been the row of an evicted key."""
         if self.n < self._capacity:
             row = self.n
-            self._make_room(row + 1)
+            self._reserve(row + 1)
             self.n = row + 1
         else:
             row = self._oldest
@@ -209,7 +209,7 @@ class KeyTable:
         self._mask, self._slots = 0, array("i", [0])
         self._make_slots(n)
 
-    def _make_room(self, n: int) -> None:
+    def _reserve(self, n: int) -> None:
         """Make room for n keys."""
         room = len(self._hashes)
         if n > room:
