@@ -49,7 +49,7 @@ class Availability:
 
     Attributes
     ----------
-    is_away : bool
+    is_unreachable : bool
         Whether the stream did not answer.
     waits_for_space : bool
         Whether a full disk is waited for; otherwise it ends the loop.
@@ -60,7 +60,7 @@ class Availability:
         self._health = context.health
         self._clock = context.clock
         self._heard_at = self._clock.monotonic()
-        self.is_away, self.waits_for_space = False, True
+        self.is_unreachable, self.waits_for_space = False, True
         self._waits_for = ""
 
     def report_or_raise(self, error: TransportError, wait_seconds: float) -> None:
@@ -97,4 +97,4 @@ class Availability:
 
     def note_error(self, error: TransportError) -> None:
         """Note whether an error means that the stream is unreachable."""
-        self.is_away = isinstance(error, TransportUnavailable)
+        self.is_unreachable = isinstance(error, TransportUnavailable)

@@ -237,7 +237,7 @@ class Runner:
         except OffsetOutOfRange as error:
             self._tasks.reopen(error)
             return {}
-        self._availability.is_away = False
+        self._availability.is_unreachable = False
         self._backoff.reset()
         now = self._clock.monotonic()
         if polled or self._queues or any(self._lag.values()) or now >= self._ask_lag_at:

@@ -419,7 +419,7 @@ class Tasks:
 
     def _attempt(self, act: Callable[[], int | None]) -> int:
         try:
-            return 0 if self._availability.is_away else act() or 0
+            return 0 if self._availability.is_unreachable else act() or 0
         except TransportError as error:
             _log.info("snapshot skipped at hand-over: %s", error)
             self._availability.note_error(error)

@@ -134,7 +134,7 @@ class ScriptedMember(KafkaMember):
         self.waits = []
         self.ends = {}
         self.paused = set()
-        self.is_away = False
+        self.is_unreachable = False
         self.has_left = False
 
     def _open(self, assignee):
@@ -151,7 +151,7 @@ class ScriptedMember(KafkaMember):
             self.script.pop(0)()
 
     def _check_alive(self):
-        if self.is_away:
+        if self.is_unreachable:
             raise TransportUnavailable("away")
 
     def _pause(self, pause, resume):
@@ -167,7 +167,7 @@ class ScriptedMember(KafkaMember):
         return 2 if place in self.ends else None
 
     def _fetch_ends(self, places):
-        if self.is_away:
+        if self.is_unreachable:
             raise Broken
         return {place: self.ends.get(place, 0) for place in places}
 
@@ -195,20 +195,20 @@ def offsets(found):
 
 def test_next_poll_returns_the_records_of_a_failed_poll(member):
     member.script = [lambda: member.fetch(("events", 0, 5))]
-    member.is_away = True
+    member.is_unreachable = True
     with pytest.raises(TransportUnavailable):
         member.poll(5.0, 10)
     assert not member.at_end()
-    member.is_away = False
+    member.is_unreachable = False
     assert offsets(member.poll(5.0, 10)) == {0: [("events", 5)]}
 
 
 def test_records_of_a_revoked_partition_are_not_delivered(member):
     member.script = [lambda: member.fetch(("events", 0, 5), ("events", 1, 3)), lambda: member.group.revoke(0)]
-    member.is_away = True
+    member.is_unreachable = True
     with pytest.raises(TransportUnavailable):
         member.poll(5.0, 10)
-    member.is_away = False
+    member.is_unreachable = False
     assert offsets(member.poll(5.0, 10)) == {1: [("events", 3)]}
     assert member.owner.revoked == [{0}]
 
