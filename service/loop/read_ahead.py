@@ -18,7 +18,7 @@ from service.checkpoints.config_fingerprint import is_continued_alike
 from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.snapshot import Snapshot, StoredSnapshot
 from service.errors import CheckpointError
-from service.loop.restore import Base, Restored
+from service.loop.restore import Restored, RestorePoint
 from service.settings.fields import fingerprint
 from service.settings.load import Settings
 from service.settings.topics import input_partitions, input_topics, task_partitions
@@ -32,7 +32,7 @@ Range = tuple[int, int]
 class KeptState(NamedTuple):
     """A restored state, and the end of the checkpoint log that it was restored from."""
 
-    base: Base
+    point: RestorePoint
     log: CheckpointLog
     """The log after the state, and the newest snapshots without their chunks."""
     next_offset: int
@@ -59,7 +59,7 @@ class KeptState(NamedTuple):
             {sequence: offset for sequence, offset in log.offsets.items() if sequence > newest},
             log.unfinished,
         )
-        return cls(Base(snapshot, restored.processor), rest, next_offset)
+        return cls(RestorePoint(snapshot, restored.processor), rest, next_offset)
 
     def lies_in(self, first: int, end: int) -> bool:
         """Return whether a log with these bounds continues where this one ended."""
@@ -89,7 +89,7 @@ class KeptState(NamedTuple):
             sound = first_offset <= log.snapshots[-1].needed_offset and all(
                 _follows(each, log, settings) for each in following
             )
-            log.progress_after(self.base.snapshot.sequence)
+            log.progress_after(self.point.snapshot.sequence)
         except (CheckpointError, DamagedError):
             return None
         return log if sound else None
@@ -188,10 +188,10 @@ class ReadAhead(ReadStream):
             with suppress(CheckpointError):
                 yield task, read_log(records, settings.group)
 
-    def take(self, task: int) -> tuple[CheckpointLog | None, Base | None]:
+    def take(self, task: int) -> tuple[CheckpointLog | None, RestorePoint | None]:
         """Remove and return a task's log and the state to restore from; each is None if there is none."""
         kept = self.kept.get(task)
-        return self.logs.pop(task, None), None if kept is None else kept.base
+        return self.logs.pop(task, None), None if kept is None else kept.point
 
     def log_end(self, task: int) -> int:
         """Return where the checkpoint log of a task ended."""
@@ -204,8 +204,8 @@ class ReadAhead(ReadStream):
         newest = log.snapshots[-1].sequence if log.snapshots else log.last_sequence()
         starts = {each.sequence: each.offsets for each in log.progress}
         if task in self.kept:
-            base = self.kept[task].base.snapshot
-            newest, starts = base.sequence, {base.sequence: base.offsets}
+            point = self.kept[task].point.snapshot
+            newest, starts = point.sequence, {point.sequence: point.offsets}
         if log.last_sequence() <= newest or not (newest in starts or newest == 0):
             return {}
         start, end = starts.get(newest, {}), log.progress[-1].offsets

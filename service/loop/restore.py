@@ -92,7 +92,7 @@ class Restored:
         return {name: value for name, value in extras.items() if value}
 
 
-class Base(NamedTuple):
+class RestorePoint(NamedTuple):
     """A state kept in memory, after any batch, to restore from instead of a snapshot."""
 
     snapshot: Snapshot
@@ -107,7 +107,7 @@ def restore(
     partition: int,
     committed: Mapping[TopicPartition, int] = MappingProxyType({}),
     log: CheckpointLog | None = None,
-    base: Base | None = None,
+    point: RestorePoint | None = None,
 ) -> Restored:
     """Restore a task's state from the stream alone.
 
@@ -119,7 +119,7 @@ def restore(
         The group's committed offsets, which the log must account for; empty where they are unknown.
     log
         The task's checkpoint log; None: read it.
-    base
+    point
         The state to restore from; `log` starts before it. None: the newest snapshot.
 
     Raises
@@ -134,7 +134,7 @@ def restore(
     if log is None:
         log = read_log(stream.read(settings.checkpoints_topic, partition), settings.group)
     if log.snapshots:
-        return _resume(stream, settings, partition, committed, log, base)
+        return _resume(stream, settings, partition, committed, log, point)
     reject_emptied(settings, partition, committed, held)
     warn_of_predictions(stream, settings, task_partitions(settings, stream, partition))
     return _begin(stream, settings, partition, committed, log)
@@ -146,23 +146,23 @@ def _resume(
     partition: int,
     committed: Mapping[TopicPartition, int],
     log: CheckpointLog,
-    base: Base | None,
+    point: RestorePoint | None,
 ) -> Restored:
     """Resume after the last commit."""
     where = f"{settings.checkpoints_topic}[{partition}]"
-    stored, snapshot = (log.snapshots[-1], base.snapshot) if base else _newest_valid(log, where)
+    stored, snapshot = (log.snapshots[-1], point.snapshot) if point else _newest_valid(log, where)
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     reject_cut_off(settings, partition, committed, offsets)
     check_config_fingerprint(snapshot, settings, n_batches=len(batches))
     _warn_of_unread(settings, partition, offsets)
-    processor = base.processor if base else processor_of(snapshot, settings, where)
+    processor = point.processor if point else processor_of(snapshot, settings, where)
     topic_partitions = input_partitions(settings, task_partitions(settings, stream, partition))
     unread = {each: offsets[each] for each in topic_partitions if each in offsets}
     losses = unread_losses(stream, unread, snapshot.topic_ids)
     reject(losses, settings)
     if batches:
-        if base is None:
+        if point is None:
             _log.info(_REPLAYING, partition, len(batches), snapshot.sequence)
         lost = {loss.partition for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}

@@ -148,10 +148,10 @@ class Restorer:
 
         A process that was frozen in between may have read another owner's records.
         """
-        log, base = ahead.take(opening.number)
+        log, point = ahead.take(opening.number)
         mine = {each: at for each, at in committed.items() if each[1] in opening.writer.partitions}
         try:
-            return restore(ahead, self._settings, opening.number, mine, log, base)
+            return restore(ahead, self._settings, opening.number, mine, log, point)
         except CheckpointError as error:
             known = self._take_over([opening])
             _log.debug("partition %d: restored again: %s", opening.number, error)

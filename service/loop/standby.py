@@ -114,11 +114,11 @@ class Standby:
             self._changed.notify_all()
 
     def _restored(self, ahead: ReadAhead, partition: int) -> KeptState | None:
-        log, base = ahead.take(partition)
+        log, point = ahead.take(partition)
         if log is None or not log.snapshots:
             return None
         try:
-            restored = restore(ahead, self._settings, partition, log=log, base=base)
+            restored = restore(ahead, self._settings, partition, log=log, point=point)
         except CheckpointError as error:
             _log.debug("standby: %s", error)
             return None

@@ -29,7 +29,7 @@ from service.partition.label_learner import LabelLearner, own_weight
 from service.partition.limits import TimeBounds, yield_to_threads
 from service.partition.output_writer import OutputWriter
 from service.partition.parts.counters import Counters
-from service.partition.parts.kinds import ALWAYS, Kept, ModelPart
+from service.partition.parts.kinds import REQUIRED_PARTS, Kept, ModelPart
 from service.partition.parts.part import Part
 from service.stream.batches import OutputBatch, RecordBatch
 from service.stream.protocol import Output, Record
@@ -220,7 +220,7 @@ class Processor:
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._writer.spelling, "classes": self.classes}
-        first = dict.fromkeys([kind.name for kind in ALWAYS])  # each key keeps its first position
+        first = dict.fromkeys([kind.name for kind in REQUIRED_PARTS])  # each key keeps its first position
         return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
 
     def parts(self) -> tuple[Part, ...]:

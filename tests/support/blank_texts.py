@@ -19,4 +19,4 @@ class BlankTexts(Part):
 
 def add_part(monkeypatch, kind=BlankTexts):
     """Let partitions that are made from now on have a part of this kind."""
-    monkeypatch.setattr(kinds, "FURTHER", (*kinds.FURTHER, kind))
+    monkeypatch.setattr(kinds, "OPTIONAL_PARTS", (*kinds.OPTIONAL_PARTS, kind))

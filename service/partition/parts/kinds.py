@@ -1,6 +1,6 @@
-"""The parts of a partition: the model, the label join, the counts, and those in `FURTHER`.
+"""The parts of a partition: the model, the label join, the counts, and those in `OPTIONAL_PARTS`.
 
-Add a new part to `FURTHER`; no other place names it.
+Add a new part to `OPTIONAL_PARTS`; no other place names it.
 """
 
 from __future__ import annotations
@@ -84,24 +84,24 @@ class ModelPart(Part):
         ]
 
 
-ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, LabelJoin, Counters)
+REQUIRED_PARTS: Final[tuple[type[Part], ...]] = (ModelPart, LabelJoin, Counters)
 """Parts that every processor has, in the order in which snapshots have them."""
-FURTHER: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
+OPTIONAL_PARTS: Final[tuple[type[Part], ...]] = (Windows, Decisions, Drift)
 """Parts that settings can turn on."""
-OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
+OTHER_KEYS: Final = frozenset({"spelling", "classes", "arithmetic", "schemas", "vectors"})
 """Further keys of a state."""
 
 
 def make_parts(settings: Any) -> tuple[Part, ...]:  # noqa: ANN401 - see Part.of
     """Make the parts of the settings, without the model; the label join and the counts come first."""
-    kinds: tuple[type[Part], ...] = (LabelJoin, Counters, *FURTHER)
+    kinds: tuple[type[Part], ...] = (LabelJoin, Counters, *OPTIONAL_PARTS)
     made = (kind.of(settings) for kind in kinds)
     return tuple(part for part in made if part is not None)
 
 
 def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
     """Return the counts of all parts of a state, as in progress records."""
-    kinds = (kind for kind in (*ALWAYS, *FURTHER) if kind.name in state)
+    kinds = (kind for kind in (*REQUIRED_PARTS, *OPTIONAL_PARTS) if kind.name in state)
     return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
 
 
@@ -112,7 +112,7 @@ def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """
     first, *changes = states
     state = dict(changes[-1])
-    for kind in (*ALWAYS, *FURTHER):
+    for kind in (*REQUIRED_PARTS, *OPTIONAL_PARTS):
         if kind.name in state and all(kind.name in each for each in states):
             state[kind.name] = kind.with_changes(first[kind.name], [change[kind.name] for change in changes])
     return state
@@ -120,4 +120,4 @@ def with_changes(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:
     """List the parts of a state that this release does not have."""
-    return sorted(state.keys() - OTHERS - {kind.name for kind in (*ALWAYS, *FURTHER)})
+    return sorted(state.keys() - OTHER_KEYS - {kind.name for kind in (*REQUIRED_PARTS, *OPTIONAL_PARTS)})

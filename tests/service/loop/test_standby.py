@@ -63,7 +63,7 @@ class Group:
         ahead = ReadAhead(self.stream, self.settings, [partition], self.standby.take([partition]))
         kept = ahead.kept.get(partition)
         restored = restore(
-            ahead, self.settings, partition, log=ahead.logs.get(partition), base=kept and kept.base
+            ahead, self.settings, partition, log=ahead.logs.get(partition), point=kept and kept.point
         )
         return restored, kept is not None
 
@@ -148,7 +148,7 @@ def test_replaced_model_is_restored_from_its_snapshot(group):
     group.work(10)
     group.advance()
     kept = group.standby.take([0])[0]
-    dumped = kept.base.processor.learner.dump()
+    dumped = kept.point.processor.learner.dump()
     group.standby = group.another()
     group.advance()
     replaced = Runner(Context(group.stream, group.settings, Metrics(CollectorRegistry())))

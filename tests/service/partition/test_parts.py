@@ -69,7 +69,7 @@ def test_snapshot_without_the_part_is_restored(stream, monkeypatch):
 
 
 def test_release_without_the_part_rejects_its_snapshots(learned, monkeypatch):
-    monkeypatch.setattr(kinds, "FURTHER", kinds.FURTHER[:-1])
+    monkeypatch.setattr(kinds, "OPTIONAL_PARTS", kinds.OPTIONAL_PARTS[:-1])
     with pytest.raises(NewerRelease, match="unknown parts: 'blanks'"):
         restore(learned, settings(), 0)
 
