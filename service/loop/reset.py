@@ -131,8 +131,8 @@ def reset(
         offsets = start_offsets(stream, settings, task, committed, start)
         earlier = _earlier(stream, settings, task, offsets) if start == "committed" else ()
         stream.delete_before(topic, task, stream.bounds(topic, task)[1])
-        begun = Restored(task, make_processor(settings), 0, offsets, [], 0, earlier=earlier)
+        fresh = Restored(task, make_processor(settings), 0, offsets, [], 0, earlier=earlier)
         if bootstrap is not None:
-            begun = bootstrap.start(begun)
-        Task(context, begun, writer).finish_commit()  # commits a snapshot, as there is none
+            fresh = bootstrap.start(fresh)
+        Task(context, fresh, writer).finish_commit()  # commits a snapshot, as there is none
     return offsets

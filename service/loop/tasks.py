@@ -198,7 +198,7 @@ class Tasks:
         After a retryable error, the task is closed and opened later.
         """
         task = self.running[number]
-        self._act(number, lambda task: task.process(records))
+        self._run_on_task(number, lambda task: task.process(records))
         return task.seconds
 
     def send(self, processed: Collection[int]) -> None:
@@ -209,21 +209,21 @@ class Tasks:
         if not (processed or idle):
             return
         for number in self._sent.difference(processed, idle).intersection(self.running):
-            self._act(number, Task.finish_commit)
+            self._run_on_task(number, Task.finish_commit)
         for number in idle:
-            self._act(number, Task.begin_chunks)
+            self._run_on_task(number, Task.begin_chunks)
         self._sent = (self.running.keys() - self._waiting.keys()) & {*processed, *idle}
         self.consumer.send()
         for number in self._sent.intersection(processed):
-            self._act(number, Task.copy_state)
+            self._run_on_task(number, Task.copy_state)
 
     def finish_commits(self) -> None:
         """Wait for the commits under way; after a retryable error, as `process`."""
         for number in [each for each, task in self.running.items() if task.is_committing]:
-            self._act(number, Task.finish_commit)
+            self._run_on_task(number, Task.finish_commit)
         self._sent.clear()
 
-    def _act(self, number: int, act: Callable[[Task], None]) -> None:
+    def _run_on_task(self, number: int, act: Callable[[Task], None]) -> None:
         task = self.running[number]
         try:
             act(task)
@@ -287,14 +287,14 @@ class Tasks:
             self._set_aside(number)
             self._hand_over([self.running.pop(number)])
             self._waiting[number] = now
-        begun = []
+        openings = []
         for number in [each for each, due in self._waiting.items() if due <= now]:
             if number in self.running:
                 self._continue_task(number)
-            elif number not in self._openings and (opening := self._begun(number)) is not None:
-                begun.append(opening)
-        if begun:
-            self._restorer.restore(begun)
+            elif number not in self._openings and (opening := self._open_writer(number)) is not None:
+                openings.append(opening)
+        if openings:
+            self._restorer.restore(openings)
         for number, opening in [*self._openings.items()]:
             if opening.outcome.done():
                 del self._openings[number]
@@ -303,7 +303,7 @@ class Tasks:
         self._send_restored()
         self._keep_others()
 
-    def _begun(self, number: int) -> Opening | None:
+    def _open_writer(self, number: int) -> Opening | None:
         """Open the writer of a task, before its state is read; None after a retryable error: retry later."""
         partitions = sorted(self._assigned[number])
         try:
@@ -369,9 +369,9 @@ class Tasks:
 
     def _send_restored(self) -> None:
         """Begin one transaction with the commits that tasks need before their first batch."""
-        begun = {each for each, task in self.running.items() if task.is_committing} - self._sent
-        if begun:
-            self._sent |= begun
+        unsent = {each for each, task in self.running.items() if task.is_committing} - self._sent
+        if unsent:
+            self._sent |= unsent
             self.consumer.send()
 
     def _keep_others(self) -> None:
@@ -406,16 +406,16 @@ class Tasks:
         Snapshots are committed together, up to the size that a broker takes. After one failure no more are
         made, as each would time out.
         """
-        n_bytes, begun = 0, []
+        n_bytes, closing = 0, []
         for count, task in enumerate(tasks, start=1):
-            begun.append(task)
+            closing.append(task)
             n_bytes += self._attempt(task.hand_over)
             if n_bytes >= HAND_OVER_BYTES or count == len(tasks):
                 self.consumer.send()
-                for each in begun:
+                for each in closing:
                     self._attempt(each.finish_commit)
                     each.close()
-                n_bytes, begun = 0, []
+                n_bytes, closing = 0, []
 
     def _attempt(self, act: Callable[[], int | None]) -> int:
         try:

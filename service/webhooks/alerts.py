@@ -45,7 +45,7 @@ class AlertMaker:
     """
 
     def __init__(self, hook: WebhookSettings) -> None:
-        self._on = hook.on
+        self._reasons = hook.on
         self.n_unreadable = 0
 
     def alert(self, record: Record) -> Alert | None:
@@ -53,7 +53,7 @@ class AlertMaker:
         origin = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         try:
             fields = json.loads(record.value or b"null")
-            reasons = self._on if isinstance(fields, dict) else ()
+            reasons = self._reasons if isinstance(fields, dict) else ()
             reason = next((each for each in reasons if _is_about(each, fields)), None)
             body = json.dumps({"on": reason, **origin, "record": fields}) if reason else ""
         except (ValueError, RecursionError):

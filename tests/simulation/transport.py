@@ -325,11 +325,11 @@ class Transactions:
         self._life = life
         self._broker = broker
         self._consumer = consumer
-        self._begun = []
+        self._added = []
         self._sent = []
 
     def add(self, part):
-        self._begun.append(part)
+        self._added.append(part)
 
     def renew(self):
         """See that nothing of this process is undecided."""
@@ -339,12 +339,12 @@ class Transactions:
     def send(self):
         """Begin a transaction, whose fate chance decides now or not before it is asked about."""
         self.wait()
-        self._sent, self._begun = self._begun, []
+        self._sent, self._added = self._added, []
         if self._life.chance(0.5):
             self.wait()
 
     def finish(self, part):
-        if part in self._begun:
+        if part in self._added:
             self.send()
         if part in self._sent:
             self.wait()

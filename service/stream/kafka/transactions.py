@@ -256,7 +256,7 @@ class Transactions:
         """Whether parts are always committed together, even after a failure."""
         self._producer: Producer | None = None
         self._compresses = False
-        self._begun: list[Part] = []
+        self._added: list[Part] = []
         self._sent: list[Part] = []
         self._under_way: BackgroundCall | None = None
         self._rejected: list[tuple[Sequence[Part], ServiceError]] = []
@@ -266,7 +266,7 @@ class Transactions:
 
     def add(self, part: Part) -> None:
         """Add a part to the next transaction."""
-        self._begun.append(part)
+        self._added.append(part)
 
     def renew(self) -> None:
         """After a failure, open a new producer, so that nothing is undecided. Raises `ServiceError`."""
@@ -276,7 +276,7 @@ class Transactions:
     def send(self) -> None:
         """Wait for the last transaction, then begin one with the added parts."""
         self.wait()
-        self._sent, self._begun = self._begun, []
+        self._sent, self._added = self._added, []
         if self._sent:
             self._start([list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)])
 
@@ -297,7 +297,7 @@ class Transactions:
 
     def finish(self, part: Part) -> None:
         """Wait for the end of a part's transaction, and begin it if necessary. Raises `ServiceError`."""
-        if part in self._begun:
+        if part in self._added:
             self.send()
         if part in self._sent:
             self.wait()

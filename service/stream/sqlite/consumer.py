@@ -263,15 +263,15 @@ class Transactions:
     def __init__(self, database: Database, log: Log) -> None:
         self._database = database
         self._log = log
-        self._begun: list[Part] = []
+        self._added: list[Part] = []
 
     def add(self, part: Part) -> None:
         """Add a part to the next transaction."""
-        self._begun.append(part)
+        self._added.append(part)
 
     def send(self) -> None:
         """Commit the added parts, on the calling thread."""
-        parts, self._begun = self._begun, []
+        parts, self._added = self._added, []
         if not parts:
             return
         try:
@@ -290,7 +290,7 @@ class Transactions:
 
     def finish(self, part: Part) -> None:
         """Commit a part unless `send` did. Raises `ServiceError`."""
-        if part in self._begun:
+        if part in self._added:
             self.send()
         raise_first(part.errors)
 

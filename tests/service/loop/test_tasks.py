@@ -134,7 +134,7 @@ def counting_transactions(stream):
         send = consumer._transactions.send
 
         def send_and_count():
-            sent.append(len(consumer._transactions._begun))
+            sent.append(len(consumer._transactions._added))
             send()
 
         consumer._transactions.send = send_and_count
