@@ -53,7 +53,7 @@ class SettingsCommand(click.Command):
             is_setting = (parameter.name or "").startswith(PREFIX)
             name = (parameter.name or "").removeprefix(PREFIX).replace("__", ".")
             declared, record = DECLARED[name] if is_setting else None, parameter.get_help_record(ctx)
-            if record and (declared is None or shows_all or declared.common):
+            if record and record[1] and (declared is None or shows_all or declared.common):
                 sections[SECTIONS[name.partition(".")[0]] if declared else "Options"].append(record)
         for title, records in sections.items():
             if records:

@@ -226,6 +226,8 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
 
     With --labels, the labels come from another file, and each is learned at its event time.
 
+    The summary has these measures of quality:
+
     \b
     always majority   error of always predicting the majority class
     always last label  error of always predicting the last label
