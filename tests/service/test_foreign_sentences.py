@@ -83,7 +83,7 @@ def test_every_error_that_pydantic_may_raise_has_a_sentence():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"hash_bits": 31}, "expected a number up to 30"),
+        ({"hash_bits": 31}, "expected a number of at most 30"),
         ({"commit_interval_seconds": 0}, "expected a number above 0"),
         ({"text": "foo"}, "expected 'words', 'chars' or 'scripts'"),
         ({"classes": 7}, "expected a list, got a number"),

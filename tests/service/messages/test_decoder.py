@@ -66,12 +66,12 @@ def test_error_names_the_position():
 
 @pytest.mark.parametrize("value", ["1e300", "-1e300", "1" + "0" * 200])
 def test_limit_is_written_in_few_digits(value):
-    with pytest.raises(Rejection, match=r"features\.x: expected a number (up to |from -)1e\+100$"):
+    with pytest.raises(Rejection, match=r"features\.x: expected a number of at (most |least -)1e\+100$"):
         DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
 
 
 def test_negative_weight_is_rejected_with_its_bound():
-    with pytest.raises(Rejection, match=r"weight: expected a number from 0$"):
+    with pytest.raises(Rejection, match=r"weight: expected a number of at least 0$"):
         DECODER.decode(b'{"id":"a","label":true,"weight":-0.5}')
 
 
