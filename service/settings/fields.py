@@ -97,8 +97,8 @@ class Settings(Table):
     """Whether all partitions of the group learn one model."""
 
     bootstrap: Names = setting((), form="FILE", section=Section.OPERATION, common=True)
-    """File that a model is trained on once, before its first record; several files are merged by event time.
-    start_from skips the records of the topic that the file contains."""
+    """File that a new model is trained on before its first record; several files are merged by event time. If
+    the topic has the same records, set start_from to skip them."""
     start_from: str = setting("", check=_check_time)
     """Time in ISO 8601 from which a partition without checkpoints processes records; earlier records are
     skipped (empty: none)."""

@@ -159,7 +159,8 @@ def _from_dotenv() -> dict[str, _Given]:
     try:
         variables = dotenv_values(DOTENV, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{DOTENV}: cannot be read: {error}") from None
+        hint = "make it readable, in UTF-8"
+        raise ConfigurationError(f"{DOTENV}: cannot be read: {error}", hint=hint) from None
     for name in _unknown_names(variables):
         hint = _closest(name, _variable)
         raise ConfigurationError(f"{_variable(name)} (from {DOTENV}): unknown setting", hint=hint)
@@ -249,7 +250,8 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     lines = [_sentence(name, error, given) for name, error in zip(names, details, strict=False)]
     paths = [[each for each in error["loc"] if isinstance(each, str)] for error in details[:_MOST_LINES]]
     hint = next(filter(None, (instead_of(".".join(path)) for path in paths)), "")
-    hint = hint or f"set {names[0]} on the command line, by {_variable(names[0])} or in the --config file"
+    origin = given[names[0]].origin if names[0] in given else _variable(names[0])
+    hint = hint or f"correct {names[0]} {'on the' if origin == COMMAND_LINE else 'in'} {origin}"
     more = [f"and {len(details) - _MOST_LINES} more"] * (len(details) > _MOST_LINES)
     return ConfigurationError(*dict.fromkeys(lines), *more, hint=hint)
 

@@ -59,8 +59,8 @@ def _check_id(location: str) -> str:
 def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
     for entry in entries:
         feature_path(entry)
-    if len(set(entries)) < len(entries):
-        raise ValueError("a feature is named twice")
+    if twice := forms.first_repeated(entries):
+        raise ValueError(f"expected each feature once, got {twice!r} twice")
     return entries
 
 
@@ -98,7 +98,7 @@ def _check_derive(pairs: Pairs) -> Pairs:
     earlier: set[str] = set()
     for name, expression in pairs:
         if not name or name in earlier:
-            raise ValueError(f"{name!r} is named twice" if name else "a name is empty")
+            raise ValueError(f"expected names that differ and are not empty, got {name!r}")
         try:
             compile_expression(expression, earlier)
         except ExpressionError as error:
@@ -117,8 +117,8 @@ class LabelSettings(Table):
     """Where the labels topic has id and label; what is not given is as in the native schema."""
 
     format: InputFormat = setting("json", Decides.RECORDS)
-    """How values are written: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
-    Registry; text (all of it)."""
+    """Format of record values: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
+    Registry; text if the whole value is one text."""
     id: str = setting("", Decides.RECORDS, common=True, check=_check_id)
     """Where the id is: a JMESPath, @key, @header.NAME or @offset."""
     label: _OnePath = setting("", Decides.RECORDS, common=True)

@@ -58,7 +58,7 @@ def _check_spans(spans: tuple[str, ...]) -> tuple[str, ...]:
     lengths: dict[int, str] = {}
     for span in spans:
         if (other := lengths.setdefault(span_ms(span), span)) is not span:
-            raise ValueError(f"{other!r} and {span!r} are the same span")
+            raise ValueError(f"expected different spans, got {other!r} and {span!r}, which are equal")
     return spans
 
 
@@ -164,7 +164,7 @@ class DecisionSettings(Table):
     @model_validator(mode="after")
     def _check_goals(self) -> Self:
         if len(goals := self._goals()) > 1:
-            raise ValueError(f"{' and '.join(goals)} exclude each other")
+            raise ValueError(f"expected one goal, got {' and '.join(goals)}")
         if abs(self.threshold or 0.0) > _LARGEST:
             raise ValueError(f"threshold: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
         if self.max_rate is not None and not _RATE.fullmatch(self.max_rate):
@@ -236,7 +236,7 @@ def check_decisions(
 ) -> None:
     """Raise `PydanticCustomError` if decisions and costs do not fit each other or the classes."""
     if twice := forms.first_repeated(decision.name for decision in decisions):
-        raise disagreement(("decisions",), f"{twice!r} is named twice")
+        raise disagreement(("decisions",), f"expected different names, got {twice!r} twice")
     for decision in decisions:
         try:
             goal_of(decision, classes)
@@ -248,8 +248,7 @@ def check_decisions(
                 f"{decision.name!r} needs a goal such as min_precision, or [costs]",
             )
     if costs.are_given and len(classes) > BINARY:
-        reason = "costs need two classes"
-        raise disagreement(("costs.false_positive", "classes"), reason)
+        raise disagreement(("costs.false_positive", "classes"), f"expected two classes, got {len(classes)}")
 
 
 class DriftSettings(Table):

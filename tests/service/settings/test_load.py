@@ -128,15 +128,16 @@ def test_unknown_setting_in_dotenv_is_rejected_with_a_suggestion(tmp_path):
     assert caught.value.hint == "did you mean PERCEPTRON_BROKER?"
 
 
+def test_dotenv_in_another_encoding_is_rejected_with_a_hint(tmp_path):
+    (tmp_path / ".env").write_bytes(b"\xff")
+    with pytest.raises(ConfigurationError, match=r"\.env: cannot be read: ") as caught:
+        load_settings({})
+    assert caught.value.hint == "make it readable, in UTF-8"
+
+
 def test_unknown_environment_variable_gives_a_warning(monkeypatch):
-    for name in (
-        "PERCEPTRON_BROKR",
-        "PERCEPTRON_KAFKA__X",
-        "PERCEPTRON_TEST_KAFKA",
-        "PERCEPTRON_REQUIRE_KAFKA",
-        "PERCEPTRON_REQUIRE_COMPILED",
-    ):
-        monkeypatch.setenv(name, "1")
+    for name in ("BROKR", "KAFKA__X", "TEST_KAFKA", "REQUIRE_KAFKA", "REQUIRE_COMPILED"):
+        monkeypatch.setenv(f"PERCEPTRON_{name}", "1")
     assert [*load_settings({}).unknown_variables] == ["PERCEPTRON_BROKR", "PERCEPTRON_KAFKA__X"]
 
 

@@ -10,12 +10,13 @@ from service.errors import ConfigurationError
 from service.settings.load import Settings, load_settings
 
 ONE = {"by": "card", "over": ["1h"], "of": {"amount": ["sum"]}}
+AMOUNT = "amount_sum_1h_by"
 TEXT = {"format": "text", "id": "@key"}
 SINGLE = [
-    ("hash_bits", "31", "expected a number up to 30"),
+    ("hash_bits", "31", "expected a number of at most 30"),
     ("hash_bits", "many", "expected a whole number"),
     ("http_hosts", "localhost:8000", "a name or an address without a port"),
-    ("partitions", "0", "expected a number from 1"),
+    ("partitions", "0", "expected a number of at least 1"),
     ("commit_interval_seconds", "-1", "expected a number above 0"),
     ("commit_interval_seconds", "nan", "expected a finite number"),
     ("max_batch_records", "-1", "expected a whole number, or auto"),
@@ -38,7 +39,7 @@ SINGLE = [
     ("events_topic", "", "expected a topic name"),
     ("events_topic", "labels", "events_topic and labels_topic must differ"),
     ("start_from", "yesterday", "ISO 8601"),
-    ("kafka.transaction_timeout_seconds", "0", "expected a number from 1"),
+    ("kafka.transaction_timeout_seconds", "0", "expected a number of at least 1"),
     ("kafka.security_protocol", "SASL_SSL", "needs kafka.sasl_mechanism"),
     ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
     ("kafka.ssl_cafile", "ca.pem", "not used with kafka.security_protocol PLAINTEXT"),
@@ -51,7 +52,7 @@ SINGLE = [
     ("events.text", "a,b[", "not JMESPath"),
     ("events.text", [""], "cannot be empty"),
     ("events.features", "a.b,c-d", "not JMESPath at character 2"),
-    ("events.features", "a,a", "named twice"),
+    ("events.features", "a,a", "expected each feature once, got 'a' twice"),
     ("events.exclude", "a[0]", "expected names with dots, such as a.b, got the expression 'a[0]'"),
     ("events.format", "text", "set events.id to @key, @header.NAME or @offset"),
     ("events.format", "xml", "expected 'json'"),
@@ -71,14 +72,17 @@ TOGETHER = [
     ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
     ({"hash_key": "hunter2"}, r"^hash_key = \*+ \(from command line\): expected at least 16 characters"),
     ({"costs.false_positive": 1}, "must both be given"),
-    ({"costs.false_positive": 1, "costs.false_negative": -1}, "expected a number from 0"),
-    ({"costs.false_positive": 1, "costs.false_negative": 2, "classes": "a,b,c"}, "two classes"),
+    ({"costs.false_positive": 1, "costs.false_negative": -1}, "expected a number of at least 0"),
+    (
+        {"costs.false_positive": 1, "costs.false_negative": 2, "classes": "a,b,c"},
+        "expected two classes, got 3",
+    ),
 ]
 DECISIONS = [
     ({"min_precision": 0.9}, "name"),
     ({"name": "a", "min_precision": 1}, "number 1: min_precision: expected a number below 1"),
     ({"name": "a", "min_precision": True}, "a number"),
-    ({"name": "a", "min_recall": 0.5, "threshold": 3}, "exclude each other"),
+    ({"name": "a", "min_recall": 0.5, "threshold": 3}, "expected one goal, got min_recall and threshold"),
     *(
         ({"name": "a", "max_rate": rate}, "a whole number from 1 to 999999999 by second, ")
         for rate in ("many", "0/day", "0.001/day", "1e9/second", "1000000000/day")
@@ -99,7 +103,7 @@ WINDOWS = [
     (of_window(over=["1x"]), "number 1: over: expected .*such as 10m.*, got '1x'"),
     (of_window(over=["0s"]), "expected .*, got '0s'"),
     (of_window(over=["9999w"]), "3660d at most"),
-    (of_window(over=["60m", "1h"]), "'60m' and '1h' are the same span"),
+    (of_window(over=["60m", "1h"]), "expected different spans, got '60m' and '1h'"),
     (of_window(over=[]), "at least 1 entries"),
     (of_window(over=[f"{n}s" for n in range(1, 10)]), "at most 8 entries"),
     (of_window(of={"amount": ["median"]}), "amount: unknown aggregate 'median', expected count, sum, mean"),
@@ -112,7 +116,7 @@ WINDOWS = [
     (of_window(of={}), "of: .* at least 1 entries"),
     (of_window(by=""), "by: .* at least 1 character"),
     (of_window(by="a["), "by: not JMESPath"),
-    (of_window(max_keys=0), "max_keys: expected a number from 1"),
+    (of_window(max_keys=0), "max_keys: expected a number of at least 1"),
     (of_window(max_keys=True), "max_keys: expected a number, got a boolean"),
     (of_window(most=3), "most: unknown setting"),
     ([ONE, ONE], "got 'amount_sum_1h_by_card' twice"),
@@ -145,26 +149,22 @@ def test_wrong_value_is_rejected_with_name_value_origin_and_reason(setting, valu
             ({"classes": "ham,spam", "decisions": [table]}, rf"(?s)decisions.*{why}")
             for table, why in DECISIONS
         ),
-        ({"decisions": [{"name": "a", "threshold": 0.5}] * 2}, "named twice"),
+        ({"decisions": [{"name": "a", "threshold": 0.5}] * 2}, "expected different names, got 'a' twice"),
         ({"decisions": [{"name": "a", "threshold": 0.5}], "classes": "a,b,c"}, "needs class = NAME"),
         *(({"events.windows": given}, rf"(?s)events\.windows.*{why}") for given, why in WINDOWS),
-        (
-            {"events": {"windows": [ONE], "derive": {"amount_sum_1h_by_card": "1"}}},
-            "made by events.derive as well",
-        ),
-        (
-            {"events": {"windows": [ONE], "features": "amount_sum_1h_by_card"}},
-            "made by events.features as well",
+        *(
+            ({"events": {"windows": [ONE], name: made}}, f"made by events.{name} as well")
+            for name, made in (("derive", {f"{AMOUNT}_card": "1"}), ("features", f"{AMOUNT}_card"))
         ),
         *(
             (
                 {
                     "events": {
                         "windows": of_window(by=by),
-                        "derive": {"spent": "amount * 2", "ratio": f"spent / amount_sum_1h_by_{by}"},
+                        "derive": {"spent": "amount * 2", "ratio": f"spent / {AMOUNT}_{by}"},
                     }
                 },
-                f"ratio uses 'amount_sum_1h_by_{by}', a feature of events.windows: windows count derived",
+                f"ratio uses '{AMOUNT}_{by}', a feature of events.windows: windows count derived",
             )
             for by in ("card", "user.card")
         ),
