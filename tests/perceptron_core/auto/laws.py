@@ -1,10 +1,12 @@
 """What holds of each part of `AutoClassifier`, alone and among the others."""
 
+import math
 import random
 
 import pytest
 
-from perceptron_core import from_bytes, to_bytes
+from perceptron_core import DamagedError, from_bytes, to_bytes
+from perceptron_core.formats.packed import pack, seal, unpack, unseal
 
 KINDS = {2: [False, True], 3: ["ham", "spam", "eggs"]}
 WORDS = {
@@ -86,3 +88,38 @@ def check_explanations_add_up(model, events, has_terms=bool):
             terms, intercept = model.explain(x, number)
             assert sum(term.contribution for term in terms) + intercept == pytest.approx(log_odds, abs=1e-9)
             assert has_terms([term.name for term in terms])
+
+
+NUMBERS = [0, 1, 7, 79, 81, 999, 1001, 5000, -1, 1.5, 2**40, -1.0, 1e61, math.nan, 3.0, "x"]
+
+
+def altered(value, draw):
+    """Return a value of which one number or byte is another, or missing."""
+    if isinstance(value, dict):
+        name = draw.choice([*value])
+        return {**value, name: value[name][:-1] if name == "cells" else altered(value[name], draw)}
+    if isinstance(value, bytes):
+        at = draw.randrange(len(value))
+        return value[:at] + bytes([draw.randrange(256)]) + value[at + draw.randrange(2) :]
+    if not isinstance(value, (list, tuple)):
+        return draw.choice(NUMBERS)
+    changed = [*value]
+    at = draw.randrange(len(changed))
+    changed[at] = altered(changed[at], draw)
+    return changed[draw.randrange(8) == 0 :]
+
+
+def check_altered(model, place, events, times, change=altered):
+    """Alter a part of the state of a map a few times: each is rejected, or learns the events."""
+    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
+    (name, part), draw, events = place, random.Random(place[1]), [*events]
+    for _ in range(times):
+        *content, state = unpack(body)
+        kept = state["maps"][name]
+        maps = {**state["maps"], name: {**kept, part: change(kept[part], draw)}}
+        data = pack([*content, {**state, "maps": maps}])
+        try:
+            again = from_bytes(seal(b"perceptron-model", version, data))
+        except DamagedError:
+            continue
+        taught(again, events)

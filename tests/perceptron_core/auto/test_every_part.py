@@ -1,7 +1,6 @@
 """What holds of each part of `AutoClassifier`, as a learner of its own and among the others."""
 
 import copy
-import math
 import pickle
 import random
 from collections.abc import Callable
@@ -12,15 +11,14 @@ import pytest
 from perceptron_core import (
     AutoClassifier,
     CharacterNaiveBayes,
-    DamagedError,
     HoeffdingForest,
     NearestNeighbors,
     from_bytes,
     to_bytes,
 )
-from perceptron_core.formats.packed import pack, seal, unpack, unseal
 from tests.perceptron_core.auto.laws import (
     KINDS,
+    check_altered,
     check_explanations_add_up,
     check_it_goes_on_from_bytes,
     languages,
@@ -130,35 +128,4 @@ def test_low_effort_model_lacks_the_part(part):
     [pytest.param(part, name, id=f"{part.maps}-{name}") for part in PARTS for name in part.altered],
 )
 def test_altered_state_is_rejected_or_works(part, name):
-    model, events = taught(part.made(), part.stream(200, 3)), [*part.stream(20, 3, seed=6)]
-    version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
-    draw = random.Random(name)
-    for _ in range(25):
-        *content, state = unpack(body)
-        kept = state["maps"][part.maps]
-        maps = {**state["maps"], part.maps: {**kept, name: altered(kept[name], draw)}}
-        data = pack([*content, {**state, "maps": maps}])
-        try:
-            again = from_bytes(seal(b"perceptron-model", version, data))
-        except DamagedError:
-            continue
-        taught(again, events)
-
-
-NUMBERS = [0, 1, 7, 79, 81, 999, 1001, 5000, -1, 1.5, 2**40, -1.0, 1e61, math.nan, 3.0, "x"]
-
-
-def altered(value, draw):
-    """Return a value of which one number or byte is another, or missing."""
-    if isinstance(value, dict):
-        name = draw.choice([*value])
-        return {**value, name: value[name][:-1] if name == "cells" else altered(value[name], draw)}
-    if isinstance(value, bytes):
-        at = draw.randrange(len(value))
-        return value[:at] + bytes([draw.randrange(256)]) + value[at + draw.randrange(2) :]
-    if not isinstance(value, (list, tuple)):
-        return draw.choice(NUMBERS)
-    changed = [*value]
-    at = draw.randrange(len(changed))
-    changed[at] = altered(changed[at], draw)
-    return changed[draw.randrange(8) == 0 :]
+    check_altered(taught(part.made(), part.stream(200, 3)), (part.maps, name), part.stream(20, 3, seed=6), 25)
