@@ -48,20 +48,6 @@ def test_least_discounted_loss_leads_and_the_first_of_several(rounds):
         assert lead.leader == totals.index(min(totals))
 
 
-def test_mixer_for_prompt_labels_leads_until_one_comes_late():
-    lead = judge(fresh(), prompt(5, (1.0, 1.0, 0.0, 1.0)))
-    assert lead.leader == FOR_PROMPT
-    assert judge(lead, [(LATE, (1.0, 1.0, 0.0, 1.0))]).leader == 0
-
-
-def test_late_mixer_leads_until_1000_labels_are_prompt():
-    lead = judge(fresh(), [(LATE, (1.0, 0.0, 1.0, 1.0))] * 5)
-    assert lead.leader == FOR_LATE
-    assert judge(lead, prompt(999)).leader == FOR_LATE
-    assert judge(lead, prompt(1)).leader == 0
-    assert lead.is_prompt()
-
-
 def test_new_candidate_starts_as_good_as_the_first():
     lead = judge(fresh(), [(LATE, (0.0, 0.0, 0.0, 1.0)), *[(LATE, (1.0, 1.0, 0.0, 1.0))] * 50])
     losses = judge(lead, [(AT_ONCE, (1.0,) * 4)] * 999).get_state()["losses"]

@@ -96,9 +96,8 @@ def test_mixture_of_one_expert_starts_like_the_expert(expert, stream, x):
 @settings(max_examples=n_examples(30))
 def test_copy_of_a_mixture_with_river_experts_learns_identically(stream, more):
     model = learn(mixed(), stream)
-    expected = scores(copy.deepcopy(model), more)
-    assert scores(pickle.loads(pickle.dumps(model)), more) == expected
-    assert scores(model.clone(include_attributes=True), more) == expected
+    copies = copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)
+    assert [scores(each, more) for each in copies] == [scores(model, more)] * 3
 
 
 def test_clone_takes_given_parameters_and_keeps_the_rest():
@@ -168,11 +167,7 @@ def test_weight_that_an_expert_does_not_take_is_rejected():
         ({"experts": [Perceptron()] * 2}, ValueError, "occurs twice"),
         ({"experts": [preprocessing.StandardScaler()]}, TypeError, "StandardScaler needs predict_proba_one"),
         ({"experts": [linear_model.PARegressor()]}, TypeError, "PARegressor needs predict_proba_one"),
-        (
-            {"experts": [regression()]},
-            TypeError,
-            r"StandardScaler \| LinearRegression needs predict_proba_one",
-        ),
+        ({"experts": [regression()]}, TypeError, r"LinearRegression needs predict_proba_one"),
         ({"mixers": []}, ValueError, "mixers: expected 1 to 16"),
         ({"mixers": [(0.0, 1.0)]}, ValueError, "variance above 0"),
         ({"mixers": [(0.1, 1.1)]}, ValueError, "forgetting above 0"),
