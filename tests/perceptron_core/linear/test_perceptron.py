@@ -80,15 +80,6 @@ def test_weights_are_the_sum_of_the_mistaken_examples(stream):
     assert model.weights == {name: value for name, value in dual.items() if value}
 
 
-@given(streams, examples)
-def test_undone_update_restores_exact_weights(stream, extra):
-    model = learn(Perceptron(), stream)
-    before = (dict(model.weights), model.bias)
-    step = model.update_one(*extra)
-    model.undo_one(extra[0], step)
-    assert (model.weights, model.bias) == before
-
-
 @pytest.mark.parametrize(
     ("label", "bias"),
     [(True, 1), (1, 1), (np.True_, 1), (np.int64(1), 1), (False, -1), (0, -1), (-1, -1), (np.int8(-1), -1)],
