@@ -7,6 +7,15 @@ from collections import Counter
 import mmh3
 
 
+def cut(tokenizer, text):
+    """Return the tokens that a tokenizer finds in a text."""
+    data, starts = tokenizer.cut(text), tokenizer.starts
+    return [
+        bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
+        for number in range(tokenizer.count)
+    ]
+
+
 def plain_text_features(
     text, bits, *, analyzer="words", ngrams=(1, 1), lowercase=True, counts=False, l2=False, prefix="text="
 ):

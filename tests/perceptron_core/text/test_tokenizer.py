@@ -5,17 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core.text.tokenizer import Tokenizer
+from tests.support.plain_text import cut
 
 mixed = st.text(st.sampled_from("abZ09_ ,'-^]\n\0é٣ßя€😀") | st.characters(codec="utf-8"), max_size=40)
 
 
 def tokens(text, analyzer):
-    tokenizer = Tokenizer(analyzer, 1, lowercase=False)
-    data, starts = tokenizer.cut(text), tokenizer.starts
-    return [
-        bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
-        for number in range(tokenizer.count)
-    ]
+    return cut(Tokenizer(analyzer, 1, lowercase=False), text)
 
 
 @given(text=mixed)
@@ -54,11 +50,11 @@ def test_text_of_a_subclass_is_cut_as_any_text(analyzer, text):
     class Text(str):
         __slots__ = ()
 
-    def cut(given):
+    def cut_of(given):
         tokenizer = Tokenizer(analyzer, 1, lowercase=True)
         data = tokenizer.cut(given)
         starts = [*tokenizer.starts[: tokenizer.count + 1]]
         return bytes(data[: starts[-1] - tokenizer.gap]), starts
 
-    assert cut(Text(text)) == cut(text)
-    assert cut(text)[1][-1] == len(cut(text)[0]) + (analyzer == "words")
+    assert cut_of(Text(text)) == cut_of(text)
+    assert cut_of(text)[1][-1] == len(cut_of(text)[0]) + (analyzer == "words")
