@@ -40,21 +40,6 @@ def progress(sequence):
     )
 
 
-def test_records_written_to_the_log_are_read():
-    log = read_log(stored(*snapshot_records(SNAPSHOT, ADDRESS), progress(5), progress(6)), "g")
-    assert log.snapshots[0].read() == SNAPSHOT
-    assert log.progress == [
-        Progress(5, {("events", 0): 5}, {"mistakes": 5}, {"events": 5}, 1),
-        Progress(6, {("events", 0): 6}, {"mistakes": 6}, {"events": 6}, 1),
-    ]
-    assert log.last_sequence() == 6
-
-
-def test_every_record_is_in_the_tasks_partition_under_its_group():
-    for output in (progress(1), *snapshot_records(SNAPSHOT, ADDRESS)):
-        assert (output.topic, output.partition, output.key) == ("checkpoints", 2, b"g")
-
-
 @given(st.integers(0, 3_000_000))
 def test_snapshot_is_cut_into_chunks_below_any_broker_limit(size):
     snapshot = SNAPSHOT._replace(state={"model": b"x" * size})
@@ -87,24 +72,6 @@ def test_snapshot_with_a_chunk_missing_is_rejected(missing):
     del records[missing]
     with pytest.raises(DamagedError, match="expected 3 chunks, got 2"):
         read_log(records, "g").snapshots[-1].read()
-
-
-def test_changed_byte_in_a_snapshot_is_rejected():
-    (record,) = stored(*snapshot_records(SNAPSHOT, ADDRESS))
-    damaged = record._replace(value=record.value[:-1] + b"\x00")
-    with pytest.raises(DamagedError, match="damaged"):
-        read_log([damaged], "g").snapshots[0].read()
-
-
-def test_missing_batch_is_noticed():
-    log = read_log(stored(progress(5), progress(7)), "g")
-    with pytest.raises(CheckpointError, match="batch 6 is missing"):
-        log.progress_after(4)
-
-
-def test_log_of_another_group_is_rejected():
-    with pytest.raises(CheckpointError, match=r"checkpoints\[2\]@0: written by the group 'g', not 'other'"):
-        read_log(stored(progress(1)), "other")
 
 
 @pytest.mark.parametrize(

@@ -67,13 +67,6 @@ def test_schema_may_refer_to_preceding_schemas():
     assert reader(inner, outer)(written(whole, {"inner": {"number": 5}}), 0) == {"inner": {"number": 5}}
 
 
-def test_recursive_record_is_limited_to_depth_100():
-    node = record("Node", next=["null", "Node"])
-    assert reader(node)(b"\x02\x02\x00", 0) == {"next": {"next": {"next": None}}}
-    with pytest.raises(RecursionError, match="more than 100"):
-        reader(node)(b"\x02" * 500_000, 0)
-
-
 def of_nulls(depth):
     """Return a schema whose values hold 2**depth nulls and take no bytes."""
     kind = "null"

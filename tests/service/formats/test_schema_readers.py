@@ -81,13 +81,7 @@ AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
         ("avro", None, SEVEN + b"x", Reason.UNKNOWN_SCHEMA, "schema 7: unknown to the Schema Registry"),
         ("json-schema", AVRO, SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 is of type AVRO, not JSON"),
         ("avro", Schema("AVRO", (b"{",)), SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 cannot be used"),
-        (
-            "protobuf",
-            Schema(SchemaKind.UNUSABLE, (b"it is wrong",)),
-            SEVEN,
-            Reason.UNKNOWN_SCHEMA,
-            "it is wrong",
-        ),
+        ("protobuf", Schema(SchemaKind.UNUSABLE, (b"wrong",)), SEVEN, Reason.UNKNOWN_SCHEMA, "wrong"),
         ("avro", AVRO, b'{"id": "a"}', Reason.NO_SCHEMA, "magic byte"),
         ("avro", AVRO, SEVEN + b"\x06ab", Reason.INVALID_DATA, "it does not match its schema"),
         ("avro", Schema("AVRO", (b'"int"',)), SEVEN + b"\x00", Reason.NOT_AN_OBJECT, "expected a record"),
@@ -123,28 +117,6 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.text(), VALUES))
 def test_json_is_read_like_python_json(document):
     assert read_json(json.dumps(document).encode()) == document
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (b"[1]", Reason.NOT_AN_OBJECT),
-        (b"{", Reason.INVALID_JSON),
-        (b'{"a": [{"b": 1}, {"c": "\\"", "c": ":"}]}', Reason.INVALID_JSON),
-        (b'{"a": \xff}', Reason.INVALID_UTF8),
-        (b'{"a":' * 300 + b"1" + b"}" * 300, Reason.TOO_DEEP),
-        (b'{"a": 1' + b"0" * 5000 + b"}", Reason.OUT_OF_RANGE),
-    ],
-)
-def test_value_that_is_not_one_object_is_rejected(value, reason):
-    with pytest.raises(Rejection) as rejected:
-        read_json(value)
-    assert rejected.value.reason is reason
-
-
-@given(st.text())
-def test_text_format_reads_the_whole_value_as_text(text):
-    assert read_text(text.encode()) == text
 
 
 def test_text_that_is_not_utf_8_is_rejected():

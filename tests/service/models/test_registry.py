@@ -42,14 +42,10 @@ class Sulky:
         self.learned = []
 
     def predict_proba_one(self, x):
-        if "text=bad" in x:
-            raise ValueError("I do not like it")
         return {True: float("nan")} if "text=vague" in x else {True: 1.0}
 
     def learn_one(self, x, y):
         self.learned.append(dict(x))
-        if "text=worse" in x:
-            raise RuntimeError("too late")
 
 def makes_nothing():
     return None
@@ -110,17 +106,10 @@ def test_model_that_cannot_be_made_is_a_clear_error(factory_file, model, params,
         make_learner(model.format(file=factory_file), params)
 
 
-@pytest.mark.parametrize(
-    ("word", "complaint"),
-    [
-        ("bad", r"ValueError: I do not like it \(spam_pipeline.py:\d+, in predict_proba_one\)"),
-        ("vague", "ValueError: the score is nan"),
-    ],
-)
-def test_exception_in_a_prediction_is_a_model_error_with_its_line(factory_file, word, complaint):
+def test_score_that_is_not_a_number_is_a_model_error(factory_file):
     learner = make_learner(f"{factory_file}:Sulky", {})
-    with pytest.raises(ModelError, match=complaint):
-        learner.assess({f"text={word}": 1.0})
+    with pytest.raises(ModelError, match="ValueError: the score is nan"):
+        learner.assess({"text=vague": 1.0})
 
 
 def test_class_defined_in_the_users_file_is_saved_and_loaded(factory_file):
@@ -147,12 +136,7 @@ def test_pickle_of_a_missing_class_is_damaged(factory_file):
 
 
 TWO_CLASS = [name for name, model in BUILT_IN.items() if issubclass(model, BinaryClassifier)]
-STREAM = [
-    ({"a": 1.0, "b": 2.0}, True),
-    ({"a": 1.0, "c": 1.0}, False),
-    ({"b": -1.0}, False),
-    ({"a": 2.0}, True),
-]
+STREAM = [({"a": 1.0, "b": 2.0}, True), ({"a": 1.0, "c": 1.0}, False), ({"a": 2.0}, True)]
 
 
 @pytest.mark.parametrize("name", TWO_CLASS)

@@ -29,15 +29,6 @@ def test_stated_reason_outlasts_a_long_action():
         assert health.condition[1] == "the stream is away"
 
 
-def test_pending_stream_request_is_shown_in_health():
-    health, clock = ready(3)
-    assert health.waiting_since is None
-    clock.seconds = 5.0
-    with health.waiting_for_stream():
-        assert health.waiting_since == 5.0
-    assert health.waiting_since is None
-
-
 def test_stall_of_nested_steps_begins_with_the_innermost_step():
     health, clock = ready(3)
     with health.doing("a step"), health.waiting_for_stream():
@@ -47,6 +38,7 @@ def test_stall_of_nested_steps_begins_with_the_innermost_step():
             assert (health.stall, health.waiting_since) == (None, 2.0)
         assert health.condition[1] == "a step has been under way for 4 s"
         assert health.waiting_since == 0.0
+    assert health.waiting_since is None
 
 
 def test_long_action_is_logged_once(caplog):

@@ -24,12 +24,7 @@ def feed():
 def metrics(feed):
     metrics = Metrics(CollectorRegistry())
     feed.processor.observe = metrics.observe
-    for message in (
-        event("a", "win", label=True),
-        event("b", "win"),
-        b"junk",
-        event("c", "win", label=False),
-    ):
+    for message in (event("a", "win", True), event("b", "win"), b"junk", event("c", "win", False)):
         feed(message)
     feed(label("b", True), at_seconds=5, topic="labels")
     metrics.publish(0, metrics.state_of(0, feed.processor))
@@ -61,11 +56,6 @@ def metrics(feed):
 )
 def test_each_metric_has_the_value_of_the_counts(metrics, sample, labels, value):
     assert metrics.registry.get_sample_value(sample, labels) == pytest.approx(value)
-
-
-def test_metrics_show_committed_counts_only(metrics, feed):
-    feed(event("d", "win"))
-    assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) == 3
 
 
 def test_revoked_partition_is_hidden_but_its_counts_are_kept(metrics):

@@ -7,24 +7,9 @@ from service.partition.examples import Example
 from service.partition.label_join import EarlyLabel, LabelJoin
 
 
-def example(event_id, timestamp_ms=0, truth=None):
-    made = Example(event_id, {"a": 1.0}, False, -1.0, timestamp_ms)
-    made.truth = truth
-    return made
-
-
 @pytest.fixture
 def join():
     return LabelJoin(timeout_seconds=10, capacity=3)
-
-
-def test_example_is_kept_until_event_time_passes_its_timeout(join):
-    join.keep(example("a"))
-    join.advance(10_000)
-    assert join.examples.get("a")
-    join.advance(10_001)
-    assert join.examples.get("a") is None
-    assert join.expired("a")
 
 
 def test_timeout_may_be_a_fraction_of_a_second():
@@ -32,48 +17,15 @@ def test_timeout_may_be_a_fraction_of_a_second():
     assert LabelJoin(1.25, 3).timeout_seconds == 1.25
 
 
-def test_pending_counts_the_unlabelled_ones_only(join):
-    first = example("a")
-    join.keep(first)
-    join.keep(example("b", truth=True))
-    assert join.n_pending == 1
-    first.truth = True
-    join.stop_waiting(first)
-    assert join.n_pending == 0
-    for name in "cdef":
-        join.keep(example(name))
-    assert join.n_pending == 3
-
-
-def test_expired_labelled_example_is_not_remembered_as_unlabelled(join):
-    join.keep(example("a", truth=True))
-    join.advance(99_999)
-    assert not join.expired("a")
-
-
-def test_early_labels_without_event_are_counted_when_they_expire(join):
-    for name in "abc":
-        assert not join.hold(name, EarlyLabel(True, 0))
-    assert join.hold("d", EarlyLabel(True, 0))
-    assert join.advance(10_001) == ["b", "c", "d"]
-
-
-def test_repeated_early_label_evicts_no_other(join):
-    for name in "abc":
-        join.hold(name, EarlyLabel(True, 0))
-    assert join.hold("a", EarlyLabel(False, 0)) == ("corrected", "a")
-    assert [*join.early] == ["a", "b", "c"]
+def large(event_id, n_features=1000, name=int):
+    return Example(event_id, {name(n): 1.0 / (n + 1) for n in range(n_features, 0, -1)}, False, -1.0, 0)
 
 
 def test_memory_is_bounded_for_any_events_and_labels(join):
     for number in range(1000):
-        join.keep(example(f"e{number}", number))
+        join.keep(large(f"e{number}", 1))
         join.hold(f"l{number}", EarlyLabel(True, number))
     assert max(map(len, (join.examples, join.early, join._expired))) <= 3
-
-
-def large(event_id, n_features=1000, name=int):
-    return Example(event_id, {name(n): 1.0 / (n + 1) for n in range(n_features, 0, -1)}, False, -1.0, 0)
 
 
 @pytest.mark.parametrize("name", [int, str, "é{}".format])

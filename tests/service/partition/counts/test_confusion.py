@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef, precision_recall_fscore_support
 
 from service.partition.examples import Correction
-from service.partition.parts.quality import MOST_CLASSES, Confusion, class_metrics, first_classes
+from service.partition.parts.quality import Confusion, class_metrics
 from tests.service.building import learned
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
@@ -79,8 +79,3 @@ def test_ratio_with_denominator_zero_is_unknown():
     metrics = class_metrics({("sea", "sea"): 3, ("sky", "sea"): 1})["sky"]
     assert (metrics.precision, metrics.recall, metrics.f1) == (None, 0.0, 0.0)
     assert metrics.matthews_correlation is None
-
-
-def test_only_the_first_classes_are_shown():
-    pairs = [(str(number), str(number + 1)) for number in range(100)]
-    assert first_classes(pairs) == [str(number) for number in range(MOST_CLASSES)]
