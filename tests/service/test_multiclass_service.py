@@ -2,14 +2,9 @@
 
 import pytest
 
-from perceptron_core import (
-    AveragedMulticlassPerceptron,
-    MulticlassAROW,
-    MulticlassNormalizedAdaGrad,
-    MulticlassPassiveAggressive,
-    MulticlassPerceptron,
-)
+from perceptron_core.formats.model_bytes import learners
 from perceptron_core.formats.packed import pack, unpack
+from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.models.core import MulticlassLearner
 from service.models.registry import make_learner
@@ -19,16 +14,10 @@ from tests.service.building import Feed, event, label
 ANIMALS = ("ant", "bee", "cow")
 CLASSES = ",".join(ANIMALS)
 MODELS = {
-    "perceptron": MulticlassPerceptron,
-    "multiclass-perceptron": MulticlassPerceptron,
-    "averaged-perceptron": AveragedMulticlassPerceptron,
-    "averaged-multiclass-perceptron": AveragedMulticlassPerceptron,
-    "passive-aggressive": MulticlassPassiveAggressive,
-    "multiclass-passive-aggressive": MulticlassPassiveAggressive,
-    "arow": MulticlassAROW,
-    "multiclass-arow": MulticlassAROW,
-    "normalized-adagrad": MulticlassNormalizedAdaGrad,
-    "multiclass-normalized-adagrad": MulticlassNormalizedAdaGrad,
+    name: model
+    for model in learners().values()
+    if issubclass(model, MulticlassClassifier)
+    for name in (model.NAME, model.NAME.replace("multiclass-", ""))
 }
 UNDOABLE = ["multiclass-perceptron", "averaged-multiclass-perceptron"]
 

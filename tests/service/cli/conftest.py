@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from service.cli.app import cli
 from service.stream.opening import open_transport
+from tests.support.reference_streams import phishing_events
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,14 @@ def texts(tmp_path):
     words = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}
     path = tmp_path / "texts.tsv"
     path.write_text("".join(f"{label}\t{words[label][n % 9 :]}\n" for n in range(40) for label in words))
+    return path
+
+
+@pytest.fixture
+def pages(tmp_path):
+    """Write River's phishing pages; return the file."""
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
     return path
 
 

@@ -1,11 +1,9 @@
 """A partition that begins may do so at a time."""
 
 import json
-from contextlib import closing
 
 import pytest
 
-from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.verify.verify import verify
 from tests.service.building import event, settings, without_final_snapshot
@@ -16,11 +14,9 @@ JUMBLED = [0, 7, 1, 2, 6, 3, 8, 4, 5, 1]
 """Seconds, of which the first at or after the start is the second one."""
 
 
-@pytest.fixture
-def stream(tmp_path):
-    with closing(open_transport(f"memory://{tmp_path}")) as transport:
-        transport.ensure_topics({"events": 1})
-        yield transport
+@pytest.fixture(autouse=True)
+def _topic(stream):
+    stream.ensure_topics({"events": 1})
 
 
 def produce(stream, seconds):

@@ -12,13 +12,6 @@ PNG, SVG = b"\x89PNG", b"<?xml"
 
 
 @pytest.fixture
-def pages(tmp_path):
-    path = tmp_path / "pages.ndjson"
-    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
-    return path
-
-
-@pytest.fixture
 def plane(tmp_path):
     """Write a file of two features that a line separates."""
     path = tmp_path / "plane.csv"

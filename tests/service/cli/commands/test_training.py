@@ -24,13 +24,6 @@ MANY = MulticlassPerceptron()
 
 
 @pytest.fixture
-def pages(tmp_path):
-    path = tmp_path / "pages.ndjson"
-    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
-    return path
-
-
-@pytest.fixture
 def summary(perceptron):
     """Run a command with `--format json`; return what it prints."""
 
