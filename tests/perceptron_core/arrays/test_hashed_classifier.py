@@ -188,15 +188,7 @@ def test_rejected_labels_and_weights_change_nothing():
 
 
 @pytest.mark.parametrize(
-    "y",
-    [
-        [True, False],
-        [1, 0],
-        [1, -1],
-        np.array([1, -1], np.int8),
-        np.array([1.0, 0.0]),
-        np.array([1, 0], np.uint8),
-    ],
+    "y", [[True, False], [1, 0], np.array([1, -1], np.int8), np.array([1.0, 0.0]), np.array([1, 0], np.uint8)]
 )
 def test_labels_accept_every_form_of_learn_one(y):
     model, expected = HashedClassifier(bits=BITS), HashedClassifier(bits=BITS)

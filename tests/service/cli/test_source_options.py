@@ -9,12 +9,7 @@ from perceptron_core import from_bytes
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-TEXTS = [
-    ("ham", "see you at noon"),
-    ("spam", "win a prize; now"),
-    ("ham", "my friend"),
-    ("spam", 'a "prize"'),
-] * 9
+TEXTS = [("ham", "see you at noon"), ("spam", "win a prize; now"), ("spam", 'a "prize"')] * 12
 
 
 @pytest.fixture

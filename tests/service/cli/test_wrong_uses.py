@@ -138,12 +138,7 @@ def test_closed_stderr_is_not_a_failure(perceptron, broker, options):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["replay", "events.ndjson", "--format", "json"],
-        ["consume", "events", "--exit-at-end"],
-        ["--help"],
-        ["--version"],
-    ],
+    [["replay", "events.ndjson", "--format", "json"], ["consume", "events", "--exit-at-end"], ["--help"]],
 )
 def test_full_disk_is_named_with_a_hint(perceptron, broker, tmp_path, arguments):
     perceptron("produce", "events.ndjson", "--broker", broker)

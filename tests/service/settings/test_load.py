@@ -166,15 +166,7 @@ def test_unusable_file_is_named_with_its_line(tmp_path, content, said):
     "password", ["hunter2", "hun/ter2", "hun@ter2", "h/u@n/t@er2", "hunter2?a=b", "hunter2#1"]
 )
 @pytest.mark.parametrize(
-    "url",
-    [
-        "kafka://me:{}@h:9092",
-        "kafka://me:{}@h",
-        "kafka://me:{}",
-        "kafka:me:{}@h",
-        "amqp://me:{}@h",
-        "me:{}@h",
-    ],
+    "url", ["kafka://me:{}@h:9092", "kafka://me:{}", "kafka:me:{}@h", "amqp://me:{}@h", "me:{}@h"]
 )
 def test_broker_url_never_shows_its_password(password, url):
     rejected = []

@@ -194,16 +194,7 @@ def test_request_can_wait_for_the_prediction_of_a_line(stage, client):
 
 @pytest.mark.parametrize(
     ("body", "count"),
-    [
-        (b"", 0),
-        (b"\n", 1),
-        (b"x", 1),
-        (b"x\n", 1),
-        (b"x\r\n", 1),
-        (b"x\n\ny", 3),
-        (b"x\n\n", 2),
-        (b"\r\n\r\n", 2),
-    ],
+    [(b"", 0), (b"\n", 1), (b"x", 1), (b"x\n", 1), (b"x\n\ny", 3), (b"x\n\n", 2), (b"\r\n\r\n", 2)],
 )
 def test_line_count_includes_empty_lines(client, body, count):
     response = post(client, "/labels", body).json()

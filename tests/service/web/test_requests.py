@@ -47,15 +47,7 @@ HEADERS = FEW(
 )
 QUERIES = FEW(
     [
-        *[
-            b"",
-            b"",
-            b"partition=0",
-            b"partition=00",
-            b"partition=7",
-            b"partition=",
-            b"partition=0&partition=1",
-        ],
+        *[b"", b"partition=0", b"partition=00", b"partition=7", b"partition=", b"partition=0&partition=1"],
         *[b"fields=native", b"fields=none", b"partition=0&fields=topic", b"other=1", b"key", b"=&"],
         *[b"key=a", b"key=", b"key=%ff", b"key=a+b", b"key=" + b"k" * 257, b"key=" + b"k" * 2000],
         *[b"wait_seconds=0.0", b"wait_seconds=1e-3", b"wait_seconds=nan", b"wait_seconds=61"],
