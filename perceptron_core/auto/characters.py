@@ -41,13 +41,8 @@ _COUNT: Final = restored.between(0.0, 1e60)
 class Characters:
     """Counts the grams of each class, and computes the log-odds of each class for an event.
 
-    `clear`, `add` and `score` set the present event, without changing the learned state. A gram counts once
-    per text. With m known grams in an event, c_gk counts of gram g in class k, and N_k counts of all grams in
-    the n_k events of class k, p_k is proportional to the exponential of
-
-        ln n_k + min(1, 30/m)·Σ_g [ln(c_gk + .05) − ln(N_k + .05·(V + 1))]
-
-    for V known grams.
+    `CharacterNaiveBayes` has the formula. `clear`, `add` and `score` set the present event, without changing
+    the learned state. A gram counts once per text.
 
     Parameters
     ----------

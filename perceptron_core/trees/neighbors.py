@@ -35,15 +35,11 @@ _COUNT: Final = restored.between(0.0, 1e60)
 
 
 class Window:
-    """A ring buffer of 1,000 events and their classes: standardised numbers and codes of categories.
+    """A ring buffer of 1,000 events and their classes, and the vote of `NearestNeighbors` over them.
 
-    Numbers and distances are 32-bit floats stored by column, for SIMD; sums add the columns in the order of
-    the hashes of their names, so they do not depend on the machine or the order of occurrence. The squared
-    distance of two events is the sum of (x − y)² over the numbers, clipped to ±4, plus 2 for each category
-    that differs. With r the largest squared distance d² among the ten nearest events, and s_k the share of
-    class k, discounted by .998 with each event,
-
-            p_k ∝ s_k + Σ 2·(1 − .9·√(d²/r)),  summed over the events of class k among the ten
+    Events are standardised numbers and codes of categories. Numbers and distances are 32-bit floats stored by
+    column, for SIMD; sums add the columns in the order of the hashes of their names, so they do not depend on
+    the machine or the order of occurrence.
 
     Parameters
     ----------
