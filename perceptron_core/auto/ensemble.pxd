@@ -14,7 +14,7 @@ cdef double CLIP
 cdef int BOOSTED, N_MAPS, _IN_A_LINE, _SPARE
 
 
-cdef class Learners:
+cdef class ExpertTables:
     cdef readonly Py_ssize_t number, n
     cdef readonly list rules
     cdef int[::1] maps, _room
@@ -44,20 +44,20 @@ cdef class Learners:
     cdef _move(self, Py_ssize_t number, list columns, Py_ssize_t n_used, Py_ssize_t n_slots, bint is_block)
 
 
-cdef class Ensemble(Learners):
-    cdef readonly list names, mixers, favourites
+cdef class Ensemble(ExpertTables):
+    cdef readonly list names, mixers, may_lead
     cdef readonly Py_ssize_t n_blind, n_late
     cdef LabelHistory history
     cdef double information
     cdef double[::1] factors, scores, inputs, all_inputs, outputs
 
     @cython.locals(last=Py_ssize_t)
-    cpdef add_expert(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
+    cpdef add_expert(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_candidate)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
     cdef score(self, list examples, unsigned char[::1] active, Lead lead)
 
-    @cython.locals(k=Py_ssize_t, mixer=Mixer, favourite=int, is_inactive=bint)
+    @cython.locals(k=Py_ssize_t, mixer=Mixer, expert=int, is_inactive=bint)
     cdef _predict(self, unsigned char[::1] active, Lead lead)
 
     @cython.locals(k=Py_ssize_t, total=double)

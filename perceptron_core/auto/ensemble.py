@@ -1,4 +1,4 @@
-"""The learners of one class, and the mixers of their log-odds.
+"""The experts of one class, and the mixers of their log-odds.
 
 `ensemble.pxd` gives this module its C types.
 """
@@ -24,7 +24,7 @@ SHARING: Final = 2
 """Classes that share one ensemble."""
 
 _EQUAL: Final = 0.0625
-"""Initial weight of each learner in a mixer for late labels, about the mean of the 9 to 26 learners."""
+"""Initial weight of each expert in a mixer for late labels, about the mean of the 9 to 26 experts."""
 
 
 _IN_A_LINE: Final = 8
@@ -36,17 +36,17 @@ _SPARE: Final = 64
 _NOTHING: Final = doubles(0)
 
 
-class Learners:
-    """Linear learners, each on one feature map, and the memory of their tables.
+class ExpertTables:
+    """Linear experts, each on one feature map, and the memory of their tables.
 
     Attributes
     ----------
     number : int
         Number of the class whose log-odds they compute.
     rules : list
-        The learners.
+        The experts.
     maps : array
-        The map of each learner.
+        The map of each expert.
 
     """
 
@@ -60,17 +60,17 @@ class Learners:
         self._blocks: list[Any] = [_NOTHING] * n_maps
         """The cells of each map's tables, row by row."""
         self._left = bytearray(n_maps)
-        """For each map, whether its learners are updated by `SeveralClasses`."""
+        """For each map, whether its experts are updated by `SeveralClasses`."""
 
     def add(self, rule: LinearRule, map_number: int) -> None:
-        """Add a learner on a map."""
+        """Add an expert on a map."""
         self.rules.append(rule)
         self.maps[self.n] = map_number
         self.n += 1
         self._room[map_number] = 0  # the new table is too short
 
     def forget(self, map_number: int, first: int, step: int) -> None:
-        """Reset the learners of a map for every `step`-th slot from `first` on."""
+        """Reset the experts of a map for every `step`-th slot from `first` on."""
         for k in range(self.n):
             if self.maps[k] == map_number:
                 self._reset(self.rules[k], first, step)
@@ -90,12 +90,12 @@ class Learners:
                 self._room[number] = room
 
     def move_out(self, number: int) -> None:
-        """Transfer the learners of a map and their cells to `SeveralClasses`, which sets `scores`."""
+        """Transfer the experts of a map and their cells to `SeveralClasses`, which sets `scores`."""
         self._left[number] = True
         self._blocks[number] = _NOTHING
 
     def _lay_out(self, number: int, n_slots: int) -> None:
-        """Make room for n slots of a map; the cells of all its learners for a slot are adjacent."""
+        """Make room for n slots of a map; the cells of all its experts for a slot are adjacent."""
         tables, columns, capacity, n_used = [], [], 1, 0
         for k in range(self.n):
             if self.maps[k] == number:
@@ -134,16 +134,16 @@ class Learners:
         self._blocks[number] = block
 
 
-class Ensemble(Learners):
-    """Linear learners, each on one feature map; mixers of all of them; and the favourites' own predictions.
+class Ensemble(ExpertTables):
+    """Linear experts, each on one feature map, and mixers of all of them.
 
-    Favourites are the learners that may predict by themselves. Some mixers are for late labels; others, whose
-    inputs include the last labels, are for prompt labels.
+    Candidates for the lead are the mixers, and the experts that may predict by themselves. Some mixers are
+    for late labels; others, whose inputs include the last labels, are for prompt labels.
 
     Attributes
     ----------
     outputs : array
-        Log-odds of the candidates for the lead: those of the mixers, then those of the favourites.
+        Log-odds of the candidates: the mixers, then the experts.
 
     """
 
@@ -160,7 +160,7 @@ class Ensemble(Learners):
         for mixer in mixers[self.n_blind :]:
             for _ in range(N_RATES):
                 mixer.add_input(0.0)
-        self.favourites: list[int] = []
+        self.may_lead: list[int] = []
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
         self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
@@ -168,20 +168,20 @@ class Ensemble(Learners):
         self.outputs = doubles(MOST_EXPERTS)
 
     def add_expert(
-        self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
+        self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_candidate: bool
     ) -> None:
-        """Add a learner on a map; its score times `factor` is a log-odds."""
+        """Add an expert on a map; its score times `factor` is a log-odds."""
         last = self.n
         self.names.append(name)
         self.factors[last] = factor
         for k, mixer in enumerate(self.mixers):
             mixer.add_input(_EQUAL if self.n_blind - self.n_late <= k < self.n_blind else weight)
-        if is_favourite:
-            self.favourites.append(last)
+        if is_candidate:
+            self.may_lead.append(last)
         self.add(rule, map_number)
 
     def score(self, examples: list[Example], active: bytearray, lead: Lead) -> None:
-        """Compute `outputs` for an event; learners of inactive maps have the log-odds 0.
+        """Compute `outputs` for an event; experts of inactive maps have the log-odds 0.
 
         Mixers that are not in use give the first mixer's prediction.
         """
@@ -198,17 +198,17 @@ class Ensemble(Learners):
         self._predict(active, lead)
 
     def _predict(self, active: bytearray, lead: Lead) -> None:
-        """Compute the outputs of the mixers, then the favourites' own."""
+        """Compute the outputs of the mixers, then the candidate experts' own."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             if lead.is_in_use(k):
                 self.outputs[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
             else:
                 self.outputs[k] = self.outputs[0]
-        for k in range(len(self.favourites)):
-            favourite = self.favourites[k]
-            is_inactive = not active[self.maps[favourite]]
-            self.outputs[len(self.mixers) + k] = self.outputs[0] if is_inactive else self.inputs[favourite]
+        for k in range(len(self.may_lead)):
+            expert = self.may_lead[k]
+            is_inactive = not active[self.maps[expert]]
+            self.outputs[len(self.mixers) + k] = self.outputs[0] if is_inactive else self.inputs[expert]
 
     def combined(self, lead: Lead) -> float:
         """Return the weighted log-odds of the candidates."""
@@ -259,7 +259,7 @@ class Ensemble(Learners):
         self.history.count(target)
 
     def learn(self, examples: list[Example], active: bytearray, target: bool, w: float) -> None:
-        """Update the learners with the scored event."""
+        """Update the experts with the scored event."""
         for k in range(self.n):
             if active[self.maps[k]]:
                 if self._left[self.maps[k]]:
@@ -268,21 +268,19 @@ class Ensemble(Learners):
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
     def is_inactive(self, candidate: int, active: bytearray) -> bool:
-        """Return whether a candidate is a learner of an inactive map."""
+        """Return whether a candidate is an expert of an inactive map."""
         mixers = len(self.mixers)
-        return (
-            candidate >= mixers and self.n > 0 and not active[self.maps[self.favourites[candidate - mixers]]]
-        )
+        return candidate >= mixers and self.n > 0 and not active[self.maps[self.may_lead[candidate - mixers]]]
 
     def weights_in(self, candidate: int) -> list[float]:
-        """Return the weight of each learner in a candidate's prediction."""
+        """Return the weight of each expert in a candidate's prediction."""
         if candidate < len(self.mixers):
             return self.mixers[candidate].weights[N_RATES if candidate >= self.n_blind else 0 :]
-        chosen = self.favourites[candidate - len(self.mixers)] if self.n else -1  # none with trees only
+        chosen = self.may_lead[candidate - len(self.mixers)] if self.n else -1  # none with trees only
         return [1.0 if k == chosen else 0.0 for k in range(self.n)]
 
     def combined_weights(self, lead: Lead, active: bytearray | None = None) -> list[float]:
-        """Return the weight of each learner in the prediction; inactive candidates count as the first."""
+        """Return the weight of each expert in the prediction; inactive candidates count as the first."""
         found = [0.0] * self.n
         for k, weight in enumerate(memoryview(lead.weights)[: lead.n].tolist()):
             is_inactive = active is not None and self.is_inactive(k, active)
@@ -300,11 +298,11 @@ class Ensemble(Learners):
         return {LABEL_HISTORY: added}
 
     def score_of(self, number: int) -> tuple[float, float]:
-        """Return the score of a learner for the present event, and the log-odds used for it."""
+        """Return the score of an expert for the present event, and the log-odds used for it."""
         return self.scores[number], self.inputs[number]
 
     def map_of(self, number: int) -> int:
-        """Return the map of a learner."""
+        """Return the map of an expert."""
         return self.maps[number]
 
     def get_state(self, sizes: array[int]) -> dict[str, Any]:
@@ -320,7 +318,7 @@ class Ensemble(Learners):
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Set a state from `get_state`. Raises `ValueError` if it has other learners."""
+        """Set a state from `get_state`. Raises `ValueError` if it has other experts."""
         for rule, (cells, learned) in zip(self.rules, state["rules"], strict=True):
             rule.table.load(cells)
             scalars = _scalars_of(rule)
@@ -338,19 +336,19 @@ class Ensemble(Learners):
 
 
 class ExpertMistakes:
-    """Counts the mistakes of each learner; of several classes, it predicts the most likely one."""
+    """Counts the mistakes of each expert; of several classes, it predicts the most likely one."""
 
     def __init__(self) -> None:
         self.all = doubles(MOST_EXPERTS)
         self.recent = doubles(MOST_EXPERTS)
-        """Mistakes of each learner, discounted."""
+        """Mistakes of each expert, discounted."""
         self.labels = doubles(MOST_EXPERTS)
-        """Labels with which each learner was evaluated, discounted in the same way."""
+        """Labels with which each expert was evaluated, discounted in the same way."""
 
     def count(
         self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float, n: int
     ) -> bool:
-        """Count the mistakes of the first n learners, which had predicted, on an event of class `number`.
+        """Count the mistakes of the first n experts, which had predicted, on an event of class `number`.
 
         Returns whether the boosted trees misclassified it.
         """
@@ -372,11 +370,11 @@ class ExpertMistakes:
         return boosted_is_wrong
 
     def counts_of(self, number: int) -> tuple[int, float, float]:
-        """Return the mistakes of a learner, its discounted mistakes, and its discounted labels."""
+        """Return the mistakes of an expert, its discounted mistakes, and its discounted labels."""
         return int(self.all[number]), self.recent[number], self.labels[number]
 
     def get_state(self, n: int) -> list[list[float]]:
-        """Return the counts of n learners."""
+        """Return the counts of n experts."""
         return [count[:n].tolist() for count in self._counts()]
 
     def set_state(self, state: Sequence[Any], n: int) -> None:
@@ -390,7 +388,7 @@ class ExpertMistakes:
 
 
 def _scalars_of(rule: Any) -> restored.State:
-    """Return the state of a learner with its bias, without the columns of its table."""
+    """Return the state of an expert with its bias, without the columns of its table."""
     state = {"bias": restored.number, **rule.STATE}
     tables = (restored.columns, restored.matrix)
     return {name: state[name] for name in sorted(state) if state[name] not in tables}

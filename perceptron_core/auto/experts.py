@@ -1,4 +1,4 @@
-"""The learners and mixers of `AutoClassifier`."""
+"""The experts and mixers of `AutoClassifier`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _MAP_NAMES: Final = {
     BOOSTED: "boosted trees",
     STANDARDISED: "numbers",
 }
-_FAVOURITES: Final = {"words": (0,), "dense": (0, 1), "boosted": (0,)}
-"""Which learners of a group may predict by themselves; all of them without a mixer."""
+_CANDIDATES: Final = {"words": (0,), "dense": (0, 1), "boosted": (0,)}
+"""Which experts of a group may predict by themselves; all of them without a mixer."""
 _SHARES: Final = {"words": 0.5, "grams": 0.5, "dense": 1.0}
-"""Sum of the initial weights of a group's learners; other groups start at 0. Words and characters share the
+"""Sum of the initial weights of a group's experts; other groups start at 0. Words and characters share the
 weight of a text."""
 
 
@@ -69,7 +69,7 @@ def discount(groups: Sequence[str]) -> float:
 
 
 def add_experts(ensemble: Ensemble, group: str) -> None:
-    """Add the learners of a group to an ensemble."""
+    """Add the experts of a group to an ensemble."""
     made = [*_experts_of(group, ensemble.number)]
     weight = _SHARES.get(group, 0.0) / len(made)
     for k, (map_number, rule) in enumerate(made):
@@ -79,12 +79,12 @@ def add_experts(ensemble: Ensemble, group: str) -> None:
             map_number,
             scale_of(rule),
             weight,
-            k in _FAVOURITES.get(group, ()) or not ensemble.mixers,
+            k in _CANDIDATES.get(group, ()) or not ensemble.mixers,
         )
 
 
 def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
-    """Return the learners of a group for a class, each with its map."""
+    """Return the experts of a group for a class, each with its map."""
     if group == "dense":
         return dense_experts()
     if group in {"words", "grams"}:
@@ -100,7 +100,7 @@ def _experts_of(group: str, number: int) -> Iterable[tuple[int, Any]]:
 
 
 def dense_experts() -> Iterator[tuple[int, Any]]:
-    """Yield the learners of dense numbers, each with its map."""
+    """Yield the experts of dense numbers, each with its map."""
     yield LINEAR, LogisticRegression()
     yield LINEAR, BayesianLogistic()
     yield BINNED, BayesianLogistic()

@@ -1,6 +1,6 @@
 """Compute the contribution of each feature to the log-odds of a mixture.
 
-The learners are linear in the features of their maps, and the mixture is linear in their predictions: so the
+The experts are linear in the features of their maps, and the mixture is linear in their predictions: so the
 log-odds is a sum over features. Random Fourier features depend on all columns; their sum is one term.
 """
 
@@ -35,7 +35,7 @@ OTHER_CLASSES: Final = "the other classes"
 """Name of the contribution of the other classes' probabilities, with several classes."""
 
 
-class Addend(NamedTuple):
+class Contribution(NamedTuple):
     """The contribution of one feature."""
 
     name: str
@@ -47,7 +47,7 @@ class Addend(NamedTuple):
 def statuses(
     ensembles: Sequence[Ensemble], weights: Sequence[Sequence[float]], mistakes: ExpertMistakes
 ) -> list[ExpertStatus]:
-    """Return the learners, with their weights in predictions of leader and mixers, and their mistakes."""
+    """Return the experts, with their weights in predictions of leader and mixers, and their mistakes."""
     if not ensembles:
         return []
     n_mixers = range(len(ensembles[0].mixers))
@@ -59,14 +59,14 @@ def statuses(
     ]
 
 
-def addends(
+def contributions(
     ensemble: Ensemble,
     weights: Sequence[float],
     examples: Sequence[Example],
     names: Sequence[Sequence[str]],
     boosted: Mapping[str, float],
 ) -> tuple[dict[str, float], float]:
-    """Split a prediction, given the weights of the learners, into contributions by name, and intercepts.
+    """Split a prediction, given the weights of the experts, into contributions by name, and intercepts.
 
     `boosted` are the contributions to the prediction of boosted trees.
     """

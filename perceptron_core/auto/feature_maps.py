@@ -75,7 +75,7 @@ class FeatureMaps:
     limit
         Largest number of columns of dense numbers.
     plan
-        The learners that may join; maps that none of them uses are not computed.
+        The experts that may join; maps that none of them uses are not computed.
 
     """
 
@@ -247,9 +247,9 @@ class FeatureMaps:
         """Return the hashes of the names of the columns, then of the categories."""
         hashes = []
         for number in sorted(self.columns.numbers.values()):
-            hashes.append(self._hash(f"{self.columns.names[number]}"))  # noqa: PERF401  as in `WeightTable.dump`
+            hashes.append(self._hash(f"{self.columns.names[number]}"))
         for number in self.categories.chosen:
-            hashes.append(self._hash(f"{self.categories.names[number]}="))  # noqa: PERF401  as above
+            hashes.append(self._hash(f"{self.categories.names[number]}="))
         return hashes
 
     def _bins_in_use(self) -> list[int]:

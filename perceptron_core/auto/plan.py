@@ -1,4 +1,4 @@
-"""The feature maps of `AutoClassifier` by number, and its learners and mixers by effort."""
+"""The feature maps of `AutoClassifier` by number, and its experts and mixers by effort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAP_OF_GROUP: Final = {
     "boosted": BOOSTED,
     "covariances": STANDARDISED,
 }
-"""The map that must be active once before a group of learners joins."""
+"""The map that must be active once before a group of experts joins."""
 
 N_HATS: Final = 16
 """Hat functions over the range of a column."""
@@ -34,10 +34,10 @@ MOST_CHARACTERS: Final = 3000
 
 
 class Plan(NamedTuple):
-    """Which learners may join, and how they are mixed."""
+    """Which experts may join, and how they are mixed."""
 
     groups: Sequence[str]
-    """Groups of learners, in the order in which they join."""
+    """Groups of experts, in the order in which they join."""
     mixers: Sequence[tuple[float, float]]
     """s₀ and λ of each mixer."""
     share_of_loss: float

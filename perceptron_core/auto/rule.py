@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, ExpertMistakes, n_ensembles
-from perceptron_core.auto.explanation import Addend, addends, numbers_in, statuses
+from perceptron_core.auto.explanation import Contribution, contributions, numbers_in, statuses
 from perceptron_core.auto.feature_maps import NamedMaps
 from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
 from perceptron_core.auto.several_classes import SeveralClasses
@@ -23,7 +23,7 @@ from perceptron_core.mixing.mixture import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 HEADER: Final = 4
-"""Numbers at the start of a context: the number of ensembles, of learners and of candidates in each, and the
+"""Numbers at the start of a context: the number of ensembles, of experts and of candidates in each, and the
 leader.
 
 They are followed by the inputs and outputs of each ensemble, the weights of the candidates, the mixer
@@ -34,7 +34,7 @@ _BYTES_A_NUMBER: Final = 8
 def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
     """Return the context of the last scored event, after `n_labels` labels.
 
-    If it would exceed `most_bytes`, the context has no learners.
+    If it would exceed `most_bytes`, the context has no experts.
     """
     if lead.n == 0:
         return b""
@@ -79,7 +79,7 @@ def context_numbers(context: bytes) -> memoryview[float]:
 def read_context(ensembles: list[Ensemble], lead: Lead, context: memoryview[float]) -> None:
     """Read the predictions and the weights of candidates from a context.
 
-    Nothing is read if it has none, or if a third class has changed the learners since.
+    Nothing is read if it has none, or if a third class has changed the experts since.
     """
     if len(context) == 0 or context[0] != len(ensembles):
         return
@@ -171,7 +171,7 @@ class AutoRule:
     def _log_odds(self) -> list[float]:
         found = []
         for number in range(len(self.labels)):
-            found.append(self._log_odds_of(number, COMBINED))  # noqa: PERF401  as in `WeightTable.dump`
+            found.append(self._log_odds_of(number, COMBINED))
         return found
 
     def learn(self, x: Any, label: Any, w: float, context: bytes = b"", emphasis: float = 1.0) -> list[float]:
@@ -204,7 +204,7 @@ class AutoRule:
         self._keep(x)
         return self._decision(COMBINED)
 
-    def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
+    def explain(self, x: Any, number: int) -> tuple[list[Contribution], float]:
         """Return the contribution of each feature to the leader's log-odds of a class, and the intercept.
 
         Before any label, these are empty and 0. Raises `FeatureError`, and `ValueError` for an unknown class.
@@ -214,16 +214,16 @@ class AutoRule:
             raise ValueError(f"{number!r:.50} is not the number of a class, {known}")
         number = int(number)
         self._score(x)
-        self._last.forget()  # the following changes the learners' scores
+        self._last.forget()  # the following changes the experts' scores
         shared = len(self.labels) <= SHARING
         ensemble = self.ensembles[0 if shared else number]
         weights = ensemble.combined_weights(self.lead, self.maps.active)
         boosted = self.maps.boosted_contributions(ensemble.number)
-        found, intercept = addends(ensemble, weights, self.maps.examples, self.maps.names(x), boosted)
+        found, intercept = contributions(ensemble, weights, self.maps.examples, self.maps.names(x), boosted)
         found |= ensemble.history_contribution(self.lead.leader)
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
-        terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
+        terms = [Contribution(name, values.get(name), sign * added) for name, added in found.items()]
         return terms, sign * intercept + 0.0  # turns −0 into 0
 
     @property
@@ -233,13 +233,13 @@ class AutoRule:
 
     @property
     def candidates(self) -> list[str]:
-        """The candidates for the lead: the mixers and the single learners."""
-        alone = [self.ensembles[0].names[k] for k in self.ensembles[0].favourites] if self.ensembles else []
+        """The candidates for the lead: the mixers and the single experts."""
+        alone = [self.ensembles[0].names[k] for k in self.ensembles[0].may_lead] if self.ensembles else []
         return [*self.plan.mixtures, *alone]
 
     @property
     def experts(self) -> list[ExpertStatus]:
-        """The learners: their weights in the leader's prediction, and their mistakes."""
+        """The experts: their weights in the leader's prediction, and their mistakes."""
         weights = [ensemble.combined_weights(self.lead) for ensemble in self.ensembles]
         return statuses(self.ensembles, weights, self._mistakes)
 
@@ -365,7 +365,7 @@ class AutoRule:
                 self._together.forget(FOREST)
 
     def _join(self) -> bool:
-        """Add the learners of maps that are active for the first time; return whether there were any."""
+        """Add the experts of maps that are active for the first time; return whether there were any."""
         n_before = len(self.groups)
         for group, number in self._absent:
             active = self.maps.columns.in_event() if number == LINEAR else self.maps.active[number]
@@ -377,7 +377,7 @@ class AutoRule:
         return len(self.groups) > n_before
 
     def add_group(self, group: str) -> None:
-        """Add the learners of a group of maps."""
+        """Add the experts of a group of maps."""
         self.groups.append(group)
         self._note_absent()
         for ensemble in self.ensembles:
@@ -386,16 +386,16 @@ class AutoRule:
         self.reserve()
 
     def _note_absent(self) -> None:
-        """List the groups of learners that have not joined, each with the map that must be active."""
+        """List the groups of experts that have not joined, each with the map that must be active."""
         absent = []
         for group in self.plan.groups:
             if group not in self.groups:
-                absent.append((group, MAP_OF_GROUP[group]))  # noqa: PERF401  as in `WeightTable.dump`
+                absent.append((group, MAP_OF_GROUP[group]))
         self._absent = absent
 
     def _count_candidates(self) -> None:
-        """Make the favourites of new groups candidates, which start as good as the first."""
-        self.lead.set_n_experts(len(self.ensembles[0].favourites))
+        """Make experts of new groups candidates, which start as good as the first."""
+        self.lead.set_n_experts(len(self.ensembles[0].may_lead))
         self.lead.discount = experts.discount(self.groups)
 
     def reserve(self) -> None:
@@ -410,7 +410,7 @@ class AutoRule:
         maps, ensembles = self.maps.get_state(), []
         self.reserve()  # for new columns of the last event
         for ensemble in self.ensembles:
-            ensembles.append(ensemble.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
+            ensembles.append(ensemble.get_state(self.maps.sizes))
         return {
             "labels": [*self.labels],
             "groups": [*self.groups],
@@ -427,7 +427,7 @@ class AutoRule:
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
-            raise ValueError(f"groups of learners are {groups!r:.200}")
+            raise ValueError(f"groups of experts are {groups!r:.200}")
         if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
         self.maps.set_state(state["maps"], len(met))

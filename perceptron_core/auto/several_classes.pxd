@@ -11,7 +11,7 @@ cdef int _NO_ROOM
 
 
 cdef class SeveralClasses:
-    cdef list _learners, _blocks
+    cdef list _experts, _blocks
     cdef int[::1] _places, _maps, _room, _widths, _capacities
     cdef Py_ssize_t _n_classes, _n_experts, _n_lanes
 
@@ -19,7 +19,7 @@ cdef class SeveralClasses:
     cdef reserve(self, list ensembles, int[::1] sizes)
 
     @cython.locals(
-        first=Ensemble, ensemble=Ensemble, k=Py_ssize_t, learner=Py_ssize_t, number=int, n_before=Py_ssize_t, stays=bint
+        first=Ensemble, ensemble=Ensemble, k=Py_ssize_t, expert=Py_ssize_t, number=int, n_before=Py_ssize_t, stays=bint
     )
     cdef _gather(self, list ensembles)
 
@@ -30,15 +30,15 @@ cdef class SeveralClasses:
     cdef _move_cells(self, int number, Py_ssize_t first, Py_ssize_t end)
 
     @cython.locals(k=Py_ssize_t)
-    cdef list _learners_of(self, int number)
+    cdef list _experts_of(self, int number)
 
     @cython.locals(one=OneVsRest)
     cdef forget(self, int number)
 
-    @cython.locals(k=Py_ssize_t, number=Py_ssize_t, learner=OneVsRest, ensemble=Ensemble)
+    @cython.locals(k=Py_ssize_t, number=Py_ssize_t, expert=OneVsRest, ensemble=Ensemble)
     cdef score(self, list ensembles, list examples, unsigned char[::1] active)
 
-    @cython.locals(k=Py_ssize_t, learner=OneVsRest)
+    @cython.locals(k=Py_ssize_t, expert=OneVsRest)
     cdef learn(self, list examples, unsigned char[::1] active, Py_ssize_t number, double w)
 
 

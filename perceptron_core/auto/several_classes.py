@@ -1,4 +1,4 @@
-"""The learners on dense maps, for several classes at once.
+"""The experts on dense maps, for several classes at once.
 
 `several_classes.pxd` gives this module its C types.
 """
@@ -19,15 +19,15 @@ _NO_ROOM: Final = -1
 
 
 class SeveralClasses:
-    """Scores and learns each event with the learners of all classes together.
+    """Scores and learns each event with the experts of all classes together.
 
-    The cells of a slot form one row for all classes: by learner, then by column, then by class.
+    The cells of a slot form one row for all classes: by expert, then by column, then by class.
     """
 
     def __init__(self) -> None:
-        self._learners: list[OneVsRest] = []
+        self._experts: list[OneVsRest] = []
         self._places = integers(MOST_EXPERTS)
-        """Position of each learner in an ensemble."""
+        """Position of each expert in an ensemble."""
         self._maps = integers(MOST_EXPERTS)
         self._room = integers(N_MAPS)
         """Capacity of each map, in slots."""
@@ -36,7 +36,7 @@ class SeveralClasses:
         self._n_classes = self._n_experts = self._n_lanes = 0
 
     def reserve(self, ensembles: list[Ensemble], sizes: array[int]) -> None:
-        """Make room for all classes and learners, and for `sizes` slots of each map."""
+        """Make room for all classes and experts, and for `sizes` slots of each map."""
         if len(ensembles) != self._n_classes or ensembles[0].n != self._n_experts:
             self._gather(ensembles)
         for number in _MAPS:
@@ -47,35 +47,35 @@ class SeveralClasses:
                 self._room[number] = room
 
     def _gather(self, ensembles: list[Ensemble]) -> None:
-        """Combine the learners of each kind; rows with spare cells for new classes are kept."""
+        """Combine the experts of each kind; rows with spare cells for new classes are kept."""
         first, n_before = ensembles[0], self._n_classes
-        learners: list[OneVsRest] = []
+        experts: list[OneVsRest] = []
         self._n_classes = 0  # until all are combined
         for k in range(first.n):
             if first.maps[k] in _MAPS:
-                self._places[len(learners)], self._maps[len(learners)] = k, first.maps[k]
+                self._places[len(experts)], self._maps[len(experts)] = k, first.maps[k]
                 rules = []
                 for ensemble in ensembles:
-                    rules.append(ensemble.rules[k])  # noqa: PERF401  as in `WeightTable.dump`
-                learners.append(OneVsRest(rules))
+                    rules.append(ensemble.rules[k])
+                experts.append(OneVsRest(rules))
         for ensemble in ensembles:
-            for learner in range(len(learners)):
-                ensemble.move_out(self._maps[learner])
-        is_same = n_before > 0 and first.n == self._n_experts and len(learners) > 0
-        stays = is_same and self._n_lanes == learners[0].n_lanes
-        self._learners, self._n_experts = learners, first.n
+            for expert in range(len(experts)):
+                ensemble.move_out(self._maps[expert])
+        is_same = n_before > 0 and first.n == self._n_experts and len(experts) > 0
+        stays = is_same and self._n_lanes == experts[0].n_lanes
+        self._experts, self._n_experts = experts, first.n
         for number in _MAPS:
             if stays and self._room[number] != _NO_ROOM:
                 self._move_cells(number, n_before, len(ensembles))
             else:
                 self._room[number] = _NO_ROOM
-        self._n_lanes = learners[0].n_lanes if learners else 0
+        self._n_lanes = experts[0].n_lanes if experts else 0
         self._n_classes = len(ensembles)
 
     def _lay_out(self, number: int, n_slots: int) -> None:
-        """Move the cells of a map's learners into rows for `n_slots` slots."""
+        """Move the cells of a map's experts into rows for `n_slots` slots."""
         capacity, width = 1, 0
-        for one in self._learners_of(number):
+        for one in self._experts_of(number):
             for rule in one.rules:
                 for column in rule.table.read():
                     capacity = max(capacity, len(column.cells))
@@ -89,7 +89,7 @@ class SeveralClasses:
     def _move_cells(self, number: int, first: int, end: int) -> None:
         """Move the cells of some classes into the rows of a map."""
         block, width, at = self._blocks[number], self._widths[number], 0
-        for one in self._learners_of(number):
+        for one in self._experts_of(number):
             for k in range(first, end):
                 rule = one.rules[k]
                 columns = rule.table.read()
@@ -99,35 +99,35 @@ class SeveralClasses:
             one.settle(block, at, width)
             at += one.n_lanes * len(one.rules[0].table.read())
 
-    def _learners_of(self, number: int) -> list[OneVsRest]:
-        """Return the learners on a map."""
+    def _experts_of(self, number: int) -> list[OneVsRest]:
+        """Return the experts on a map."""
         found = []
-        for k in range(len(self._learners)):
+        for k in range(len(self._experts)):
             if self._maps[k] == number:
-                found.append(self._learners[k])  # noqa: PERF401  as in `WeightTable.dump`
+                found.append(self._experts[k])
         return found
 
     def forget(self, number: int) -> None:
-        """Note that cells of a map's learners were changed."""
-        for one in self._learners_of(number):
+        """Note that cells of a map's experts were changed."""
+        for one in self._experts_of(number):
             one.look()
 
     def score(self, ensembles: list[Ensemble], examples: list[Example], active: bytearray) -> None:
         """Compute the scores of an event; scores of inactive maps are unchanged."""
-        for k in range(len(self._learners)):
+        for k in range(len(self._experts)):
             if active[self._maps[k]]:
-                learner = self._learners[k]
-                learner.score(examples[self._maps[k]])
+                expert = self._experts[k]
+                expert.score(examples[self._maps[k]])
                 for number in range(len(ensembles)):
                     ensemble = ensembles[number]
-                    ensemble.scores[self._places[k]] = learner.scores[number]
+                    ensemble.scores[self._places[k]] = expert.scores[number]
 
     def learn(self, examples: list[Example], active: bytearray, number: int, w: float) -> None:
         """Learn the scored event, with its class and weight."""
-        for k in range(len(self._learners)):
+        for k in range(len(self._experts)):
             if active[self._maps[k]]:
-                learner = self._learners[k]
-                learner.learn(examples[self._maps[k]], number, w)
+                expert = self._experts[k]
+                expert.learn(examples[self._maps[k]], number, w)
 
 
 def _move(column: Column, cells: Any) -> None:

@@ -348,7 +348,7 @@ class Trees(DrawnFeatures):
         for tree in range(self.n_trees):
             for k in range(self.n_nodes[tree]):
                 if self.tests[k * self.n_trees + tree] < 0:
-                    blocks.append(self.blocks[k * self.n_trees + tree])  # noqa: PERF401  as in `WeightTable.dump`
+                    blocks.append(self.blocks[k * self.n_trees + tree])
         return blocks
 
     def _restart(self, leaves: Leaves) -> None:

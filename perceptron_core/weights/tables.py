@@ -270,7 +270,7 @@ class RowTable:
         missing = []
         for k in range(x.n):
             if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
-                missing.append(x.names[k])  # noqa: PERF401  compiled, a loop without a scope of its own
+                missing.append(x.names[k])
         self._store(missing)
         self._index.look_up(x)
 
@@ -327,8 +327,8 @@ class WeightTable(RowTable):
     def dump(self, n_slots: int) -> list[bytes]:
         """Return the cells of the first slots of each column as bytes."""
         dumped = []
-        for column in self._columns:  # Cython 3.3 frees twice what a comprehension cannot append
-            dumped.append(buffers.to_bytes("d", memoryview(column.cells)[:n_slots]))  # noqa: PERF401
+        for column in self._columns:
+            dumped.append(buffers.to_bytes("d", memoryview(column.cells)[:n_slots]))
         return dumped
 
     def load(self, dumped: Sequence[bytes]) -> None:
@@ -339,7 +339,7 @@ class WeightTable(RowTable):
         """
         cells = []
         for data in dumped:
-            cells.append(buffers.from_bytes("d", data))  # noqa: PERF401  as in `dump`
+            cells.append(buffers.from_bytes("d", data))
         lengths = {len(given) for given in cells}
         if len(cells) != len(self._columns) or len(lengths) != 1:
             raise ValueError(f"{len(cells)} columns of {sorted(lengths)} cells, not {len(self._columns)}")
@@ -376,14 +376,14 @@ class WeightTable(RowTable):
         slots = []
         for slot in range(self.n_slots):
             if self._is_changed(slot):
-                slots.append(slot)  # noqa: PERF401  as in `dump`
+                slots.append(slot)
         return slots
 
     def _nonzero_slots(self, column: Column) -> list[int]:
         slots = []
         for slot in range(self.n_slots):
             if column.cells[slot]:
-                slots.append(slot)  # noqa: PERF401  as in `dump`
+                slots.append(slot)
         return slots
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:

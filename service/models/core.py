@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 from perceptron_core import AutoClassifier, DamagedError, HashedClassifier, from_bytes, to_bytes
-from perceptron_core.auto.explanation import Addend
+from perceptron_core.auto.explanation import Contribution
 from perceptron_core.elementary import logistic
 from perceptron_core.formats.model_bytes import freeze
 from perceptron_core.formats.model_changes import freeze_changes, track_changes
@@ -239,7 +239,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
         """Return the score of a class; with two classes, the signed score."""
         return self._score(self.model.log_odds(x), label)
 
-    def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
+    def explain(self, x: X, label: TrueLabel) -> tuple[list[Contribution], float]:
         """Return what each feature adds to the log-odds of a class; with two classes, to the signed score."""
         positive = isinstance(label, bool) or label
         return self.model.explain(x, self.model.numbers[positive])

@@ -18,7 +18,7 @@ from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection
 
 if TYPE_CHECKING:
-    from perceptron_core.auto.explanation import Addend
+    from perceptron_core.auto.explanation import Contribution
     from perceptron_core.linear.linear_rule import LinearRule
 
 AFTER_EARLY: Final = 2.0
@@ -164,7 +164,7 @@ class Learner(ABC):
         """Return the terms of that score, the bias last; None if the score is not a sum over features."""
         return None
 
-    def explain(self, x: X, label: TrueLabel) -> tuple[list[Addend], float]:
+    def explain(self, x: X, label: TrueLabel) -> tuple[list[Contribution], float]:
         """Return what each feature adds to the log-odds of a class in a `mixture`, and the intercept."""
         raise NotImplementedError
 
