@@ -269,4 +269,4 @@ class Runner:
         if self._tasks.running:
             self._health.become(State.READY)
         elif self._consumer.has_joined():
-            self._health.become(State.READY, "standing by: other members own all partitions")
+            self._health.become(State.READY, "idle: other members own all partitions")

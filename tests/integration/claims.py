@@ -34,17 +34,17 @@ class ClientClaims:
         assert serve("--exit-at-end").wait() == 0
         assert stream.outputs() == run_bare(events).predictions
 
-    def test_member_without_partitions_is_a_ready_standby(self, stream, serve):
+    def test_member_without_partitions_is_ready_and_idle(self, stream, serve):
         stream.create()
         one = serve().ready()
         other = serve().ready()
         one.eventually(lambda: len(one.partitions()) + len(other.partitions()) == 1)
-        standby, worker = (one, other) if other.partitions() else (other, one)
-        standby.eventually(lambda: "standing by" in standby.get("/readyz").json()["reason"])
+        idle, worker = (one, other) if other.partitions() else (other, one)
+        idle.eventually(lambda: "idle" in idle.get("/readyz").json()["reason"])
         assert worker.stop() == 0
         stream.produce(phishing_events())
-        standby.eventually(lambda: len(stream.outputs()) == len(phishing_events()))
-        assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
+        idle.eventually(lambda: len(stream.outputs()) == len(phishing_events()))
+        assert idle.get("/readyz").json() == {"state": "ready", "reason": ""}
 
     def test_backlog_of_two_topics_is_learned_in_time_order(self, stream, serve):
         """Labels came 20 s after their events, of which there was one a second."""

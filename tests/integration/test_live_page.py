@@ -501,11 +501,11 @@ def test_unavailable_stream_is_shown(stage, open_page):
     open_page.complaints.clear()  # the browser notes the rejected connections
 
 
-def test_standby_process_shows_that_others_own_the_partitions(serve, open_page):
+def test_idle_process_shows_that_others_own_the_partitions(serve, open_page):
     stage = Stage(partitions=())
-    stage.health.become(State.READY, "standing by: other members own all partitions")
+    stage.health.become(State.READY, "idle: other members own all partitions")
     page = open_page(serve(stage.served()))
-    expect(page.get_by_role("status")).to_have_text("standing by")
+    expect(page.get_by_role("status")).to_have_text("idle")
     expect(page.get_by_role("alert")).to_contain_text("other members own all partitions")
     page.close()
     open_page.complaints.clear()  # the browser notes the answer that there is no model

@@ -59,9 +59,9 @@ async function showAnswer(answer, body) {
   } else showNoModel(body, await (await fetch("/readyz", { signal: AbortSignal.timeout(PATIENCE) })).json());
 }
 
-// A process that is ready without a model stands by for others of its group.
+// A process that is ready without a model is idle: others of its group own all partitions.
 function showNoModel(body, { state, reason }) {
-  if (state === "ready" && reason) showCondition("good", "standing by", `${reason}. Their pages show them.`);
+  if (state === "ready" && reason) showCondition("good", "idle", `${reason}. Their pages show them.`);
   else showCondition("bad", "not ready", `${body.what}. ${body.hint}`);
 }
 

@@ -162,12 +162,12 @@ def test_partition_owned_elsewhere_is_named():
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
 
-def test_standby_process_returns_503(stage, client):
+def test_idle_process_returns_503(stage, client):
     stage.live.n_partitions = 0
     response = client.post("/labels", json=label("a", value=True))
     assert (response.status_code, response.json()["what"]) == (
         503,
-        "this process is on standby: others own all partitions",
+        "this process owns no partition: others own all",
     )
 
 
