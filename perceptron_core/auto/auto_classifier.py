@@ -30,7 +30,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words, pairs of
     words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
     characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
-    mixer, or single learner, with the least recent loss predicts; a mixer, together with a second one.
+    mixer, or single expert, with the least recent loss predicts; a mixer, together with a second one.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     labels : list
         Classes in the order of their first occurrence, which breaks ties.
     experts : list of ExpertStatus
-        For each learner: its name, its weight in the leader's prediction, its mistakes.
+        For each expert: its name, its weight in the leader's prediction, its mistakes.
     candidates : list of str
-        The candidates for the lead: the mixtures, and learners that may predict by themselves.
+        The candidates for the lead: the mixtures, and experts that may predict by themselves.
     leader : int
         Number of the leading candidate.
     n_mistakes : int
@@ -68,7 +68,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     of its first 3,000 characters. A string of at most 32 characters is a category, too. A symbol such as an
     emoji is a word, and so is each pair of neighbouring characters of a script without spaces, such as Han,
     Kana and Thai. After the first text of more than 32 characters, naive Bayes on the characters of texts
-    joins the learners.
+    joins the experts.
 
     Hoeffding trees, boosted trees and the ten nearest of the last 1,000 events use numbers and categories.
 
@@ -210,7 +210,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         w
             Weight of the example; 0: the model does not change.
         prediction_context
-            For a late label, the result of `prediction_context()` after the event's prediction. The learners
+            For a late label, the result of `prediction_context()` after the event's prediction. The experts
             are then evaluated by their predictions at that time. Without it, the label counts as prompt.
 
         Raises

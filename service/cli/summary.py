@@ -91,8 +91,8 @@ def _cell(value: float | None) -> str:
 
 
 def experts_table(mixture: MixtureStatus) -> list[str]:
-    """List the learners of a mixture: the weight of each in the leader's prediction, and its mistakes."""
-    head = (f"learners; the {mixture.leader} leads", "weight", "mistakes")
+    """List the experts of a mixture: the weight of each in the leader's prediction, and its mistakes."""
+    head = (f"experts; the {mixture.leader} leads", "weight", "mistakes")
     rows = [(name, f"{weight:+.3f}", f"{mistakes:,}") for name, weight, mistakes, *_ in mixture.experts]
     return ["", table([head, *rows], left=1)] if rows else []
 

@@ -56,9 +56,9 @@ class Decision:
     bias: float | None
     features_not_examined: int = 0
     leader: str | None = None
-    """For a mixture: the learner that made the prediction."""
+    """For a mixture: the mixture or expert that made the prediction."""
     experts: Sequence[ExpertStatus] = ()
-    """For a mixture: its learners."""
+    """For a mixture: its experts."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields that an explanation has in addition to a prediction."""

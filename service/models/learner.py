@@ -35,14 +35,14 @@ class ModelError(Exception):
 
 
 class MixtureStatus(NamedTuple):
-    """Which learners of a mixture decide now."""
+    """Which experts of a mixture decide now."""
 
     leader: str
-    """The mixture or learner that makes the prediction."""
+    """The mixture or expert that makes the prediction."""
     experts: Sequence[ExpertStatus]
-    """The learners, the largest weight first."""
+    """The experts, the largest weight first."""
     is_mixed: bool = False
-    """Whether the prediction is a mixture's, to which every learner contributes."""
+    """Whether the prediction is a mixture's, to which every expert contributes."""
 
 
 class Learner(ABC):
@@ -76,7 +76,7 @@ class Learner(ABC):
     predicts_fast = False
     """Whether a prediction takes no longer than passing the request to another thread."""
     mixture: MixtureStatus | None = None
-    """For a mixture: which learners decide."""
+    """For a mixture: which experts decide."""
     lacks_texts = False
     """Whether the model uses only texts, and has not learned any yet."""
 

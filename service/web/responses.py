@@ -152,7 +152,7 @@ class CommittedPrediction(Prediction):
 
 
 class Expert(ResponseModel):
-    """A learner of a mixture."""
+    """An expert of a mixture."""
 
     name: str
     weight: float
@@ -170,7 +170,7 @@ class Explanation(LivePrediction):
 
     method: Method
     """`weights`: contributions and bias add up to the score (with several classes, of the predicted class).
-    `mixture`: they add up to the log-odds of a mixture of learners. `leaving_out`: a contribution is how far
+    `mixture`: they add up to the log-odds of a mixture of experts. `leaving_out`: a contribution is how far
     the score falls without the feature; contributions do not add up."""
     bias: float | None
     contributions: list[FeatureContribution]
@@ -178,9 +178,9 @@ class Explanation(LivePrediction):
     features_not_examined: int = Field(ge=0)
     """Number of features, those with the smallest values, that were not left out one by one."""
     leader: str | None
-    """For a mixture: the learner that made the prediction."""
+    """For a mixture: the mixture or expert that made the prediction."""
     experts: list[Expert]
-    """For a mixture: its learners, the largest weight first."""
+    """For a mixture: its experts, the largest weight first."""
 
 
 class Weight(ResponseModel):
