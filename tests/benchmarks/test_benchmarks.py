@@ -91,14 +91,14 @@ def test_fastest_transactions_of_a_peer_are_chosen():
 
 def test_commits_are_summed_while_a_broker_starts(monkeypatch):
     broker = module("broker")
-    answers = [KafkaError.NOT_COORDINATOR, [-1001, 3], [3, 4], KafkaError.TOPIC_AUTHORIZATION_FAILED]
+    responses = [KafkaError.NOT_COORDINATOR, [-1001, 3], [3, 4], KafkaError.TOPIC_AUTHORIZATION_FAILED]
 
     class Observer:
         def __init__(self, options):
             pass
 
         def committed(self, places, seconds):
-            found = answers.pop(0)
+            found = responses.pop(0)
             if isinstance(found, int):
                 raise KafkaException(KafkaError(found))
             return [TopicPartition("events", n, offset) for n, offset in enumerate(found)]

@@ -40,14 +40,14 @@ def test_records_are_processed_once_after_a_full_disk(tmp_path, start):
 
 @pytest.mark.kafka
 def test_membership_that_ends_during_a_group_request_is_renewed(kafka_bootstrap, monkeypatch):
-    answers, ended = itertools.count(), []
+    responses, ended = itertools.count(), []
     process = BaseCoordinator._process_sync_group_response
 
-    def end_first(coordinator, answer, sent_at):
-        if next(answers) < 5:
+    def end_first(coordinator, response, sent_at):
+        if next(responses) < 5:
             ended.append(coordinator._generation)
             coordinator.reset_generation(member_id=coordinator._generation.member_id)
-        return process(coordinator, answer, sent_at)
+        return process(coordinator, response, sent_at)
 
     with contextlib.closing(ChaosStream(f"kafka://{kafka_bootstrap}", **APART)) as stream:
         monkeypatch.setattr(BaseCoordinator, "_process_sync_group_response", end_first)

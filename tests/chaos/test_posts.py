@@ -84,7 +84,7 @@ class Client:
         raise AssertionError("there is no place")
 
 
-def n_answers(clients):
+def n_responses(clients):
     return sum(client.statuses[httpx.codes.OK] for client in clients)
 
 
@@ -134,8 +134,8 @@ def test_acknowledged_records_survive_kills_exactly_once(open_chaos, start, forc
         for kill in range(n_kills):
             killed = services[kill % n_services].ready()
             if kill % 4:  # amid the responses; or else while it takes over
-                enough = n_answers(clients) + CLIENTS
-                killed.eventually(lambda enough=enough: n_answers(clients) > enough)
+                enough = n_responses(clients) + CLIENTS
+                killed.eventually(lambda enough=enough: n_responses(clients) > enough)
                 time.sleep(moment.uniform(0, 0.12))
             else:
                 time.sleep(moment.uniform(0, 0.6))

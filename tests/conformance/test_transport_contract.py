@@ -661,8 +661,8 @@ def test_leaving_members_partitions_move_to_other_members(stream, transport):
 
 def test_only_partition_belongs_to_one_member(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
-    answers, one_partition = stream.topic("answers"), stream.topic("one")
-    transport.ensure_topics({events: 3, labels: 3, answers: 1, one_partition: 1})
+    predictions, one_partition = stream.topic("predictions"), stream.topic("one")
+    transport.ensure_topics({events: 3, labels: 3, predictions: 1, one_partition: 1})
     one = Member(transport, stream, events, labels, alone=one_partition)
     eventually(lambda: one.assigned == {0, 1, 2} and one.consumer.has_joined(), one)
     two = Member(stream.open(), stream, events, labels, alone=one_partition)
@@ -672,7 +672,7 @@ def test_only_partition_belongs_to_one_member(stream, transport):
     assert (one.assigned, two.assigned, one.revoked) == ({0, 1, 2}, set(), set())
     writers = {partition: one.consumer.writer(partition) for partition in range(3)}
     for partition, writer in writers.items():
-        outputs = [] if partition else [Output(answers, b"k", b"done")]
+        outputs = [] if partition else [Output(predictions, b"k", b"done")]
         writer.begin(outputs, one.consumer.positions(partition))
     one.consumer.send()
     for writer in writers.values():

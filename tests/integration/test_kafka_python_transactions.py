@@ -25,11 +25,11 @@ def fail_first_batch(monkeypatch):
     done = []
     complete = Sender._complete_batch
 
-    def complete_or_fail(sender, batch, answer):
+    def complete_or_fail(sender, batch, response):
         if not done and sender._transaction_manager.is_transactional():
             done.append(True)
-            answer.error_code = INVALID_PRODUCER_EPOCH
-        complete(sender, batch, answer)
+            response.error_code = INVALID_PRODUCER_EPOCH
+        complete(sender, batch, response)
 
     monkeypatch.setattr(Sender, "_complete_batch", complete_or_fail)
     return done
@@ -70,16 +70,16 @@ def test_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
 
 
 def test_group_whose_coordinator_has_moved_keeps_its_members(place, transport, monkeypatch):
-    """A client asks the coordinator that it has found first, which has another answer from then on."""
+    """A client asks the coordinator that it has found first, which has another response from then on."""
     describe, have_asked = KafkaAdminClient.describe_groups, []
 
-    def answer(client, groups):
+    def describe_elsewhere(client, groups):
         found = describe(client, groups)
         if client in have_asked:
             found[place.group] |= {"error": "NotCoordinatorError", "group_state": "", "members": []}
         have_asked.append(client)
         return found
 
-    monkeypatch.setattr(KafkaAdminClient, "describe_groups", answer)
+    monkeypatch.setattr(KafkaAdminClient, "describe_groups", describe_elsewhere)
     member = owner(transport, place)
     assert member.consumer.take_over([0])[0] == {}

@@ -135,14 +135,14 @@ def test_typed_event_is_predicted_and_explained(stage, address, open_page):
     expect(page.locator("#predictions")).to_have_text("31")
     expect(text).to_have_value("win zebra")
     page.get_by_role("button", name="Predict").click()
-    answer, model = page.locator("#answer"), stage.feeds[0].model
+    result, model = page.locator("#answer"), stage.feeds[0].model
     x = {"length": 2.5, "urgent": 1.0, "lang=en": 1.0, "text=win": 1.0, "text=zebra": 1.0}
-    expect(answer.locator("strong")).to_have_text(str(model.predict_one(x)).lower())
+    expect(result.locator("strong")).to_have_text(str(model.predict_one(x)).lower())
     decided = {
         name.removeprefix("text=") for name, value in x.items() if model.weights.get(name, 0.0) * value
     }
-    assert set(answer.locator("tbody th").all_inner_texts()) == decided | {"bias"}
-    assert set(answer.locator("mark").all_inner_texts()) == {"lang=en", "urgent", "zebra"}
+    assert set(result.locator("tbody th").all_inner_texts()) == decided | {"bias"}
+    assert set(result.locator("mark").all_inner_texts()) == {"lang=en", "urgent", "zebra"}
     assert stage.appended == []
     features.fill("length = 1e101")
     page.get_by_role("button", name="Predict").click()
@@ -215,7 +215,7 @@ def test_typed_event_is_learned_with_its_class(stage, address, open_page):
     stage.metrics.lag = {("events", 0): 10**6}
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#taught .wrong")).to_contain_text("are waiting to be processed")
-    open_page.complaints.clear()  # a browser reports each answer of an error status
+    open_page.complaints.clear()  # a browser reports each response of an error status
 
 
 @pytest.fixture
@@ -299,8 +299,8 @@ def test_models_of_every_kind_can_be_inspected(serve, open_page, given, names):
     assert page.locator("#answer strong").inner_text() in {str(name).lower() for name in names}
     expect(page.locator("#experts")).to_be_visible(visible=given.get("model") == "auto")
     expect(page.locator("#thresholds-section")).to_be_visible(visible=len(names) == 2)
-    answer = stage.models[0].latest()[0][0].fields
-    shown = [f"{100 * answer['probability']:.1f} %"] if "probability" in answer else []
+    prediction = stage.models[0].latest()[0][0].fields
+    shown = [f"{100 * prediction['probability']:.1f} %"] if "probability" in prediction else []
     expect(page.locator("#events tbody tr").first.locator(".probability")).to_have_text(shown)
     if given.get("model") == "coin-betting":
         counters = stage.feeds[0].counters
@@ -316,7 +316,7 @@ def test_partitions_are_listed_and_one_can_be_chosen(serve, open_page):
     address = serve(stage.served())
     page = open_page(address, "/?partition=7")
     expect(page.get_by_role("alert")).to_contain_text("Partition 7 is not served here")
-    open_page.complaints.clear()  # the browser notes the answer that there is no such partition
+    open_page.complaints.clear()  # the browser notes the response that there is no such partition
     chosen = page.get_by_role("combobox", name="Partition")
     for partition, events in (("0", "20"), ("1", "1")):
         chosen.select_option(partition)
@@ -508,7 +508,7 @@ def test_idle_process_shows_that_others_own_the_partitions(serve, open_page):
     expect(page.get_by_role("status")).to_have_text("idle")
     expect(page.get_by_role("alert")).to_contain_text("other members own all partitions")
     page.close()
-    open_page.complaints.clear()  # the browser notes the answer that there is no model
+    open_page.complaints.clear()  # the browser notes the response that there is no model
 
 
 def test_browser_logs_in_with_the_token_as_password(serve, open_page):

@@ -9,7 +9,7 @@ from tests.support.learners import SEVERAL, TWO_CLASS
 FILES = written()
 
 
-def answer(model, x):
+def prediction_of(model, x):
     """Return what a model says to rounding; tags of a sentence as their names."""
     if isinstance(model, StructuredPerceptron):
         return dict.fromkeys(map(repr, enumerate(model.predict_one(x))), 1.0)
@@ -23,7 +23,7 @@ def test_golden_file_is_read_and_predicts_the_same(name):
     model = from_bytes(FILES[name])
     expected = taught(model)
     for x, y in stream_of(model):
-        assert answer(model, x) == pytest.approx(answer(expected, x), rel=1e-12, abs=1e-12)
+        assert prediction_of(model, x) == pytest.approx(prediction_of(expected, x), rel=1e-12, abs=1e-12)
         model.learn_one(x, y)
         expected.learn_one(x, y)
     for kept in ("n_mistakes", "n_updates", "labels", "transitions"):

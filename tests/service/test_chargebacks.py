@@ -57,8 +57,8 @@ def records(*, at_once, later_delays=1.0, revoked=0.0):
 
 def average_precision(outputs):
     """Return that of the payments after the delay has passed, by the scores that were predicted."""
-    answers = [json.loads(output.value) for output in outputs]
-    scores = {answer["id"]: answer["score"] for answer in answers if "score" in answer}
+    predictions = [json.loads(output.value) for output in outputs]
+    scores = {prediction["id"]: prediction["score"] for prediction in predictions if "score" in prediction}
     judged = {f"p{n}": y for n, (at_ms, _, y) in enumerate(payments()) if at_ms >= JUDGED_FROM_DAY * DAY_MS}
     return average_precision_score([*judged.values()], [scores[each] for each in judged])
 

@@ -19,7 +19,7 @@ from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
 JUDGES_ORDER = True
-_ANSWERS = {"predictions", "dead-letters"}
+_OUTPUTS = {"predictions", "dead-letters"}
 
 
 def judge(world):
@@ -80,7 +80,7 @@ class _Trial:
             self._judge_end()
 
     def _judge_transaction(self, transaction):
-        outputs = [record for record in transaction.outputs if record.topic in _ANSWERS]
+        outputs = [record for record in transaction.outputs if record.topic in _OUTPUTS]
         progress = [
             json.loads(record.value)
             for record in transaction.outputs
@@ -107,9 +107,9 @@ class _Trial:
 
     def _judge_batch(self, transaction, told):
         expected = self._process(told, transaction)
-        found = [_plain(record) for record in transaction.outputs if record.topic in _ANSWERS]
+        found = [_plain(record) for record in transaction.outputs if record.topic in _OUTPUTS]
         if self._is_lossy:
-            self.expect(_identities(found) == _identities(expected), "answers are missing")
+            self.expect(_identities(found) == _identities(expected), "outputs are missing")
             return
         self.expect(found == expected, f"batch {self._sequence}: found {found}, expected {expected}")
         self._judge_counts(told["counts"])
@@ -137,8 +137,8 @@ class _Trial:
         for record in merged:
             message = self._world.messages[record.topic, record.partition, record.offset]
             expected += [
-                _expected(record, answer)
-                for answer in self._oracle.take(
+                _expected(record, output)
+                for output in self._oracle.take(
                     message, record.topic, record.timestamp_ms, told["processing_time_ms"]
                 )
             ]
@@ -238,17 +238,17 @@ def _plain(record):
     return (record.topic, record.key, json.loads(record.value))
 
 
-def _expected(record, answer):
-    if "reason" in answer:
+def _expected(record, output):
+    if "reason" in output:
         source = (record.topic, record.partition, record.offset, record.timestamp_ms)
-        return ("dead-letters", record.key, record.value, answer["reason"], source)
-    return ("predictions", answer["id"].encode(), answer)
+        return ("dead-letters", record.key, record.value, output["reason"], source)
+    return ("predictions", output["id"].encode(), output)
 
 
-def _identities(answers):
-    """Return of answers what does not depend on the model: not of outcomes, which do."""
+def _identities(outputs):
+    """Return of outputs what does not depend on the model: not of outcomes, which do."""
     return [
-        answer[:3] if answer[0] == "dead-letters" else answer[2]["id"]
-        for answer in answers
-        if answer[0] == "dead-letters" or "predicted" not in answer[2]
+        output[:3] if output[0] == "dead-letters" else output[2]["id"]
+        for output in outputs
+        if output[0] == "dead-letters" or "predicted" not in output[2]
     ]

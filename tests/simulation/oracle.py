@@ -213,7 +213,7 @@ class Decisions:
         self.n_decided = 0
 
     def decide(self, score, time):
-        """Return what an answer says of the decision on an event with this score."""
+        """Return what an output says of the decision on an event with this score."""
         for rule in self._rules:
             if rule.goal == "max_rate":
                 budget = self._budgets.setdefault(rule.name, Budget(int(rule.level.partition("/")[0]), time))
@@ -396,8 +396,8 @@ class Partition:
         if message.kind == "bad":
             self.counts["rejected"] += 1
             return [*timed_out, {"reason": message.reason}]
-        answer = self._event(message, time) if message.kind == "event" else self._label(message, time)
-        return timed_out if answer is None else [*timed_out, answer]
+        output = self._event(message, time) if message.kind == "event" else self._label(message, time)
+        return timed_out if output is None else [*timed_out, output]
 
     @property
     def all_counts(self) -> dict[str, int]:
@@ -484,7 +484,7 @@ class Partition:
         else:
             truth = self._first_seen(message, truth, Kept(x, predicted, time))
         self.counts["predictions"] += 1
-        answer = {
+        output = {
             "id": message.id,
             "label": self._spell(predicted),
             "score": score,
@@ -492,10 +492,10 @@ class Partition:
             "event_time_ms": time,
         }
         if self.decisions is not None:
-            answer |= self.decisions.decide(score, time)
+            output |= self.decisions.decide(score, time)
         if truth is not None:
-            answer |= {"truth": self._spell(truth), "mistake": predicted != truth}
-        return answer
+            output |= {"truth": self._spell(truth), "mistake": predicted != truth}
+        return output
 
     def _first_seen(self, message, truth, kept):
         early = self.early.pop(message.id, None)
@@ -606,7 +606,7 @@ class Partition:
         return truth if isinstance(truth, str) else self.spelling[truth]
 
     def _spell_like(self, label):
-        """Answer in the label values of the stream: true/false, 1/-1 or 1/0; names stay names."""
+        """Write in the label values of the stream: true/false, 1/-1 or 1/0; names stay names."""
         if isinstance(label, str):
             return
         if isinstance(label, bool):

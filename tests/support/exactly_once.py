@@ -38,14 +38,14 @@ def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) ->
     """Compare what one task has committed with the log of its partitions."""
     inputs = [stream.records(*place) for place in input_partitions(stream.settings, partitions)]
     topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
-    answers, dead_letters = (
+    predictions, dead_letters = (
         [record for each in partitions for record in stream.records(topic, each)] for topic in topics
     )
     timeout_ms = _on_timeout_ms(stream)
     records = (record for records in inputs for record in records)
     demand = demand_of(records, timeout_ms, filtered=bool(stream.settings.events.where))
     has_order = len(inputs) == 1
-    _assert_all_once(demand, answers, dead_letters, has_order=has_order, times_out=timeout_ms < inf)
+    _assert_all_once(demand, predictions, dead_letters, has_order=has_order, times_out=timeout_ms < inf)
     quiet, outputs = _replay(stream, number, inputs)
     for topic in topics:
         for each in partitions:
@@ -56,7 +56,7 @@ def _assert_task(stream: ChaosStream, number: int, partitions: Sequence[int]) ->
         records=sum(map(len, inputs)),
         predictions=demand.predictions.total(),
         dead_letters=len(dead_letters),
-        outcomes=len(answers) - demand.predictions.total(),
+        outcomes=len(predictions) - demand.predictions.total(),
         mistakes=quiet.counters.mistakes,
         skipped=sum(quiet.counters.skipped.values()),
         **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
@@ -86,14 +86,14 @@ def _assert_verify_agrees(stream: ChaosStream, total: Counter[str]) -> None:
 
 def _assert_all_once(
     demand: Demand,
-    answers: Sequence[Record],
+    predictions: Sequence[Record],
     dead_letters: Sequence[Record],
     *,
     has_order: bool,
     times_out: bool,
 ) -> None:
     """Count, knowing nothing of the service but the form of its messages."""
-    messages = [json.loads(answer.value or b"") for answer in answers]
+    messages = [json.loads(prediction.value or b"") for prediction in predictions]
     assert Counter(m["id"] for m in messages if "score" in m) == demand.predictions
     outcomes = Counter(m["id"] for m in messages if "predicted" in m)
     assert set(outcomes.values()) <= {1}

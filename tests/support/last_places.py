@@ -50,23 +50,23 @@ def digests() -> dict[str, str]:
         if name.endswith(_OF_RIVER):
             continue
         for make in (_numbers, _words):
-            ours, answers = model.clone(), []
+            ours, predictions = model.clone(), []
             for x, y in _stream(make):
-                answers.append(ours.predict_proba_one(x) if name in SEVERAL else ours.score_one(x))
+                predictions.append(ours.predict_proba_one(x) if name in SEVERAL else ours.score_one(x))
                 ours.learn_one(x, (ours.classes or _LABELS)[y] if name in SEVERAL else y > 0)
-            made[f"{name}{make.__name__}"] = _digest(ours, answers)
+            made[f"{name}{make.__name__}"] = _digest(ours, predictions)
     for make in (_numbers, _text):
         for several in (False, True):
-            auto, answers = AutoClassifier(hash_bits=10), []
+            auto, predictions = AutoClassifier(hash_bits=10), []
             for x, y in _stream(make):
-                answers.append(auto.predict_proba_one(x))
+                predictions.append(auto.predict_proba_one(x))
                 auto.learn_one(x, _LABELS[y] if several else y > 0)
-            made[f"auto{make.__name__}_{several}"] = _digest(auto, answers)
+            made[f"auto{make.__name__}_{several}"] = _digest(auto, predictions)
     return made
 
 
-def _digest(model: Any, answers: list[Any]) -> str:
-    return hashlib.sha256(to_bytes(model) + repr(answers).encode()).hexdigest()
+def _digest(model: Any, predictions: list[Any]) -> str:
+    return hashlib.sha256(to_bytes(model) + repr(predictions).encode()).hexdigest()
 
 
 if __name__ == "__main__":

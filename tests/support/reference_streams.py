@@ -58,9 +58,9 @@ def messages(examples: Iterable[tuple[str, dict[str, float], bool]]) -> Sequence
     return tuple(json.dumps({"id": i, "features": x, "label": y}).encode() for i, x, y in examples)
 
 
-def without_time(answer: dict[str, Any]) -> dict[str, Any]:
+def without_time(prediction: dict[str, Any]) -> dict[str, Any]:
     """Return a prediction or an outcome without what differs whenever the same events are produced."""
-    return {name: value for name, value in answer.items() if name != "event_time_ms"}
+    return {name: value for name, value in prediction.items() if name != "event_time_ms"}
 
 
 def run_bare(events: Iterable[bytes]) -> Run:

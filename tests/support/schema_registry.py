@@ -141,7 +141,7 @@ class SchemaRegistryServer:
         self.credentials = credentials
         self.requests = []
         self.status = None
-        """What it answers to everything, if not None."""
+        """Its response to everything, if not None."""
         self.delay_seconds = 0.0
         self.lag = {}
         """How often a schema's id is still unknown: a replica that lags."""
@@ -180,8 +180,8 @@ class SchemaRegistryServer:
         body = {"schema": text, "schemaType": kind, "references": list(references)}
         return self.catalog.register(subject, body).id
 
-    def answer(self, method, target, body, authorization):
-        """Return what is answered to a request. Raises `Rejected`."""
+    def respond(self, method, target, body, authorization):
+        """Return the response to a request. Raises `Rejected`."""
         self.requests.append((method, target))
         time.sleep(self.delay_seconds)
         if self.status is not None:
@@ -238,7 +238,7 @@ def _handler(registry):
             body = json.loads(self.rfile.read(length)) if length else None
             try:
                 asked = (self.command, self.path, body, self.headers.get("Authorization"))
-                status, found = 200, registry.answer(*asked)
+                status, found = 200, registry.respond(*asked)
             except Rejected as rejected:
                 status = rejected.status
                 found = {"error_code": rejected.code, "message": rejected.message}

@@ -6,7 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class WebhookServer:
-    """Answers each POST with what `answer(number of the request)` returns: a status, bytes, "drop" or "slow".
+    """Responds to each POST with what `respond(number of the request)` returns: a status, bytes,
+    "drop" or "slow".
 
     Attributes
     ----------
@@ -15,8 +16,8 @@ class WebhookServer:
 
     """
 
-    def __init__(self, answer=lambda number: 200, slow_seconds=1.0):
-        self.answer = answer
+    def __init__(self, respond=lambda number: 200, slow_seconds=1.0):
+        self.respond = respond
         self.asked, self.accepted = [], []
         self.most_at_once = self._at_once = 0
         self._lock = threading.Lock()
@@ -28,7 +29,7 @@ class WebhookServer:
                 with server._lock:
                     headers = {name.lower(): value for name, value in self.headers.items()}
                     server.asked.append((headers, body))
-                    said = server.answer(len(server.asked))
+                    said = server.respond(len(server.asked))
                     server._at_once += 1
                     server.most_at_once = max(server.most_at_once, server._at_once)
                 if said == "slow":

@@ -1,4 +1,4 @@
-"""Where a weight is kept changes no answer: names, indices and arrays are three ways to say the same."""
+"""Where a weight is kept changes no prediction: names, indices and arrays are three ways to say the same."""
 
 import copy
 import pickle

@@ -104,10 +104,10 @@ def test_learners_are_evaluated_on_their_original_predictions():
         said = array("d", model.prediction_context())
         waiting.append((x, y, 1.0, said.tobytes(), [score > 0 for score in said[4 : 4 + int(said[1])]]))
         if len(waiting) > 20:
-            *learned, answers = waiting.pop(0)
+            *learned, predictions = waiting.pop(0)
             model.learn_one(*learned)
-            for name, answer in zip(model.ensembles[0].names, answers, strict=False):
-                wrong[name] = wrong.get(name, 0) + (answer != learned[1])
+            for name, prediction in zip(model.ensembles[0].names, predictions, strict=False):
+                wrong[name] = wrong.get(name, 0) + (prediction != learned[1])
     counted = {each.name: each.mistakes for each in model.experts}
     assert {name: counted[name] - n for name, n in wrong.items() if abs(counted[name] - n) > 1} == {}
 
@@ -159,8 +159,8 @@ def test_prediction_is_the_weighted_sum_of_candidates(n_classes, delay):
         end = HEADER + int(said[0]) * (n + n_candidates)
         weights = said[end : end + n_candidates]
         rows = [said[at + n : at + n + n_candidates] for at in range(HEADER, end, n + n_candidates)]
-        answers = [sum(map(mul, row, weights)) for row in rows]
-        assert log_odds[-len(answers) :] == pytest.approx(answers)
+        predictions = [sum(map(mul, row, weights)) for row in rows]
+        assert log_odds[-len(predictions) :] == pytest.approx(predictions)
         assert sum(weight > 0 for weight in weights) > (2 if delay else 0)
 
 

@@ -117,11 +117,11 @@ def test_trees_are_evaluated_on_their_scores_at_prediction():
     for x, y in boxes(1200):
         model.predict_one(x)
         names = model.ensembles[0].names if model.ensembles else []
-        answer = model.ensembles[0].score_of(names.index(NAME))[1] > 0 if NAME in names else None
-        waiting.append((x, y, 1.0, model.prediction_context(), answer))
+        prediction = model.ensembles[0].score_of(names.index(NAME))[1] > 0 if NAME in names else None
+        waiting.append((x, y, 1.0, model.prediction_context(), prediction))
         if len(waiting) > 100:
-            *learned, answer = waiting.popleft()
-            wrong += answer is not None and answer != learned[1]
+            *learned, prediction = waiting.popleft()
+            wrong += prediction is not None and prediction != learned[1]
             model.learn_one(*learned)
     assert mistakes_of(model) == wrong > 0
 

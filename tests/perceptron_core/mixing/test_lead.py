@@ -1,4 +1,4 @@
-"""What candidates weigh in the answer, by their losses and by how late labels come."""
+"""What candidates weigh in the prediction, by their losses and by how late labels come."""
 
 import math
 

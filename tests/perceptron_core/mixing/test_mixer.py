@@ -67,9 +67,9 @@ def test_mixer_computes_its_documented_formula(variance, forgetting, stream, inf
     formula = Formula(variance, 1 - (1 - forgetting) * information)
     for z, y, w in stream:
         inputs = array("d", z)
-        answer = mixer.mix(inputs)
-        assert answer == pytest.approx(formula.mix(z), rel=1e-9, abs=1e-9)
-        mixer.learn(inputs, y, w, answer, information)
+        log_odds = mixer.mix(inputs)
+        assert log_odds == pytest.approx(formula.mix(z), rel=1e-9, abs=1e-9)
+        mixer.learn(inputs, y, w, log_odds, information)
         formula.learn(z, y, w)
     assert mixer.weights == pytest.approx(formula.v, rel=1e-9, abs=1e-9)
     found = mixer.get_state()["covariance"]

@@ -63,16 +63,16 @@ def test_mixture_equals_its_experts_and_mixers_computed_separately(stream):
             clip(logistic.score_one(x)),
             clip(4 * (perceptron.score_one(x) - 0.5)),
         ]
-        answers = [mixer.mix(array("d", z)) for mixer in mixers]
-        candidates = [*answers, z[0]]
+        predictions = [mixer.mix(array("d", z)) for mixer in mixers]
+        candidates = [*predictions, z[0]]
         leader = losses.index(min(losses))
         assert model.leader == leader
         assert model.score_one(x) == candidates[leader]
         model.learn_one(x, y)
         for expert in (arow, logistic, perceptron):
             expert.learn_one(x, y)
-        for mixer, answer in zip(mixers, answers, strict=True):
-            mixer.learn(array("d", z), y, 1.0, answer)
+        for mixer, prediction in zip(mixers, predictions, strict=True):
+            mixer.learn(array("d", z), y, 1.0, prediction)
         mistakes += (candidates[leader] > 0) != y
         losses = [0.9 * loss + ((a > 0) != y) for loss, a in zip(losses, candidates, strict=True)]
     assert model.n_mistakes == mistakes

@@ -44,9 +44,9 @@ def test_bound_exists_exactly_when_a_separator_exists(data, fit_intercept):
 
 @given(examples)
 def test_every_separator_gives_a_bound_and_the_default_the_best(data):
-    answer = linear_separability(data)
-    assume(answer.separable)
-    given_one = mistake_bound(data, answer.separator)
+    result = linear_separability(data)
+    assume(result.separable)
+    given_one = mistake_bound(data, result.separator)
     assert mistake_bound(data).updates <= given_one.updates * (1 + 1e-5)
     assert given_one.margin > 0
 

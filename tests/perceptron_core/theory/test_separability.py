@@ -1,4 +1,4 @@
-"""Every answer is proven: the separator separates, the certificate certifies, the shortest is shortest."""
+"""Every result is proven: the separator separates, the certificate certifies, the shortest is shortest."""
 
 import math
 from fractions import Fraction
@@ -35,18 +35,18 @@ def dot(z, a):
 @example([({"a": 1}, True), ({"a": 1}, False)], True)
 @example([({"a": 8, "b": 7}, True), ({"a": 7, "b": 6}, False), ({"a": 6, "b": 5}, True)], True)
 def test_separability_is_returned_with_its_proof(data, fit_intercept):
-    answer = linear_separability(data, fit_intercept=fit_intercept)
+    result = linear_separability(data, fit_intercept=fit_intercept)
     samples = normalised(data, fit_intercept)
-    if answer.separable:
-        a = vector(answer.separator)
+    if result.separable:
+        a = vector(result.separator)
         assert all(dot(z, a) > 0 for z in samples)  # in exact arithmetic
-        assert all(answer.separator.predict_one(x) == y for x, y in data)
+        assert all(result.separator.predict_one(x) == y for x, y in data)
     else:
-        assert len(answer.multipliers) == len(data)
-        assert min(answer.multipliers) >= 0
-        assert sum(answer.multipliers) == pytest.approx(1)
+        assert len(result.multipliers) == len(data)
+        assert min(result.multipliers) >= 0
+        assert sum(result.multipliers) == pytest.approx(1)
         for column in zip(*samples, strict=True):
-            assert float(dot(column, answer.multipliers)) == pytest.approx(0, abs=1e-8)
+            assert float(dot(column, result.multipliers)) == pytest.approx(0, abs=1e-8)
 
 
 @given(st.lists(points, min_size=1, max_size=12), points, st.integers(-8, 8))
@@ -60,9 +60,9 @@ def test_examples_labelled_by_a_hyperplane_are_separable(xs, weights, bias):
 
 
 def test_xor_is_proved_inseparable():
-    answer = linear_separability(XOR)
-    assert answer.separator is None
-    assert answer.multipliers == pytest.approx([0.25] * 4)
+    result = linear_separability(XOR)
+    assert result.separator is None
+    assert result.multipliers == pytest.approx([0.25] * 4)
 
 
 def test_separability_is_found_at_very_different_scales():
@@ -99,9 +99,9 @@ def test_minimum_length_solution_satisfies_its_kkt_conditions(data, fit_intercep
 
 @given(examples)
 def test_minimum_length_solution_has_the_largest_margin(data):
-    answer = linear_separability(data)
-    assume(answer.separable)
-    separator, best = vector(answer.separator), vector(minimum_length_solution(data))
+    result = linear_separability(data)
+    assume(result.separable)
+    separator, best = vector(result.separator), vector(minimum_length_solution(data))
     samples = normalised(data, fit_intercept=True)
 
     def margin(a):

@@ -70,8 +70,8 @@ def test_trees_separate_classes_within_one_bin():
     for x, y in halves(1500):
         model.learn_one({**x, "a": x["a"] - 0.5}, y)
     width = 2 * 0.29 / N_BINS  # of the bins next to the mean, of which the one above it begins there
-    answers = {model.log_odds({"a": width * (k + 1) / N_PARTS, "b": 0.5})[1] for k in range(N_PARTS // 2)}
-    assert len(answers) > 2
+    log_odds = {model.log_odds({"a": width * (k + 1) / N_PARTS, "b": 0.5})[1] for k in range(N_PARTS // 2)}
+    assert len(log_odds) > 2
 
 
 @pytest.mark.slow

@@ -186,7 +186,7 @@ def test_command_runs_next_to_a_folder_of_the_same_name(tmp_path, others):
     root = Path(online_perceptron.__file__).parent
     command = "import online_perceptron; online_perceptron.main()"
     paths = os.pathsep.join([str(tmp_path), str(root)])
-    answer = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", command, "--version"],
         env=os.environ | {"PYTHONPATH": paths},
         cwd=tmp_path,
@@ -194,7 +194,7 @@ def test_command_runs_next_to_a_folder_of_the_same_name(tmp_path, others):
         text=True,
         check=False,
     )
-    assert (answer.returncode, answer.stdout.split()[0]) == (0, "perceptron"), answer.stderr
+    assert (result.returncode, result.stdout.split()[0]) == (0, "perceptron"), result.stderr
     (script,) = entry_points(group="console_scripts", name="perceptron")
     assert script.value == "online_perceptron:main"
 

@@ -104,8 +104,8 @@ def test_slow_registry_is_unavailable(registry, monkeypatch):
         client(registry).schema(key(1))
 
 
-def answered(body, status=b"200 OK"):
-    """Serve one answer of these bytes."""
+def responding(body, status=b"200 OK"):
+    """Serve one response of these bytes."""
     head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
     return trickling(head + body, len(head) + len(body))
 
@@ -135,14 +135,14 @@ DEEP = b"[" * 100_000
 def test_malformed_response_makes_the_registry_unavailable(body, monkeypatch):
     monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 60.0)  # where machines are slow, too
     monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 60.0)
-    with answered(body) as port, pytest.raises(RegistryUnavailable, match="response of a Schema Registry"):
+    with responding(body) as port, pytest.raises(RegistryUnavailable, match="response of a Schema Registry"):
         SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))
 
 
 @pytest.mark.parametrize("body", [DEEP, b'{"error_code": []}', b'{"error_code": 1e999}', b"5", b"\xff"])
 def test_unreadable_404_does_not_reject_the_schema(body):
     with (
-        answered(body, b"404 Not Found") as port,
+        responding(body, b"404 Not Found") as port,
         pytest.raises(RegistryUnavailable, match="HTTP 404 Not Found"),
     ):
         SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))

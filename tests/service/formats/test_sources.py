@@ -89,13 +89,13 @@ def test_silent_registry_is_an_error_each_time(asking):
 
 
 def test_slow_registry_responses_delay_a_batch_which_then_resumes(asking):
-    answer = asking.registry.answer
+    respond = asking.registry.respond
 
     def slowly(*asked):
         asking.clock.seconds += 1
-        return answer(*asked)
+        return respond(*asked)
 
-    asking.registry.answer = slowly
+    asking.registry.respond = slowly
     with pytest.raises(RegistryUnavailable, match="has responded for 10 of 15 schemas within 10 s"):
         asking(*range(101, 115), 1)
     assert asking(*range(101, 115), 1)[0] == {key(1)}

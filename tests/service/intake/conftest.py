@@ -78,8 +78,8 @@ class Scene:
         """Process records, and commit them."""
         time_ms = at_seconds * 1000
         records = [Record(o.topic, 0, next(self._offsets), time_ms, o.key, o.value) for o in outputs]
-        answers = self.feed.processor.process_batch(records).outputs
-        self.intake.committed(records, answers)
+        outputs = self.feed.processor.process_batch(records).outputs
+        self.intake.committed(records, outputs)
 
     def process_all(self):
         """Process what was appended since the last time."""

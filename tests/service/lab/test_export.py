@@ -48,7 +48,7 @@ def events():
 
 @dataclass
 class Case:
-    """A trained model, and events with its answers."""
+    """A trained model, and events with its predictions."""
 
     learner: Learner
     extractor: Any

@@ -102,8 +102,8 @@ def stage_and_model(request, tmp_path_factory):
     return stage, service.load(file)
 
 
-def answered(call):
-    """Return an answer, or the reason of a rejection; None for what a filter leaves out."""
+def result_of(call):
+    """Return a result, or the reason of a rejection; None for what a filter leaves out."""
     try:
         return call()
     except Rejection as rejection:
@@ -123,9 +123,9 @@ def test_predictions_equal_the_service(stage_and_model, data):
     def explained():
         return live.explain(asked.read(message))
 
-    expected = answered(lambda: live.predict(asked.read(message)))
+    expected = result_of(lambda: live.predict(asked.read(message)))
     for form in (record, message, message.decode()):
-        label, score = answered(lambda: model.predict(form)), answered(lambda: model.score(form))  # noqa: B023
+        label, score = result_of(lambda: model.predict(form)), result_of(lambda: model.score(form))  # noqa: B023
         if not isinstance(expected, dict):
             assert label == score == expected
             continue

@@ -21,7 +21,7 @@ def records(topic, *times, partition=0):
 
 
 class Rest:
-    """A stream's answers about how much is left, and the times it was asked."""
+    """A stream's responses about how much is left, and the times it was asked."""
 
     def __init__(self, **left):
         self.left = {(EVENTS, 0): 0, (LABELS, 0): 0} | {(topic, 0): n for topic, n in left.items()}

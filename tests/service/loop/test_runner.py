@@ -59,7 +59,7 @@ def run(stream, **given):
     return metrics, health
 
 
-def answers(stream, topic="predictions"):
+def predictions(stream, topic="predictions"):
     count = stream.partition_count(topic)
     return [json.loads(record.value) for p in range(count) for record in stream.read(topic, p)]
 
@@ -67,7 +67,7 @@ def answers(stream, topic="predictions"):
 def test_events_become_predictions_or_dead_letters_in_order(stream):
     produce(stream, event("a", "win", label=True), b"junk", event("b", "win"))
     metrics, health = run(stream)
-    assert [(a["id"], a["label"]) for a in answers(stream)] == [("a", False), ("b", True)]
+    assert [(a["id"], a["label"]) for a in predictions(stream)] == [("a", False), ("b", True)]
     (letter,) = stream.read("dead-letters", 0)
     assert (letter.value, dict(letter.headers)["source.offset"]) == (b"junk", b"1")
     assert metrics.last_published[0].counters.mistakes == 1
@@ -97,9 +97,9 @@ def test_stream_without_known_ends_is_unavailable_until_it_answers(stream, monke
         for _ in range(3):
             runner.step()
             assert (health.state, health.condition[1]) == (State.UNAVAILABLE, "no one answers")
-        assert answers(stream) == []
+        assert predictions(stream) == []
     runner._clock.seconds += 2
-    while not answers(stream):
+    while not predictions(stream):
         runner.step()
     assert health.state is State.READY
     runner.close()
@@ -153,7 +153,7 @@ def test_outputs_have_the_time_of_writing(stream):
     run(stream)
     written = [*stream.read("predictions", 0), *stream.read("dead-letters", 0)]
     assert all(before <= record.timestamp_ms <= before + 60_000 for record in written)
-    assert [a["event_time_ms"] for a in answers(stream)] == [ten_days_ago] * 2
+    assert [a["event_time_ms"] for a in predictions(stream)] == [ten_days_ago] * 2
     assert int(dict(written[-1].headers)["source.timestamp"]) == ahead
 
 
@@ -170,7 +170,7 @@ def test_unexpectedly_rejected_dead_letters_are_cut(stream, monkeypatch):
     run(stream)
     (letter,) = stream.read("dead-letters", 0)
     assert 15_000 < len(letter.value) < 16_384
-    assert [a["id"] for a in answers(stream)] == ["a"]
+    assert [a["id"] for a in predictions(stream)] == ["a"]
 
 
 def test_output_rejected_by_its_topic_ends_the_loop_with_message(stream, monkeypatch):
@@ -209,7 +209,7 @@ def test_failed_batch_is_reprocessed_from_the_previous_state(stream, monkeypatch
     produce(stream, event("a", "win", label=True), event("b", "win"), event("c", "lose", label=True))
     fail_first_commit(stream, monkeypatch, error, of_batch=of_batch)
     metrics, _ = run(stream, max_batch_records=1)
-    assert [(a["id"], a["updates"]) for a in answers(stream)] == [("a", 0), ("b", 1), ("c", 1)]
+    assert [(a["id"], a["updates"]) for a in predictions(stream)] == [("a", 0), ("b", 1), ("c", 1)]
     assert metrics.last_published[0].counters.predictions == 3
 
 
@@ -220,7 +220,7 @@ def test_permanent_error_ends_the_loop(stream, monkeypatch, kind):
     metrics, health = Metrics(CollectorRegistry()), Health()
     with pytest.raises(kind):
         Runner(Context(stream, settings(), metrics, health)).run(exit_at_end=True)
-    assert answers(stream) == []
+    assert predictions(stream) == []
     assert metrics.last_published[0].counters.predictions == 0
     assert not health.is_live
 
@@ -250,12 +250,12 @@ def test_first_event_after_a_pause_is_committed_at_once(stream):
     clock = runner._clock
     runner.step()  # opens the task
     runner.step()
-    assert [a["id"] for a in answers(stream)] == ["a"]
+    assert [a["id"] for a in predictions(stream)] == ["a"]
     produce_timed(stream, [(0, event("b"))])
     pass_time_while_records_wait(runner, clock)
     runner.step()
     runner.close()
-    assert [a["id"] for a in answers(stream)] == ["a", "b"]
+    assert [a["id"] for a in predictions(stream)] == ["a", "b"]
     assert clock.seconds == pytest.approx(0.1)
 
 
@@ -287,7 +287,7 @@ def test_last_records_are_committed_without_waiting_for_an_interval(stream):
     produce_timed(stream, [(0, event(name)) for name in "abc"])
     runner, _ = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
     assert runner.run(exit_at_end=True)  # on a clock that stands still
-    assert [a["id"] for a in answers(stream)] == ["a", "b", "c"]
+    assert [a["id"] for a in predictions(stream)] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -368,9 +368,9 @@ def test_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypat
         runner.step()
     assert metrics.published[0].counters.predictions == 1
     runner._clock.seconds += 60
-    while not runner.step() or len(answers(stream)) < 3:
+    while not runner.step() or len(predictions(stream)) < 3:
         pass
-    assert [each["id"] for each in answers(stream)] == ["0", "1", "2"]
+    assert [each["id"] for each in predictions(stream)] == ["0", "1", "2"]
     runner.close()
 
 

@@ -63,7 +63,7 @@ def run(stream, given):
     return metrics
 
 
-def answers(stream):
+def predictions(stream):
     n_partitions = stream.partition_count("predictions")
     found = [json.loads(r.value) for p in range(n_partitions) for r in stream.read("predictions", p)]
     return sorted(found, key=lambda each: (int(each["id"]), "score" not in each))
@@ -85,7 +85,7 @@ def test_shared_model_predicts_as_with_one_partition(stream, model):
         one, other = (restore(each, given, 0).processor for each, given in (
             (stream, shared(model=model)), (alone, settings(model=model))
         ))  # fmt: skip
-        assert answers(stream) == answers(alone)
+        assert predictions(stream) == predictions(alone)
         assert one.counters.mistakes == other.counters.mistakes > 0
         assert one.learner.dump() == other.learner.dump()
 
@@ -123,7 +123,7 @@ def test_added_partitions_join_between_two_batches(stream, monkeypatch):
     found, given = messages(60), shared()
     runner = started(stream, given)
     produce(stream, found[:60])
-    step_until(runner, lambda: len(answers(stream)) >= 25)
+    step_until(runner, lambda: len(predictions(stream)) >= 25)
     stream.add_partitions({"events": 6, "labels": 6})
     runner._growth._next_check_at = 0.0
     runner.step()

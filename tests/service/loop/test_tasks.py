@@ -61,20 +61,20 @@ def produce(stream, *ids):
     stream.produce(outputs)
 
 
-def answered(stream):
+def predicted_ids(stream):
     return {json.loads(r.value)["id"] for p in range(3) for r in stream.read("predictions", p)}
 
 
 def test_other_partitions_are_predicted_during_a_restore(stream, held, runner):
     produce(stream, "0a", "1a")
-    step_until(runner, lambda: "0a" in answered(stream))
+    step_until(runner, lambda: "0a" in predicted_ids(stream))
     produce(stream, "0b")
-    step_until(runner, lambda: "0b" in answered(stream))
-    assert answered(stream) == {"0a", "0b"}
+    step_until(runner, lambda: "0b" in predicted_ids(stream))
+    assert predicted_ids(stream) == {"0a", "0b"}
     assert runner._health.state is State.STARTING
     held.go.set()
     step_until(runner, lambda: runner._health.state is State.READY)
-    step_until(runner, lambda: answered(stream) == {"0a", "0b", "1a"})
+    step_until(runner, lambda: predicted_ids(stream) == {"0a", "0b", "1a"})
 
 
 def test_endless_opening_makes_a_service_unready(stream, held):
@@ -153,7 +153,7 @@ def test_first_and_small_last_snapshots_share_a_transaction(stream, monkeypatch,
     step_until(runner, lambda: len(runner._tasks.running) == 3)
     assert [n for n in sent if n] == [3]
     produce(stream, "0a", "1a", "2a")
-    step_until(runner, lambda: len(answered(stream)) == 3)
+    step_until(runner, lambda: len(predicted_ids(stream)) == 3)
     del sent[:]
     runner.close()
     assert [n for n in sent if n] == last

@@ -1,4 +1,4 @@
-"""A model that learns in one thread and answers in others."""
+"""A model that learns in one thread and predicts in others."""
 
 import itertools
 import json

@@ -22,7 +22,7 @@ def values(outputs):
 
 
 def tick(feed, at_seconds):
-    """Advance event time by a label of no event; return the answers."""
+    """Advance event time by a label of no event; return the outputs."""
     return values(feed(label("tick", True), at_seconds=at_seconds))
 
 
@@ -58,8 +58,8 @@ def test_outcomes_precede_the_prediction_of_the_record_advancing_time():
     feed = feed_with()
     feed(event("a"))
     feed(event("b"), at_seconds=1)
-    answers = values(feed(event("c"), at_seconds=12))
-    assert [(each["id"], "predicted" in each) for each in answers] == [("a", True), ("b", True), ("c", False)]
+    outputs = values(feed(event("c"), at_seconds=12))
+    assert [(each["id"], "predicted" in each) for each in outputs] == [("a", True), ("b", True), ("c", False)]
 
 
 def test_event_that_advances_time_is_predicted_after_the_timeouts():
@@ -101,8 +101,8 @@ def test_rejected_timeout_label_makes_no_dead_letter(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
     feed.processor.learner = RejectingLearner(feed.processor.learner, "learn", "learn_provisionally")
-    answers = values(feed(event("b"), at_seconds=at_seconds))
-    assert [each["id"] for each in answers] == ["a", "b"]
+    outputs = values(feed(event("b"), at_seconds=at_seconds))
+    assert [each["id"] for each in outputs] == ["a", "b"]
     assert feed.counters.labels == {"rejected": 1}
     assert not feed.counters.rejected
     assert tick(feed, at_seconds + 5) == []

@@ -50,7 +50,7 @@ def progress(number, change):
 
 
 TAMPERINGS = {
-    # answers: a 0, b 1, c 2, outcome of b 3, d 4, outcome of c 5, e 6
+    # predictions: a 0, b 1, c 2, outcome of b 3, d 4, outcome of c 5, e 6
     "a prediction lost": (P, without(2), ("missing", E, 3, "c")),
     "the last prediction lost": (P, without(6), ("missing", E, 8, "e")),
     "a prediction doubled": (P, again(1), ("duplicate", P, 7, "b")),
@@ -163,8 +163,8 @@ def test_tampered_record_in_other_streams_is_named(streams, name):
 @pytest.mark.parametrize("what", [b'"score"', b'"predicted"'])
 @pytest.mark.parametrize("source", [0, 1])
 def test_output_in_another_partition_is_named(streams, what, source):
-    answers = [each for each in streams["two"].records(P, source) if what in each.value]
-    at = answers[1]
+    predictions = [each for each in streams["two"].records(P, source) if what in each.value]
+    at = predictions[1]
     changes = {
         (P, source): lambda records: [each for each in records if each.offset != at.offset],
         (P, 1 - source): lambda records: [*records, at._replace(partition=1 - source)],
@@ -180,10 +180,10 @@ def test_row_deleted_by_hand_is_named(streams, topic, offset):
     assert gaps == [f"{topic}[0]@{offset}"]
 
 
-@pytest.mark.parametrize("what", ["answer", "letter"])
+@pytest.mark.parametrize("what", ["prediction", "letter"])
 def test_uncommitted_output_is_named(streams, what):
     stream = streams["plain"].changed_all({}).produce(event("f"), b"junk")
-    if what == "answer":
+    if what == "prediction":
         output = Output(P, b"f", FOREIGN.replace(b'"x"', b'"f"'))
     else:
         letter = stream.records(D)[1]
@@ -191,7 +191,7 @@ def test_uncommitted_output_is_named(streams, what):
         output = Output(D, letter.key, letter.value, headers)
     stream.transport.produce([output])
     ((fault, place, _),) = stream.findings()
-    assert (fault, place) == ("unexpected", f"{output.topic}[0]@{7 if what == 'answer' else 2}")
+    assert (fault, place) == ("unexpected", f"{output.topic}[0]@{7 if what == 'prediction' else 2}")
 
 
 def test_predictions_of_a_partition_without_checkpoints_are_named(streams):

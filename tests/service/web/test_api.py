@@ -51,7 +51,7 @@ def test_http_prediction_equals_the_stream_prediction_without_learning():
 
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
 def test_response_has_its_partition_and_ownership(path):
-    """This process has two of three partitions: an event of the third is answered by another's model."""
+    """This process has two of three partitions: an event of the third is predicted by another's model."""
     ids = [f"event-{number}" for number in range(12)]
     with Stage(partitions=(1, 2)).served() as client:
         owned = {name: client.post(path, json=event(name)).json() for name in ids}

@@ -71,7 +71,7 @@ def app():
     return make_app(stage.settings, stage.health, stage.metrics, stage.live)
 
 
-def answer_of(app, path, query, headers, body):
+def response_of(app, path, query, headers, body):
     """Ask an application without a server; return status and body."""
     sent = []
 
@@ -96,7 +96,7 @@ def answer_of(app, path, query, headers, body):
 def test_any_post_has_a_declared_response_or_a_problem(app, path, query, headers, body):
     if path == "/events" and b"wait" not in query:
         query = b"&".join(filter(None, [query, b"wait_seconds=0"]))
-    status, response = answer_of(app, path, query, headers, body)
+    status, response = response_of(app, path, query, headers, body)
     assert status in {200, 202, 409, 413, 415, 422, 404}
     declared = {200: MODELS[path], 202: Appended}.get(status, Problem).model_validate_json(response)
     assert json.loads(declared.model_dump_json(exclude_none=status > 202)) == json.loads(response)
@@ -111,7 +111,7 @@ def test_any_post_has_a_declared_response_or_a_problem(app, path, query, headers
     ],
 )
 def test_body_is_json_and_not_compressed(app, headers, status):
-    assert answer_of(app, "/predict", b"fields=native", headers, b'{"id":"a","text":"win"}')[0] == status
+    assert response_of(app, "/predict", b"fields=native", headers, b'{"id":"a","text":"win"}')[0] == status
 
 
 def test_response_to_an_event_has_the_declared_fields(stage, client):

@@ -132,7 +132,7 @@ def test_non_reading_client_is_disconnected(monkeypatch, dial):
     assert closed
 
 
-def answer_to(dialled, *parts):
+def response_to(dialled, *parts):
     dialled.sendall(b"\r\n".join(part.encode() for part in parts) + b"\r\n\r\n")
     return dialled.recv(10_000).decode()
 
@@ -149,12 +149,12 @@ CHUNKED = ("Content-Type: application/json", "Transfer-Encoding: chunked", "", "
     ],
 )
 def test_trailers_are_not_headers(dial_locked, head, trailer, status):
-    response = answer_to(dial_locked, "POST /predict HTTP/1.1", *head, *CHUNKED, trailer)
+    response = response_to(dial_locked, "POST /predict HTTP/1.1", *head, *CHUNKED, trailer)
     assert response.startswith(f"HTTP/1.1 {status} ")
 
 
 def test_two_hosts_are_rejected(dial):
-    response = answer_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
+    response = response_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
     assert response.startswith("HTTP/1.1 400 ")
     assert "Host" in response.partition("\r\n\r\n")[2]
 

@@ -132,7 +132,7 @@ def test_next_relay_delivers_the_records_of_a_stopped_one(sqlite_place):
     with WebhookServer(fails_after_ten) as server:
         sqlite_place.relay(server.url).run(stop)
         assert len(server.accepted) == 10
-        server.answer = lambda number: 200
+        server.respond = lambda number: 200
         to_the_end(sqlite_place.relay(server.url))
         assert ids_of(server) == mistakes(N_RECORDS)
         assert len(server.accepted) < N_RECORDS // 3 + 10  # what was committed is not repeated
@@ -183,7 +183,7 @@ def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, mon
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         b"HTTP/1.1 302 Found\r\nLocation: http://[\r\n\r\n",
         b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
@@ -193,11 +193,11 @@ def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, mon
         b"HTTP/1.1 429 No\r\nRetry-After: -9\r\n\r\n",
         b"\x00\xff",
     ],
-    ids=lambda answer: answer[9:40].decode(errors="replace"),
+    ids=lambda response: response[9:40].decode(errors="replace"),
 )
-def test_hostile_response_is_a_failed_delivery(sqlite_place, answer):
+def test_hostile_response_is_a_failed_delivery(sqlite_place, response):
     sqlite_place.produce(1)
-    with WebhookServer(lambda n: answer if n == 1 else 200) as server:
+    with WebhookServer(lambda n: response if n == 1 else 200) as server:
         relay = sqlite_place.relay(server.url)
         to_the_end(relay)
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)

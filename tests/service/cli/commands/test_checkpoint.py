@@ -204,8 +204,8 @@ def test_service_continues_with_an_imported_model(checkpoint, import_, stream, t
     assert import_(path).exit_code == 0
     produce(stream, event("new", "", word1=1.0), label("open", True))
     crash(stream, monkeypatch)
-    *_, answer, outcome = (json.loads(record.value) for record in stream.read("predictions", 0))
-    assert (answer["id"], answer["score"]) == ("new", 1.0 + 0.1 + 0.2)
+    *_, prediction, outcome = (json.loads(record.value) for record in stream.read("predictions", 0))
+    assert (prediction["id"], prediction["score"]) == ("new", 1.0 + 0.1 + 0.2)
     assert outcome["id"] == "open"
     expected = from_bytes(path.read_bytes())
     expected.learn_one({"word1": 1.0}, True)

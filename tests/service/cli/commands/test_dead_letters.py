@@ -136,8 +136,8 @@ def test_service_processes_a_replayed_message_normally(replay, stream):
     serve(stream, max_message_bytes=100)
     assert replay() == ["replayed"]
     serve(stream, max_message_bytes=1000)
-    (answer,) = values(stream, "predictions")
-    assert (json.loads(answer)["id"], json.loads(answer)["truth"]) == ("big", True)
+    (prediction,) = values(stream, "predictions")
+    assert (json.loads(prediction)["id"], json.loads(prediction)["truth"]) == ("big", True)
 
 
 def test_cut_dead_letter_is_marked_and_not_replayed(dead_letters, stream, monkeypatch):

@@ -107,9 +107,9 @@ def test_server_is_ready_only_while_serving(broker, stream, serve):
     process = serve()
 
     def is_ready():
-        answer = process.get("/readyz")
-        states.add((answer.status_code, answer.json()["state"]))
-        return answer.status_code == 200
+        response = process.get("/readyz")
+        states.add((response.status_code, response.json()["state"]))
+        return response.status_code == 200
 
     process.eventually(is_ready)
     assert states <= {(503, "starting"), (200, "ready")}

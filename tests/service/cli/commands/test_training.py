@@ -172,7 +172,7 @@ def test_predict_returns_one_of_several_classes(perceptron, predict, tmp_path):
     found = predict(
         tmp_path / "model.bin", stdin=ndjson(*({"id": "x", "text": f"word{n}"} for n in range(3)))
     )
-    assert [answer["label"] for answer in found] == names
+    assert [prediction["label"] for prediction in found] == names
 
 
 def test_predict_ignores_labels(trained, predict):

@@ -155,20 +155,20 @@ def test_consume_waits_only_for_the_first_message(coming, most):
 
 
 class Asked:
-    """A question to which there is one scripted answer after the other, the last of them repeated."""
+    """A question to which there is one scripted response after the other, the last of them repeated."""
 
-    def __init__(self, *answers):
-        self._answers = list(answers)
+    def __init__(self, *responses):
+        self._responses = list(responses)
         self.clients = []
 
     def __call__(self, admin, subjects, **_):
         self.clients.append(admin)
-        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        response = self._responses.pop(0) if len(self._responses) > 1 else self._responses[0]
         future = Future()
-        if isinstance(answer, int):
-            future.set_result(answer)
+        if isinstance(response, int):
+            future.set_result(response)
         else:
-            future.set_exception(KafkaException(answer))
+            future.set_exception(KafkaException(response))
         return dict.fromkeys(subjects, future)
 
 
@@ -324,7 +324,7 @@ def test_unreported_fatal_error_is_queried(calls, said):
     ("failures", "error"),
     [
         ([KafkaError._PURGE_QUEUE, KafkaError.MSG_SIZE_TOO_LARGE], MessageTooLarge),
-        ([KafkaError._PURGE_QUEUE], TransactionFailed),  # the broker's answer is not known
+        ([KafkaError._PURGE_QUEUE], TransactionFailed),  # the broker's response is not known
     ],
 )
 def test_full_transaction_fails_with_the_reason_of_its_record(monkeypatch, failures, error):

@@ -202,10 +202,10 @@ def test_clients_own_records_become_a_batch(consumer, monkeypatch):
     [(errors.CorruptRecordError("crc"), False), (errors.KafkaTimeoutError(), True)],
 )
 def test_client_call_is_retried_unless_it_would_block(consumer, monkeypatch, error, is_asked_again):
-    answers = iter([error, KeyError("asked")])
+    responses = iter([error, KeyError("asked")])
 
     def poll(*_, **__):
-        raise next(answers)
+        raise next(responses)
 
     monkeypatch.setattr(KafkaConsumer, "poll", poll)
     with pytest.raises(type(error)):

@@ -42,23 +42,23 @@ def test_step_is_abandoned_once_the_coordinator_answers_others():
     may_end.set()
 
 
-@pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
-def test_step_is_awaited_while_connections_hold_or_no_broker_answers(has_failure, answers):
+@pytest.mark.parametrize(("has_failure", "responses"), [(False, True), (True, False)])
+def test_step_is_awaited_while_connections_hold_or_no_broker_answers(has_failure, responses):
     may_end = threading.Event()
     threading.Timer(0.1, may_end.set).start()
-    do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
+    do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: responses)
     assert may_end.is_set()
 
 
 @pytest.mark.parametrize(
-    ("answer", "answers"),
+    ("response", "responses"),
     [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
 )
-def test_any_group_response_proves_the_coordinator_alive(answer, answers):
-    asked = {"group": mock.Mock(**{"result.side_effect": [answer]})}
+def test_any_group_response_proves_the_coordinator_alive(response, responses):
+    asked = {"group": mock.Mock(**{"result.side_effect": [response]})}
     admin = SimpleNamespace(describe_consumer_groups=lambda *_, **__: asked)
     cluster = SimpleNamespace(client=lambda *_: admin)
-    assert coordinator_answers(cluster, "group") is answers
+    assert coordinator_answers(cluster, "group") is responses
 
 
 @pytest.mark.kafka
