@@ -72,7 +72,7 @@ cdef class FastPath:
         """Begin a batch; event times must lie between the earliest and the latest."""
         self._batch, self._learned = batch, learned
         self._earliest_ms, self._latest_ms = earliest_ms, latest_ms
-        self._rule, self._counts = self._learner.rule, self._labels.counts
+        self._rule, self._counts = self._learner.rule, self._labels.counters.labels
         self._n_predictions = 0
 
     def end(self):

@@ -13,7 +13,7 @@ cdef class LabelLearner:
     cdef public bint takes_weights
     cdef readonly LabelJoin join
     cdef readonly OutputWriter writer
-    cdef object _counters
+    cdef readonly object counters
     cdef LearnedExamples _learned
 
     cpdef begin(self, LearnedExamples learned, OutputBatch outputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from math import nan
 from typing import Final
@@ -45,15 +44,10 @@ class LabelLearner:
     def __init__(self, join: LabelJoin, writer: OutputWriter, counters: Counters) -> None:
         self.join = join
         self.writer = writer
-        self._counters = counters
+        self.counters = counters
         self.takes_weights = True
         """Whether the learner accepts weights other than 1."""
         self._learned = LearnedExamples()
-
-    @property
-    def counts(self) -> Counter[str]:
-        """Labels by outcome of the join."""
-        return self._counters.labels
 
     def begin(self, learned: LearnedExamples, outputs: OutputBatch) -> None:
         """Begin a batch: labelled predictions go to `learned`, outcomes to `outputs`."""
@@ -77,8 +71,8 @@ class LabelLearner:
             self._learn_due(timestamp_ms, self.join.truth_on_timeout)
             self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
-            self.counts["orphan"] += len(orphans)
-            self._counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
+            self.counters.labels["orphan"] += len(orphans)
+            self.counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
 
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
         """Join a label with its event, which may be pending, expected, expired or already labelled."""
@@ -88,16 +82,16 @@ class LabelLearner:
         if example is None:
             if result := self.join.hold(label.id, EarlyLabel(label.truth, timestamp_ms, label.weight)):
                 outcome, event_id = result
-                self.counts[outcome] += 1
+                self.counters.labels[outcome] += 1
                 if outcome in _WITHOUT_EVENT:
-                    self._counters.unmatched_ids.append(event_id)
+                    self.counters.unmatched_ids.append(event_id)
             return
         if example.truth is not None:
             self._reconsider(example, label, timestamp_ms)
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._learn(example, label, timestamp_ms, delay_seconds)
-        self.counts["matched"] += 1
+        self.counters.labels["matched"] += 1
         self.writer.write_outcome(example, label.truth, delay_seconds)
 
     def receive_repeated(self, event: Incoming, known: Example, timestamp_ms: int) -> TrueLabel | None:
@@ -115,11 +109,11 @@ class LabelLearner:
         if early is not None:
             del self.join.early[event.id]
         if event.truth is None:
-            self.counts["matched"] += 1
+            self.counters.labels["matched"] += 1
             return
         self.writer.follow(event.label)
         if early is not None:
-            self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
+            self.counters.labels["duplicate" if early.truth == event.truth else "corrected"] += 1
 
     def _learn_due(self, timestamp_ms: int, truth: TrueLabel) -> None:
         """Learn the timeout's class on unlabelled events that are due when event time advances.
@@ -150,13 +144,13 @@ class LabelLearner:
                 if not example.is_learned_early:
                     step = self.learner.learn_provisionally(example.x, truth, step or b"", example.weight)
                 self._count(example, truth, step)
-                self.counts["timed_out"] += 1
+                self.counters.labels["timed_out"] += 1
             except _REJECTIONS:  # not the fault of the record that advances the time
                 self._learned.note(example, truth, 0.0, self.learner.updates)
                 join.stop_waiting(example)
-                self.counts["rejected"] += 1
+                self.counters.labels["rejected"] += 1
             join.take_provisionally(example)
-            self._counters.provisional += 1
+            self.counters.provisional += 1
             self.writer.write_outcome(example, truth, join.timeout_seconds)
 
     def _learn(
@@ -190,17 +184,17 @@ class LabelLearner:
         if truth != before or example.is_provisional:
             self.join.note_change(example)
         if truth == before:
-            self.counts["confirmed" if example.is_provisional else "duplicate"] += 1
+            self.counters.labels["confirmed" if example.is_provisional else "duplicate"] += 1
         elif (step := self._learn_instead(example, before, truth, weight)) is None:
-            self.counts["rejected"] += 1
+            self.counters.labels["rejected"] += 1
         else:
             (change,) = step
             self._learned.correct(example, truth, change)
             example.weight = weight
-            self.counts["corrected"] += 1
+            self.counters.labels["corrected"] += 1
         if example.is_provisional:
             example.is_provisional = False
-            self._counters.provisional -= 1
+            self.counters.provisional -= 1
             self.join.note_delay(example, truth, timestamp_ms)
 
     def _learn_instead(
