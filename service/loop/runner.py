@@ -20,7 +20,7 @@ from service.loop.tasks import Tasks
 from service.loop.topics import EndOfInput, Growth, IntakeOpener
 from service.mapping.mapper import warn_of_unfound
 from service.monitoring.health import State
-from service.monitoring.throughput_log import ThroughputLog
+from service.monitoring.metrics import ThroughputLog
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
 from service.stream.protocol import TopicPartition

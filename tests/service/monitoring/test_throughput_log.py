@@ -5,8 +5,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.monitoring.metrics import Metrics
-from service.monitoring.throughput_log import ThroughputLog
+from service.monitoring.metrics import Metrics, ThroughputLog
 from tests.service.building import Feed, SetClock, event, label
 
 
