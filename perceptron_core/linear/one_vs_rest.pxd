@@ -36,4 +36,3 @@ cdef class OneVsRest:
     cdef void _descend(self, Example x, Py_ssize_t c, double rate) noexcept
     cdef void _learn_bayesian(self, Example x, Py_ssize_t number, double w) noexcept
     cdef void _learn_logistic(self, Example x, Py_ssize_t number, double w) noexcept
-    cdef int _learn_arow(self, Example x, Py_ssize_t number, double w) except -1

@@ -9,7 +9,6 @@ from libc.string cimport memset
 
 from perceptron_core cimport c_memory  # no-cython-lint: for FOR_TWO_PROCESSORS
 from perceptron_core.linear.linear_rule cimport LinearRule
-from perceptron_core.linear.arow cimport AROWRule
 from perceptron_core.linear.bayesian_logistic cimport BayesianLogisticRule, moderation_at
 from perceptron_core.linear.arow cimport ConfidenceWeightedRule
 from perceptron_core.linear.logistic_regression cimport LogisticRegressionRule
@@ -219,20 +218,20 @@ cdef extern from *:
 cdef int LANES = 4  # rows of cells are a multiple of it long
 
 cdef enum Kind:
-    ANY, LOGISTIC, BAYESIAN, AROW, ADAGRAD
+    ANY, PRODUCTS, LOGISTIC, BAYESIAN, ADAGRAD
 
 cdef enum Scales:  # of a feature, by class
     DIFFERENT, SAME_OR_ZERO, SAME
 
 
 cdef int kind_of(rule) except -1:
-    """Return which of the forms below a learner has; ANY: it learns separately."""
+    """Return which of the forms below a learner has; ANY and PRODUCTS: it learns separately; ANY: and scores."""
     if rule.table.changes is not None:
         return ANY
     if isinstance(rule, LogisticRegressionRule):
         return LOGISTIC
-    if isinstance(rule, (BayesianLogisticRule, AROWRule)) and not rule.full:
-        return BAYESIAN if isinstance(rule, BayesianLogisticRule) else AROW
+    if isinstance(rule, ConfidenceWeightedRule) and not rule.full:
+        return BAYESIAN if isinstance(rule, BayesianLogisticRule) else PRODUCTS
     return ADAGRAD if isinstance(rule, NormalizedAdaGradRule) and rule.epsilon > 0 else ANY
 
 
@@ -379,8 +378,6 @@ cdef class OneVsRest:
             self._learn_bayesian(x, number, w)
         elif self._kind == LOGISTIC:
             self._learn_logistic(x, number, w)
-        elif self._kind == AROW:
-            self._learn_arow(x, number, w)
         else:
             for c in range(self._n):
                 (<LinearRule>self.rules[c]).learn_at(x, 1 if c == number else -1, w, self.scores[c])
@@ -457,14 +454,3 @@ cdef class OneVsRest:
             &self._block[self._first], self._width, self.n_lanes, &x.slots[0] + x.first_slot,
             &x.values[0] + x.first_value, x.n, &self._steps[0]
         )
-
-    cdef int _learn_arow(self, Example x, Py_ssize_t number, double w) except -1:
-        """Update separately the few classes whose margin is too small; the others do not change."""
-        cdef Py_ssize_t c
-        cdef AROWRule rule
-        cdef int sign
-        for c in range(self._n):
-            rule, sign = self.rules[c], 1 if c == number else -1
-            if sign * self.scores[c] < 1:
-                rule.learn_at(x, sign, w, self.scores[c])
-        return 0
