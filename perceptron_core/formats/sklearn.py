@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.linear.binary import BinaryClassifier
-from perceptron_core.linear.normalized_adagrad import MulticlassNormalizedAdaGrad
 from perceptron_core.linear.perceptron import Perceptron
 from perceptron_core.training.epochs import hold_out, perceptron_train
 
@@ -34,7 +33,7 @@ _Rows = list[dict[Any, Any]]
 
 def _has_probabilities(estimator: Any) -> bool:
     learner = estimator._untrained()  # noqa: SLF001 - a method's condition, which scikit-learn wants outside
-    return isinstance(learner, MulticlassNormalizedAdaGrad) or bool(getattr(learner, "has_log_odds", False))
+    return any(getattr(learner, name, False) for name in ("has_probabilities", "has_log_odds"))
 
 
 class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

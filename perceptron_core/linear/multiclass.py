@@ -55,6 +55,8 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     """The effect of the weight of an example; empty if the learner does not take weights."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Parameters that tests try besides the defaults: one or more for each rule that a parameter switches."""
+    has_probabilities: ClassVar[bool] = False
+    """Whether the softmax of the scores estimates probabilities; otherwise it only orders classes."""
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.classes = None if classes is None else check_classes(classes)
@@ -95,7 +97,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the softmax of the scores.
 
-        These are probabilities of `MulticlassNormalizedAdaGrad`. For other learners the numbers only order
+        These are probabilities of learners that declare `has_probabilities`. Of others the numbers only order
         classes; they are not calibrated.
         Raises `FeatureError` as `scores_one` does.
         """

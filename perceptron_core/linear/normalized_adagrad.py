@@ -441,6 +441,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     NAME = "multiclass-normalized-adagrad"
     WEIGHT = OF_LOSS
+    has_probabilities = True
     STATE: ClassVar = {
         **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
         "squared_sum": restored.squared_sum,
