@@ -226,7 +226,7 @@ def mixture():
     return stage
 
 
-def test_experts_of_a_mixture_are_folded_with_heaviest_first(mixture, serve, open_page):
+def test_folded_table_lists_the_heaviest_expert_first(mixture, serve, open_page):
     page, learner = open_page(serve(mixture.served())), mixture.feeds[0].processor.learner
     experts = learner.mixture.experts
     rows = page.locator("#experts-table tbody tr")

@@ -56,7 +56,7 @@ def order_of(n, epochs, order, seed=0, **options):
 
 
 @given(examples, st.integers(1, 4), st.booleans())
-def test_constant_order_is_epochs_of_the_online_loop(data, epochs, tie):
+def test_constant_order_equals_epochs_of_learn_one(data, epochs, tie):
     learner = Perceptron(tie=tie)
     training = perceptron_train(data, epochs, learner=learner, order="constant", stop_on_convergence=False)
     for _ in range(epochs):

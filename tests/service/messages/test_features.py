@@ -88,7 +88,7 @@ def test_vectors_give_the_features_of_their_dictionary(first, values, bits, norm
 
 
 @pytest.mark.parametrize(("options", "kind"), [({}, NamedValues), ({"hash_bits": 20}, IndexedValues)])
-def test_vectors_stay_arrays(options, kind):
+def test_features_with_vectors_are_extracted_as_arrays(options, kind):
     names = VectorNames(["e[0]", "e[1]"])
     features = VectorFeatures({"lang": "en"}, names, (listed_values(names.names, [3.0, 4.0]),))
     for normalize in ("none", "l2"):

@@ -109,7 +109,7 @@ def test_model_without_undo_cannot_revoke_a_real_label():
     assert feed.processor.join.examples["a"].truth is True
 
 
-def test_models_with_probabilities_weigh_by_the_fake_negative_weighted_loss():
+def test_early_labels_have_the_weights_of_the_fake_negative_loss():
     feed, model = feed_with(model="normalized-adagrad", unlabelled="at_timeout"), NormalizedAdaGrad()
     feed(event("z", "y", label=True))
     feed(event("a", "y"))

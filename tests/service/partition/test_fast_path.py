@@ -193,7 +193,7 @@ def test_vectors_stay_arrays_where_there_are_several_classes(bits):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "normalized-adagrad"])
-def test_decisions_equal_the_references_while_thresholds_are_found_repeatedly(model):
+def test_fast_path_decides_as_the_reference_while_thresholds_change(model):
     draw = random.Random(3)
     given = {"model": model, "decisions": DECISIONS, "costs": COSTS, "decisions_half_life": 200}
     (quick, _), (plain, _) = both(given)

@@ -153,7 +153,7 @@ def test_trailers_are_not_headers(dial_locked, head, trailer, status):
     assert response.startswith(f"HTTP/1.1 {status} ")
 
 
-def test_two_hosts_are_rejected(dial):
+def test_request_with_two_host_headers_is_rejected(dial):
     response = response_to(dial(), "GET /model HTTP/1.1", "Host: localhost", "host: localhost")
     assert response.startswith("HTTP/1.1 400 ")
     assert "Host" in response.partition("\r\n\r\n")[2]

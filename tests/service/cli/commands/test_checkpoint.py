@@ -97,7 +97,7 @@ def newest_offset(stream):
     return stream.bounds("checkpoints", 0)[1] - 1
 
 
-def test_export_writes_the_committed_model_batches_after_the_snapshot_included(
+def test_export_includes_batches_committed_after_the_snapshot(
     checkpoint, stream, tmp_path, monkeypatch
 ):
     produce(stream, *EVENTS)

@@ -69,7 +69,7 @@ def test_unset_field_has_its_default_only_without_presence():
     assert read() == EMPTY
 
 
-def test_timestamps_and_decimals_are_values_other_messages_objects():
+def test_well_known_messages_become_values_and_other_messages_objects():
     message = Order()
     message.at.FromMilliseconds(1_795_435_200_250)
     message.took.FromMilliseconds(1500)
