@@ -121,7 +121,7 @@ def client(request):
 
 
 @pytest.fixture
-def place(kafka_bootstrap, client):
+def site(kafka_bootstrap, client):
     with contextlib.ExitStack() as stack:
         yield Site(kafka_bootstrap, client, stack)
 
@@ -139,8 +139,8 @@ def own_place(own_kafka_broker, client):
 
 
 @pytest.fixture
-def transport(place):
-    """Open a transport on the place, its topics made."""
-    opened = place.open()
-    opened.ensure_topics({place.events: 1, place.predictions: 1})
+def transport(site):
+    """Open a transport on the site, its topics made."""
+    opened = site.open()
+    opened.ensure_topics({site.events: 1, site.predictions: 1})
     return opened

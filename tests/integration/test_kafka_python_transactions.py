@@ -35,24 +35,24 @@ def fail_first_batch(monkeypatch):
     return done
 
 
-def test_batch_that_fails_in_the_flush_fails_the_commit(place, transport, monkeypatch):
-    member = owner(transport, place)
+def test_batch_that_fails_in_the_flush_fails_the_commit(site, transport, monkeypatch):
+    member = owner(transport, site)
     failed = fail_first_batch(monkeypatch)
     with pytest.raises(TransactionFailed):
-        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+        member.writers[0].commit(numbered(site.predictions, [1]), {site.events: 1})
     assert failed
     with pytest.raises(TransactionFailed):
-        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+        member.writers[0].commit(numbered(site.predictions, [1]), {site.events: 1})
     member.writers[0] = member.consumer.writer(0)
-    assert values(transport, place.predictions) == []
+    assert values(transport, site.predictions) == []
     assert member.consumer.take_over([0])[0] == {}
-    member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
-    assert values(transport, place.predictions) == [b"1"]
-    assert member.consumer.take_over([0])[0] == {place.events: 1}
+    member.writers[0].commit(numbered(site.predictions, [1]), {site.events: 1})
+    assert values(transport, site.predictions) == [b"1"]
+    assert member.consumer.take_over([0])[0] == {site.events: 1}
     member.consumer.close()
 
 
-def test_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
+def test_new_epoch_during_the_commit_fails_it(site, transport, monkeypatch):
     begin_commit = TransactionManager.begin_commit
 
     def bump(manager):
@@ -60,26 +60,26 @@ def test_new_epoch_during_the_commit_fails_it(place, transport, monkeypatch):
         manager.producer_id_and_epoch = ProducerIdAndEpoch(1, 77)
         return result
 
-    member = owner(transport, place)
+    member = owner(transport, site)
     monkeypatch.setattr(TransactionManager, "begin_commit", bump)
     with pytest.raises(ServiceError) as caught:
-        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+        member.writers[0].commit(numbered(site.predictions, [1]), {site.events: 1})
     assert type(caught.value) in {TransactionFailed, OwnershipLost}
     monkeypatch.undo()
     member.consumer.close()
 
 
-def test_group_whose_coordinator_has_moved_keeps_its_members(place, transport, monkeypatch):
+def test_group_whose_coordinator_has_moved_keeps_its_members(site, transport, monkeypatch):
     """A client asks the coordinator that it has found first, which has another response from then on."""
     describe, have_asked = KafkaAdminClient.describe_groups, []
 
     def describe_elsewhere(client, groups):
         found = describe(client, groups)
         if client in have_asked:
-            found[place.group] |= {"error": "NotCoordinatorError", "group_state": "", "members": []}
+            found[site.group] |= {"error": "NotCoordinatorError", "group_state": "", "members": []}
         have_asked.append(client)
         return found
 
     monkeypatch.setattr(KafkaAdminClient, "describe_groups", describe_elsewhere)
-    member = owner(transport, place)
+    member = owner(transport, site)
     assert member.consumer.take_over([0])[0] == {}

@@ -26,33 +26,33 @@ def proxy(make_kafka_broker):  # type: ignore[no-untyped-def]
 
 
 @pytest.fixture
-def place(proxy, client):
+def site(proxy, client):
     with contextlib.ExitStack() as stack:
         yield Site(f"127.0.0.1:{proxy.port}", client, stack)
 
 
-def ahead(transport, place, member):
+def ahead(transport, site, member):
     """Return by how much the committed records are ahead of the committed offsets."""
-    return len(values(transport, place.predictions)) - member.consumer.take_over([0])[0].get(place.events, 0)
+    return len(values(transport, site.predictions)) - member.consumer.take_over([0])[0].get(site.events, 0)
 
 
-def commit_next(transport, place, member):
+def commit_next(transport, site, member):
     """Commit a record and an offset that make up for whatever was torn before."""
-    n = len(values(transport, place.predictions))
-    member.writers[0].commit(numbered(place.predictions, [n]), {place.events: n + 1})
+    n = len(values(transport, site.predictions))
+    member.writers[0].commit(numbered(site.predictions, [n]), {site.events: n + 1})
 
 
-def try_it(transport, place, member, proxy, loss):
+def try_it(transport, site, member, proxy, loss):
     """Let the end of one transaction come in the middle of another; return whether that tears it."""
-    proxy.hold(loss, release_before=HALFWAY[place.client])
+    proxy.hold(loss, release_before=HALFWAY[site.client])
     for _ in range(2):
         try:
-            commit_next(transport, place, member)
+            commit_next(transport, site, member)
         except TransportError:
             eventually(lambda: has_new_writer(member))
     proxy.let_go()
     member.poll()
-    return ahead(transport, place, member) != 0
+    return ahead(transport, site, member) != 0
 
 
 def has_new_writer(member):
@@ -66,12 +66,12 @@ COMMIT_SECONDS = {Loss.ANSWER: 1, Loss.CONNECTION: 30}
 
 
 @pytest.mark.parametrize("loss", Loss)
-def test_late_end_of_a_transaction_does_not_tear_the_next(place, proxy, loss):
-    transport = place.open(commit_timeout_seconds=COMMIT_SECONDS[loss])
-    transport.ensure_topics({place.events: 1, place.predictions: 1})
-    member = owner(transport, place)
-    commit_next(transport, place, member)
+def test_late_end_of_a_transaction_does_not_tear_the_next(site, proxy, loss):
+    transport = site.open(commit_timeout_seconds=COMMIT_SECONDS[loss])
+    transport.ensure_topics({site.events: 1, site.predictions: 1})
+    member = owner(transport, site)
+    commit_next(transport, site, member)
     before = proxy.deliveries
-    n_torn = sum(try_it(transport, place, member, proxy, loss) for _ in range(TRIALS))
+    n_torn = sum(try_it(transport, site, member, proxy, loss) for _ in range(TRIALS))
     assert (n_torn, proxy.deliveries - before) == (0, TRIALS)
     member.consumer.close()

@@ -43,24 +43,24 @@ def leave_as_it_is(_admin, _topic): ...
     ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
 )
 def test_undelivered_output_fails_the_commit_and_names_its_reason(
-    place, admin, spoil, n_bytes, error, n_after
+    site, admin, spoil, n_bytes, error, n_after
 ):
-    transport = place.open(commit_timeout_seconds=3)
-    transport.ensure_topics({place.events: 1, place.predictions: 1})
-    member = owner(transport, place)
-    good = [Output(place.predictions, b"key", b"1"), Output(place.predictions, b"key", b"2")]
-    member.writers[0].commit(OutputBatch(good), {place.events: 1})
-    spoil(admin, place.predictions)
-    bad = OutputBatch([*good, Output(place.predictions, b"key", b"x" * n_bytes), *good[:1] * n_after])
+    transport = site.open(commit_timeout_seconds=3)
+    transport.ensure_topics({site.events: 1, site.predictions: 1})
+    member = owner(transport, site)
+    good = [Output(site.predictions, b"key", b"1"), Output(site.predictions, b"key", b"2")]
+    member.writers[0].commit(OutputBatch(good), {site.events: 1})
+    spoil(admin, site.predictions)
+    bad = OutputBatch([*good, Output(site.predictions, b"key", b"x" * n_bytes), *good[:1] * n_after])
     with pytest.raises(ServiceError) as raised:
-        member.writers[0].commit(bad, {place.events: 2})
+        member.writers[0].commit(bad, {site.events: 2})
     assert isinstance(raised.value, (TransactionFailed, TransportUnavailable, error))  # it is tried again
-    assert member.consumer.take_over([0])[0] == {place.events: 1}
+    assert member.consumer.take_over([0])[0] == {site.events: 1}
     with pytest.raises(error):
-        member.consumer.writer(0).commit(bad, {place.events: 2})
-    assert member.consumer.take_over([0])[0] == {place.events: 1}
+        member.consumer.writer(0).commit(bad, {site.events: 2})
+    assert member.consumer.take_over([0])[0] == {site.events: 1}
     if spoil is not delete:
-        assert values(transport, place.predictions) == [b"1", b"2"]
-        member.consumer.writer(0).commit(OutputBatch(good), {place.events: 3})
-        assert values(transport, place.predictions) == [b"1", b"2", b"1", b"2"]
+        assert values(transport, site.predictions) == [b"1", b"2"]
+        member.consumer.writer(0).commit(OutputBatch(good), {site.events: 3})
+        assert values(transport, site.predictions) == [b"1", b"2", b"1", b"2"]
     member.consumer.close()

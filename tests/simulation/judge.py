@@ -98,9 +98,9 @@ class _Trial:
             told["sequence"] == self._sequence + 1, f"batch {told['sequence']} after {self._sequence}"
         )
         ends = flat(told["offsets"])
-        both = {place: at for place, at in ends.items() if place in transaction.offsets}
+        both = {partition: at for partition, at in ends.items() if partition in transaction.offsets}
         self.expect(both == transaction.offsets, "offsets differ from the progress")
-        others = {place: at for place, at in ends.items() if place not in both}
+        others = {partition: at for partition, at in ends.items() if partition not in both}
         self.expect(self._is_here(others), "places move without their offsets")
         self._sequence += 1
         self._judge_batch(transaction, told)
@@ -125,10 +125,10 @@ class _Trial:
     def _process(self, told, transaction):
         """Let the oracle do a batch."""
         batches, ends = [], self._offsets | flat(told["offsets"])
-        for place in self._partitions:
-            self.expect(ends[place] >= self._offsets[place], f"{place} goes back")
-            log = self._world.broker.logs[place]
-            batches.append(log.between(self._offsets[place], ends[place]))
+        for partition in self._partitions:
+            self.expect(ends[partition] >= self._offsets[partition], f"{partition} goes back")
+            log = self._world.broker.logs[partition]
+            batches.append(log.between(self._offsets[partition], ends[partition]))
         self._offsets = ends
         expected = []
         merged = [*heapq.merge(*batches, key=_time)]
@@ -146,13 +146,14 @@ class _Trial:
 
     def _judge_order(self, merged, ends, transaction):
         """Let no record be taken while the other topic is known to hold an earlier one as its next."""
-        for rank, place in enumerate(self._partitions):
-            left = self._world.broker.logs[place].between(ends[place], transaction.known_ends.get(place, 0))
+        for rank, partition in enumerate(self._partitions):
+            known_end = transaction.known_ends.get(partition, 0)
+            left = self._world.broker.logs[partition].between(ends[partition], known_end)
             if not left:
                 continue
             head = (left[0].timestamp_ms, rank)
             for record in reversed(merged):
-                if record[:2] == place:
+                if record[:2] == partition:
                     break
                 self.expect(
                     (record.timestamp_ms, self._partitions.index(record[:2])) <= head,
@@ -161,11 +162,11 @@ class _Trial:
                 )
 
     def _is_here(self, offsets):
-        """Return whether these offsets are where it stands; a place that is new may begin later."""
+        """Return whether these offsets are where it stands; a partition that is new may begin later."""
         logs = self._world.broker.logs
         return all(
-            at == self._offsets[place] or (not self._offsets[place] and at <= logs[place].start)
-            for place, at in offsets.items()
+            at == self._offsets[partition] or (not self._offsets[partition] and at <= logs[partition].start)
+            for partition, at in offsets.items()
         )
 
     def _judge_counts(self, told):
@@ -175,10 +176,10 @@ class _Trial:
         self.expect(found == expected, f"batch {self._sequence}: counts {found}, expected {expected}")
 
     def _judge_end(self):
-        for place in self._partitions:
-            log = self._world.broker.logs[place]
-            left = log.between(self._offsets[place], log.end)
-            self.expect(not left, f"{len(left)} records of {place} were never processed")
+        for partition in self._partitions:
+            log = self._world.broker.logs[partition]
+            left = log.between(self._offsets[partition], log.end)
+            self.expect(not left, f"{len(left)} records of {partition} were never processed")
         try:
             restored = self._restore()
         except ServiceError as error:
@@ -189,7 +190,7 @@ class _Trial:
             self._is_lossy = True
         self.expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")
         logs = self._world.broker.logs
-        expected = {place: max(offset, logs[place].start) for place, offset in self._offsets.items()}
+        expected = {each: max(offset, logs[each].start) for each, offset in self._offsets.items()}
         found = expected | restored.offsets if self._world.is_shared else restored.offsets
         self.expect(found == expected, f"offsets {restored.offsets} come back")
         if not self._is_lossy:
@@ -198,7 +199,7 @@ class _Trial:
     def _restore(self):
         world, partition = self._world, self._partition
         known = world.broker.group.committed
-        committed = {place: known.get(place, 0) for place in self._partitions}
+        committed = {partition: known.get(partition, 0) for partition in self._partitions}
         return restore(SimulatedTransport(Onlooker(), world.broker), world.settings, partition, committed)
 
     def _judge_model(self, state):

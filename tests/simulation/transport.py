@@ -70,8 +70,8 @@ class SimulatedTransport:
         log = self._broker.logs[topic, partition]
         return log.start, log.stable_end
 
-    def bounds_of(self, places):
-        return {place: self.bounds(*place) for place in places}
+    def bounds_of(self, partitions):
+        return {each: self.bounds(*each) for each in partitions}
 
     def read_partitions(self, topic, ranges):
         for partition, (start, end) in ranges.items():
@@ -282,9 +282,9 @@ class SimulatedConsumer:
         self._told_ends |= {source: max(end, self._told_ends.get(source, 0)) for source, end in told.items()}
         return {source: max(0, end - self._positions[source]) for source, end in told.items()}
 
-    def remaining(self, places):
+    def remaining(self, partitions):
         self._life.before("remaining")
-        told = {source: self._broker.logs[source].end for source in places if source in self._positions}
+        told = {source: self._broker.logs[source].end for source in partitions if source in self._positions}
         self._told_ends |= told
         return {source: max(0, end - self._positions[source]) for source, end in told.items()}
 
@@ -410,7 +410,7 @@ class SimulatedWriter(Writer):
     def begin(self, outputs, offsets, *, compress=False):
         assert self._part is None
         ends = self._consumer.told_ends
-        known_ends = {place: end for place, end in ends.items() if place[1] == self._partition}
+        known_ends = {source: end for source, end in ends.items() if source[1] == self._partition}
         offsets = {(topic, self._partition): offset for topic, offset in offsets.items()}
         transaction = Transaction(self._partition, [*outputs], offsets, known_ends, self._life.name)
         if self._is_broken:

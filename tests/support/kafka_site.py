@@ -1,4 +1,4 @@
-"""A place on a broker that no other process uses, and members of a group there.
+"""Topics and a group that no other process uses, and members of a group there.
 
 It makes transports, members that keep what they are told, and processes to be killed and frozen.
 """
@@ -69,13 +69,13 @@ class Site:
 class Member:
     """Starts each partition where its group stopped, with a writer, and keeps what it is told."""
 
-    def __init__(self, transport: Transport, place: Site, *topics: str) -> None:
+    def __init__(self, transport: Transport, site: Site, *topics: str) -> None:
         self.writers: dict[int, Writer] = {}
         self.records: list[Record] = []
         self.when_revoked: Callable[[], None] = lambda: None
         self.lost: set[int] = set()
-        self.consumer: Consumer = transport.join(place.group, topics, self)
-        place.end_of(self.consumer)
+        self.consumer: Consumer = transport.join(site.group, topics, self)
+        site.end_of(self.consumer)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
@@ -108,9 +108,9 @@ def eventually(claim: Callable[[], bool], *members: Member) -> None:
         time.sleep(0 if members else 0.05)
 
 
-def owner(transport: Transport, place: Site, *, partitions: int = 1) -> Member:
+def owner(transport: Transport, site: Site, *, partitions: int = 1) -> Member:
     """Join and wait until all partitions are ours."""
-    member = Member(transport, place, place.events)
+    member = Member(transport, site, site.events)
     eventually(lambda: len(member.writers) == partitions, member)
     return member
 
@@ -139,9 +139,9 @@ def said(process: subprocess.Popen[str], *words: str) -> str:
 
 
 @contextlib.contextmanager
-def raw_transaction(place: Site, name: str = "") -> Iterator[KafkaProducer]:
+def raw_transaction(site: Site, name: str = "") -> Iterator[KafkaProducer]:
     """Open a transaction of a foreign producer; what happens to it is up to the test."""
-    producer = KafkaProducer(bootstrap_servers=place.address, transactional_id=name or uuid.uuid4().hex)
+    producer = KafkaProducer(bootstrap_servers=site.address, transactional_id=name or uuid.uuid4().hex)
     try:
         producer.init_transactions()
         producer.begin_transaction()

@@ -27,9 +27,9 @@ class Rest:
         self.left = {(EVENTS, 0): 0, (LABELS, 0): 0} | {(topic, 0): n for topic, n in left.items()}
         self.asked = []
 
-    def __call__(self, places):
-        self.asked.append(sorted(places))
-        return {place: self.left[place] for place in places}
+    def __call__(self, partitions):
+        self.asked.append(sorted(partitions))
+        return {partition: self.left[partition] for partition in partitions}
 
 
 def away(_):
@@ -64,7 +64,7 @@ def test_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data):
         now += data.draw(st.sampled_from([0.0, 0.05, 1.0]))
         left = {(topic, 0): len(rest) for topic, rest in coming.items()}
         found += made.next_batches(
-            limit, lambda places, left=left: {p: left[p] for p in places}, {}, now
+            limit, lambda partitions, left=left: {p: left[p] for p in partitions}, {}, now
         ).get(0, [])
     assert found == expected
 
@@ -179,7 +179,7 @@ def test_partition_that_waits_for_labels_does_not_delay_others():
     made.open(1, [1])
     made.add(1, records(EVENTS, 9, partition=1))
     assert list(
-        made.next_batches(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)
+        made.next_batches(MANY, lambda partitions: {(t, p): int(p == 0) for t, p in partitions}, {}, 0.0)
     ) == [1]
 
 
@@ -224,7 +224,7 @@ def test_partition_left_out_of_full_batch_is_not_blocked():
     for partition in range(2):
         made.open(partition, [partition])
         made.add(partition, records(EVENTS, 1, 2, partition=partition))
-    made.next_batches(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
+    made.next_batches(2, lambda partitions: dict.fromkeys(partitions, 0), UNHEARD, 0.0)
     assert made.blocked(MANY) == []
 
 

@@ -71,7 +71,7 @@ def place(request, tmp_path):
 
 
 @pytest.fixture
-def sqlite_place(tmp_path):
+def sqlite_site(tmp_path):
     with ExitStack() as stack:
         found = Site(f"sqlite:///{tmp_path}/s.db", "kafka-python", stack)
         to_the_end(found.relay())
@@ -107,20 +107,20 @@ def test_failing_receiver_gets_each_alert_once(place):
         assert len(server.accepted) == 2 * N_RECORDS // 3
 
 
-def test_unreadable_record_is_skipped_and_counted(sqlite_place, caplog):
+def test_unreadable_record_is_skipped_and_counted(sqlite_site, caplog):
     caplog.set_level("INFO")
-    sqlite_place.produce()
-    deep = [Output(sqlite_place.topic, None, b"[" * 100_000, (), number) for number in range(PARTITIONS)]
-    sqlite_place.transport.produce(deep)
-    sqlite_place.produce()
+    sqlite_site.produce()
+    deep = [Output(sqlite_site.topic, None, b"[" * 100_000, (), number) for number in range(PARTITIONS)]
+    sqlite_site.transport.produce(deep)
+    sqlite_site.produce()
     with WebhookServer(lambda _: 200) as server:
-        to_the_end(sqlite_place.relay(server.url))
+        to_the_end(sqlite_site.relay(server.url))
     assert ids_of(server) == mistakes(2 * N_RECORDS)
     assert f"{PARTITIONS} unreadable records" in caplog.text
 
 
-def test_next_relay_delivers_the_records_of_a_stopped_one(sqlite_place):
-    sqlite_place.produce()
+def test_next_relay_delivers_the_records_of_a_stopped_one(sqlite_site):
+    sqlite_site.produce()
     stop = threading.Event()
 
     def fails_after_ten(number):
@@ -130,42 +130,42 @@ def test_next_relay_delivers_the_records_of_a_stopped_one(sqlite_place):
         return 200
 
     with WebhookServer(fails_after_ten) as server:
-        sqlite_place.relay(server.url).run(stop)
+        sqlite_site.relay(server.url).run(stop)
         assert len(server.accepted) == 10
         server.respond = lambda number: 200
-        to_the_end(sqlite_place.relay(server.url))
+        to_the_end(sqlite_site.relay(server.url))
         assert ids_of(server) == mistakes(N_RECORDS)
         assert len(server.accepted) < N_RECORDS // 3 + 10  # what was committed is not repeated
 
 
-def test_slow_receiver_gets_few_requests_without_losing_membership(sqlite_place):
-    sqlite_place.produce(24)
+def test_slow_receiver_gets_few_requests_without_losing_membership(sqlite_site):
+    sqlite_site.produce(24)
     with WebhookServer(lambda n: "slow" if n < 6 else 200, slow_seconds=0.4) as server:
-        to_the_end(sqlite_place.relay(server.url, concurrency=3))
+        to_the_end(sqlite_site.relay(server.url, concurrency=3))
         assert server.most_at_once <= 3
         assert len(server.asked) == 8
 
 
-def test_late_response_is_a_failed_delivery(sqlite_place):
-    sqlite_place.produce(1)
+def test_late_response_is_a_failed_delivery(sqlite_site):
+    sqlite_site.produce(1)
     with WebhookServer(lambda n: "slow" if n == 1 else 200, slow_seconds=1.0) as server:
-        relay = sqlite_place.relay(server.url, timeout_seconds=0.2)
+        relay = sqlite_site.relay(server.url, timeout_seconds=0.2)
         to_the_end(relay)
         assert ids_of(server) == {"e-0"}
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
 
 
-def test_redirect_is_not_a_delivery(sqlite_place):
-    sqlite_place.produce(1)
+def test_redirect_is_not_a_delivery(sqlite_site):
+    sqlite_site.produce(1)
     with WebhookServer(lambda n: [200, 302, 301, 307][n % 4]) as server:
-        to_the_end(sqlite_place.relay(server.url))
+        to_the_end(sqlite_site.relay(server.url))
         assert len(server.asked) == 4
         assert not [each for each in server.asked if each[0] == "GET"]
 
 
 @pytest.mark.parametrize("exits", [True, False])
-def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, monkeypatch, exits):
-    sqlite_place.produce(1)
+def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_site, monkeypatch, exits):
+    sqlite_site.produce(1)
     stop, commits, commit = threading.Event(), [], SqliteWriter.commit
 
     def full_at_first(writer, *given):
@@ -178,7 +178,7 @@ def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, mon
     with WebhookServer() as server:
         monkeypatch.setattr(SqliteWriter, "commit", full_at_first)
         with pytest.raises(StorageFull) if exits else nullcontext():
-            sqlite_place.relay(server.url).run(stop, exit_at_end=exits)
+            sqlite_site.relay(server.url).run(stop, exit_at_end=exits)
         assert len(server.accepted) == 1
 
 
@@ -195,52 +195,50 @@ def test_full_disk_repeats_no_alert_and_ends_only_bounded_runs(sqlite_place, mon
     ],
     ids=lambda response: response[9:40].decode(errors="replace"),
 )
-def test_hostile_response_is_a_failed_delivery(sqlite_place, response):
-    sqlite_place.produce(1)
+def test_hostile_response_is_a_failed_delivery(sqlite_site, response):
+    sqlite_site.produce(1)
     with WebhookServer(lambda n: response if n == 1 else 200) as server:
-        relay = sqlite_place.relay(server.url)
+        relay = sqlite_site.relay(server.url)
         to_the_end(relay)
         assert (relay.delivery.delivered, relay.delivery.failed) == (1, 1)
 
 
-def test_failing_receiver_delays_no_other(sqlite_place):
+def test_failing_receiver_delays_no_other(sqlite_site):
     for name in ("broken", "sound"):
-        to_the_end(sqlite_place.relay(name=name))
-    sqlite_place.produce()
+        to_the_end(sqlite_site.relay(name=name))
+    sqlite_site.produce()
     stop = threading.Event()
     with WebhookServer(lambda n: 500) as broken, WebhookServer() as sound:
-        thread = threading.Thread(target=sqlite_place.relay(broken.url, name="broken").run, args=(stop,))
+        thread = threading.Thread(target=sqlite_site.relay(broken.url, name="broken").run, args=(stop,))
         thread.start()
         try:
-            to_the_end(sqlite_place.relay(sound.url, name="sound"))
+            to_the_end(sqlite_site.relay(sound.url, name="sound"))
         finally:
             stop.set()
             thread.join()
         assert ids_of(sound) == mistakes(N_RECORDS)
 
 
-def test_new_webhook_begins_with_the_records_to_come(sqlite_place):
-    sqlite_place.produce(30)
+def test_new_webhook_begins_with_the_records_to_come(sqlite_site):
+    sqlite_site.produce(30)
     with WebhookServer() as server:
-        to_the_end(sqlite_place.relay(server.url, name="new"))
+        to_the_end(sqlite_site.relay(server.url, name="new"))
         assert server.accepted == []
-        sqlite_place.produce(30)
-        to_the_end(sqlite_place.relay(server.url, name="new"))
+        sqlite_site.produce(30)
+        to_the_end(sqlite_site.relay(server.url, name="new"))
         assert ids_of(server) == mistakes(60) - mistakes(30)
 
 
-def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_place):
-    sqlite_place.produce()
+def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_site):
+    sqlite_site.produce()
     stops = [threading.Event(), threading.Event()]
     with WebhookServer() as server:
-        threads = [
-            threading.Thread(target=sqlite_place.relay(server.url).run, args=(stop,)) for stop in stops
-        ]
+        threads = [threading.Thread(target=sqlite_site.relay(server.url).run, args=(stop,)) for stop in stops]
         for thread in threads:
             thread.start()
         stops[0].set()
         threads[0].join()
-        sqlite_place.produce()
+        sqlite_site.produce()
         deadline = time.monotonic() + patience(60)
         while ids_of(server) != mistakes(2 * N_RECORDS):
             assert time.monotonic() < deadline
@@ -249,37 +247,37 @@ def test_two_relays_share_partitions_and_one_succeeds_the_other(sqlite_place):
         threads[1].join()
 
 
-def test_records_deleted_before_reading_are_reported(sqlite_place, caplog):
-    sqlite_place.produce(10)
+def test_records_deleted_before_reading_are_reported(sqlite_site, caplog):
+    sqlite_site.produce(10)
     with WebhookServer() as server:
-        to_the_end(sqlite_place.relay(server.url))
-        sqlite_place.produce(30)
+        to_the_end(sqlite_site.relay(server.url))
+        sqlite_site.produce(30)
         for partition in range(PARTITIONS):
-            _, end = sqlite_place.transport.bounds(sqlite_place.topic, partition)
-            sqlite_place.transport.delete_before(sqlite_place.topic, partition, end - 3)
-        to_the_end(sqlite_place.relay(server.url))
+            _, end = sqlite_site.transport.bounds(sqlite_site.topic, partition)
+            sqlite_site.transport.delete_before(sqlite_site.topic, partition, end - 3)
+        to_the_end(sqlite_site.relay(server.url))
     assert "alerts may be lost" in caplog.text
     assert ids_of(server) == mistakes(10) | (mistakes(40) - mistakes(34))
 
 
-def test_drifts_are_posted_from_their_topic(sqlite_place):
-    sqlite_place.names |= {"signals_topic": "signals", "drift": {"reaction": "record"}}
+def test_drifts_are_posted_from_their_topic(sqlite_site):
+    sqlite_site.names |= {"signals_topic": "signals", "drift": {"reaction": "record"}}
     drifts = [{"id": f"drift-0-{n}", "type": "drift", "data": {"signal": "error"}} for n in range(3)]
     signals = [{"id": "s", "type": "promote", "data": {}}, *drifts]
-    sqlite_place.transport.ensure_topics({"signals": PARTITIONS})
-    to_the_end(sqlite_place.relay(on="drift"))
-    sqlite_place.transport.produce([Output("signals", b"0", json.dumps(each).encode()) for each in signals])
-    sqlite_place.produce()
+    sqlite_site.transport.ensure_topics({"signals": PARTITIONS})
+    to_the_end(sqlite_site.relay(on="drift"))
+    sqlite_site.transport.produce([Output("signals", b"0", json.dumps(each).encode()) for each in signals])
+    sqlite_site.produce()
     with WebhookServer(lambda _: 200) as server:
-        to_the_end(sqlite_place.relay(server.url, on="drift"))
+        to_the_end(sqlite_site.relay(server.url, on="drift"))
         assert ids_of(server) == {each["id"] for each in drifts}
 
 
-def test_no_log_line_contains_the_urls_path_or_the_secret(sqlite_place, caplog):
+def test_no_log_line_contains_the_urls_path_or_the_secret(sqlite_site, caplog):
     caplog.set_level("DEBUG")
-    sqlite_place.produce(9)
+    sqlite_site.produce(9)
     with WebhookServer(lambda n: 500 if n < 3 else 200) as server:
-        to_the_end(sqlite_place.relay(server.url, secret="s3cret"))
+        to_the_end(sqlite_site.relay(server.url, secret="s3cret"))
     assert "answered 500" in caplog.text
     assert "3 delivered, 2 attempts failed" in caplog.text
     assert "a-token" not in caplog.text

@@ -97,9 +97,7 @@ def newest_offset(stream):
     return stream.bounds("checkpoints", 0)[1] - 1
 
 
-def test_export_includes_batches_committed_after_the_snapshot(
-    checkpoint, stream, tmp_path, monkeypatch
-):
+def test_export_includes_batches_committed_after_the_snapshot(checkpoint, stream, tmp_path, monkeypatch):
     produce(stream, *EVENTS)
     crash(stream, monkeypatch, max_batch_records=7)
     model = committed(checkpoint, tmp_path / "model.bin")

@@ -123,8 +123,8 @@ class Observer:
 
 
 def test_end_offset_is_requested_until_the_leader_is_known():
-    place = TopicPartition("events", 4)
-    assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
+    partition = TopicPartition("events", 4)
+    assert RecordConsumer.ends(Observer(2), [partition], 10.0) == {partition: 7}
 
 
 def test_all_requests_for_an_end_share_one_timeout():
@@ -190,10 +190,10 @@ def consumer(monkeypatch):
 
 
 def test_clients_own_records_become_a_batch(consumer, monkeypatch):
-    place = TopicPartition("events", 3)
+    partition = TopicPartition("events", 3)
     found = SimpleNamespace(timestamp=None, offset=7, key=b"key", value=b"value", headers=[("name", None)])
-    monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {place: [found]})
-    batch = consumer.fetched(10, 0)[place]
+    monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {partition: [found]})
+    batch = consumer.fetched(10, 0)[partition]
     assert list(batch) == [Record("events", 3, 7, -1, b"key", b"value", (("name", b""),))]
 
 
@@ -238,18 +238,20 @@ def test_request_to_lost_coordinator_stays_pending():
 
 
 def test_records_of_a_resumed_partition_are_delivered(monkeypatch):
-    place, subscriptions = TopicPartition("events", 0), SubscriptionState()
-    subscriptions.assign_from_user([place])
-    subscriptions.seek(place, 0)
+    partition, subscriptions = TopicPartition("events", 0), SubscriptionState()
+    subscriptions.assign_from_user([partition])
+    subscriptions.seek(partition, 0)
     with closing(KafkaConsumer.DEFAULT_CONFIG["kafka_client"](bootstrap_servers="127.0.0.1:9")) as client:
         fetcher = Fetcher(client, subscriptions)
-        exhausted, parked = (fetcher.PartitionRecords(0, place, in_memory(value)) for value in (b"a", b"b"))
+        exhausted, parked = (
+            fetcher.PartitionRecords(0, partition, in_memory(value)) for value in (b"a", b"b")
+        )
         exhausted.drain()
-        fetcher._next_partition_records, fetcher._paused_partition_records = exhausted, {place: parked}
+        fetcher._next_partition_records, fetcher._paused_partition_records = exhausted, {partition: parked}
         consumer = object.__new__(RecordConsumer)
         consumer._fetcher = fetcher
         monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: fetcher.fetched_records(10)[0])
-        assert [each.value for each in consumer.fetched(10, 0)[place]] == [b"b"]
+        assert [each.value for each in consumer.fetched(10, 0)[partition]] == [b"b"]
 
 
 def in_memory(value):
@@ -289,12 +291,12 @@ def test_join_ignores_only_errors_of_an_ended_generation(error, is_ignored):
 
 
 def test_new_partitions_are_paused_at_a_position():
-    consumer, place = object.__new__(RecordConsumer), TopicPartition("events", 0)
+    consumer, partition = object.__new__(RecordConsumer), TopicPartition("events", 0)
     consumer._subscription = SubscriptionState()
-    consumer._subscription.assign_from_user([place])
-    consumer.assign_paused([place])
-    assert consumer.paused() == {place}
-    assert consumer._subscription.position(place).offset == 0
+    consumer._subscription.assign_from_user([partition])
+    consumer.assign_paused([partition])
+    assert consumer.paused() == {partition}
+    assert consumer._subscription.position(partition).offset == 0
 
 
 def test_a_topic_without_known_partitions_is_an_error(monkeypatch):

@@ -140,8 +140,8 @@ class ScriptedMember(KafkaMember):
     def _open(self, assignee):
         self._membership = ScriptedMembership(assignee, None)
 
-    def fetch(self, *places):
-        for topic, partition, offset in places:
+    def fetch(self, *positions):
+        for topic, partition, offset in positions:
             record = Record(topic, partition, offset, 0, None, None)
             self._undelivered.keep((topic, partition), RecordBatch([record]))
 
@@ -160,16 +160,16 @@ class ScriptedMember(KafkaMember):
 
     def _begin(self, partition, offsets): ...
 
-    def _known_end(self, place):
-        return self.ends.get(place)
+    def _known_end(self, partition):
+        return self.ends.get(partition)
 
-    def _known_position(self, place):
-        return 2 if place in self.ends else None
+    def _known_position(self, partition):
+        return 2 if partition in self.ends else None
 
-    def _fetch_ends(self, places):
+    def _fetch_ends(self, partitions):
         if self.is_unreachable:
             raise Broken
-        return {place: self.ends.get(place, 0) for place in places}
+        return {partition: self.ends.get(partition, 0) for partition in partitions}
 
     def _group_metadata(self): ...
 
