@@ -33,6 +33,7 @@ from service.stream.batches import OutputBatch
 from service.stream.opening import open_transport
 from service.stream.partitioner import partition_for_key
 from service.stream.protocol import Output, Record
+from tests.support.kafka_site import eventually
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)
@@ -139,15 +140,6 @@ class Member:
             writer = self.consumer.writer(partition)
             writer.commit([], self.consumer.positions(partition))
             writer.close()
-
-
-def eventually(claim, *members):
-    """Poll the members until `claim` holds."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not claim():
-        assert time.monotonic() < deadline, "this did not happen in time"
-        for member in members:
-            member.poll()
 
 
 def assigned(transport, stream, *topics, partitions=1):

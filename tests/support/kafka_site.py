@@ -11,9 +11,8 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
+from typing import Any, get_args
 
-import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
@@ -25,7 +24,6 @@ from tests.support.kafka_member import SESSION_SECONDS
 from tests.support.speed import patience
 
 KAFKA_CLIENTS = get_args(KafkaClient)
-KAFKA = pytest.mark.kafka
 FIRST_CLIENT, *OTHER_CLIENTS = KAFKA_CLIENTS
 DEADLINE_SECONDS = patience(40.0)
 
@@ -99,7 +97,8 @@ class Member:
             self.records += records
 
 
-def eventually(claim: Callable[[], bool], *members: Member) -> None:
+def eventually(claim: Callable[[], bool], *members: Any) -> None:
+    """Poll the members until `claim` holds."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not claim():
         assert time.monotonic() < deadline, "this did not happen in time"

@@ -1,5 +1,6 @@
 """Runs the command line within this process, in an empty folder and without settings from outside."""
 
+import json
 import os
 from contextlib import closing
 
@@ -27,6 +28,18 @@ def perceptron():
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
+
+    return run
+
+
+@pytest.fixture
+def summary(perceptron):
+    """Run a command with `--format json`; return what it prints."""
+
+    def run(*arguments, stdin=None):
+        result = perceptron(*arguments, "--format", "json", stdin=stdin)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
 
     return run
 

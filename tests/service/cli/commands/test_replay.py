@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,15 +20,9 @@ SMS_MODEL = {"bias": -7, "weights_nonzero": 1408}
 
 
 @pytest.fixture
-def replay(perceptron):
-    """Replay a file or a text, and give the summary of `--format json`."""
-
-    def run(*arguments, stdin=None):
-        result = perceptron("replay", *arguments, "--format", "json", stdin=stdin)
-        assert result.exit_code == 0, result.stderr
-        return json.loads(result.stdout)
-
-    return run
+def replay(summary):
+    """Replay a file or a text; return the summary."""
+    return partial(summary, "replay")
 
 
 def ndjson(events):

@@ -1,6 +1,7 @@
 """`replay` writes predictions, shows the most confident mistakes, and finds thresholds."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,8 @@ FIGURES = ("mistakes", "updates", "auc", "confusion", "classes", "baselines")
 
 
 @pytest.fixture
-def replay(perceptron):
-    def run(*arguments, stdin=PAGES):
-        result = perceptron("replay", "-", *arguments, "--format", "json", stdin=stdin)
-        assert result.exit_code == 0, result.stderr
-        return json.loads(result.stdout)
-
-    return run
+def replay(summary):
+    return partial(summary, "replay", "-", stdin=PAGES)
 
 
 def as_ndjson(path):

@@ -23,18 +23,6 @@ EXAMPLES = [(event["features"], event["label"]) for event in map(json.loads, phi
 MANY = MulticlassPerceptron()
 
 
-@pytest.fixture
-def summary(perceptron):
-    """Run a command with `--format json`; return what it prints."""
-
-    def run(*arguments, stdin=None):
-        result = perceptron(*arguments, "--format", "json", stdin=stdin)
-        assert result.exit_code == 0, result.stderr
-        return json.loads(result.stdout)
-
-    return run
-
-
 def rows(stderr):
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
 
