@@ -77,12 +77,12 @@ def test_learner_in_auto_round_trips_and_explains(part, n_classes):
     check_explanations_add_up(model, part.stream(20, n_classes, seed=7))
 
 
-@pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors])
+@pytest.mark.parametrize("made", [HoeffdingForest, NearestNeighbors, AutoClassifier])
 def test_model_from_bytes_continues_when_columns_come_and_go(made):
     model, again = made(max_columns=3), made(max_columns=3)
     draw = random.Random(3)
     for n in range(1500):
-        names = {0: "ab", 1: "bc", 2: "acd"}[n // 250 % 3]
+        names = "b" if 50 <= n < 300 else "ab" if n < 600 else "abc"  # a goes after 200 events, and returns
         x, y = {name: draw.random() for name in names}, draw.random() < 0.5
         if n % 50 == 0:
             again = from_bytes(to_bytes(again))
