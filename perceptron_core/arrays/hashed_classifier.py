@@ -113,7 +113,7 @@ class HashedClassifier(BinaryClassifier):
     n_updates = _of_learner("n_updates", "Updates made.")
     weights = _of_learner("weights", "Non-zero weights by index. Computed on access.")
     bias = _of_learner("bias", "The learner's bias.")
-    has_log_odds = _of_learner("has_log_odds")
+    has_log_odds = _of_learner("has_log_odds", "Whether the score is the log-odds of True.")
     WEIGHT = _of_learner("WEIGHT")
     score_one = _of_learner("score_one")
     predict_one = _of_learner("predict_one")

@@ -38,11 +38,8 @@ class BinaryClassifier(base.MiniBatchClassifier):
     """The effect of the weight of an example; empty if the learner does not take weights."""
     VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Parameters that tests try besides the defaults: at least one set for each selectable rule."""
-
-    @property
-    def has_log_odds(self) -> bool:
-        """Whether the score is the log-odds of True, as with the logistic loss."""
-        return False
+    has_log_odds: bool = False
+    """Whether the score is the log-odds of True, as with the logistic loss."""
 
     def __init__(self) -> None:
         self.n_mistakes = 0

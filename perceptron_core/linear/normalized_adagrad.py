@@ -221,7 +221,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.n_examples = 0
 
     @property
-    def has_log_odds(self) -> bool:
+    def has_log_odds(self) -> bool:  # type: ignore[override] # read-only
         """Whether the score is a log-odds: with the logistic loss."""
         return self.is_logistic
 

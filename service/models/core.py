@@ -78,10 +78,7 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
         rule = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
         return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
 
-    @property
-    def has_log_odds(self) -> bool:  # type: ignore[override] # read-only
-        """Whether the score is the log-odds of True."""
-        return self.model.has_log_odds
+    has_log_odds = property(attrgetter("model.has_log_odds"), doc="Whether scores are the log-odds of True.")
 
     @property
     def predicts_fast(self) -> bool:  # type: ignore[override] # read-only
