@@ -95,7 +95,7 @@ def _day_of_month(days: int) -> int:
 
 def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
     if isinstance(value, str) and not isinstance(part, str):
-        raise TypeError("contains: a text can only contain text")
+        raise TypeError(f"contains: expected a text in a text, got {type(part).__name__}")
     return part in value
 
 
@@ -130,7 +130,7 @@ def _domain(text: str) -> str:
 def _check_edges(_value: float | None, *edges: float | None) -> None:
     known = [edge for edge in edges if edge is not None]
     if known != sorted(known):
-        raise ValueError("bucket: edges must ascend")
+        raise ValueError("bucket: expected edges in ascending order")
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +153,7 @@ def _cross(*values: Any) -> str:  # noqa: ANN401
     except TypeError:
         raise TypeError("cross: expected texts and numbers") from None
     if len(crossed) > _LONGEST_CROSS:
-        raise ValueError(f"cross: longer than {_LONGEST_CROSS:,} characters")
+        raise ValueError(f"cross: expected at most {_LONGEST_CROSS:,} characters, got {len(crossed):,}")
     return crossed
 
 

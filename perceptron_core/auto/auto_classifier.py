@@ -242,4 +242,4 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise `ValueError` unless a value is a whole number within these bounds."""
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {value!r}")

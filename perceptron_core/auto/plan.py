@@ -89,5 +89,5 @@ NEIGHBORS_ALONE: Final = Plan(("neighbors",), (), 0.0)
 def plan_of(effort: str) -> Plan:
     """Return the plan of an effort."""
     if effort not in PLANS:
-        raise ValueError(f"effort must be one of {', '.join(PLANS)}, not {effort!r}")
+        raise ValueError(f"effort: expected {' or '.join(PLANS)}, got {effort!r}")
     return PLANS[effort]

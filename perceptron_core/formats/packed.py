@@ -79,7 +79,7 @@ def pack(value: Any) -> bytes:
         packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     except TypeError as error:
         raise TypeError(
-            f"labels, names and parameters must be strings, numbers, booleans or tuples: {error}"
+            f"labels, names and parameters: expected strings, numbers, booleans or tuples: {error}"
         ) from None
     return packed
 

@@ -190,7 +190,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         if first:
             if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit")
+                raise ValueError("classes: expected all labels at the first call of partial_fit, got None")
             self.classes_ = np.unique(classes)
             n_models = len(self.classes_) if self._one_against_rest() else 1
             self.models_ = [self._untrained().clone() for _ in range(n_models)]

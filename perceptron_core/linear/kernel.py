@@ -197,11 +197,11 @@ class KernelPerceptron(BinaryClassifier):
         if not 0 < gamma <= MAX_RATE:
             raise ValueError(f"gamma: expected a number above 0 and at most {MAX_RATE:g}, got {gamma!r}")
         if not (isinstance(degree, int) and degree >= 1):
-            raise ValueError(f"degree: expected a whole number from 1, got {degree!r}")
+            raise ValueError(f"degree: expected a whole number of at least 1, got {degree!r}")
         if not -MAX_RATE <= coef0 <= MAX_RATE:
             raise ValueError(f"coef0: expected at most {MAX_RATE:g} in size, got {coef0!r}")
         if budget is not None and not (isinstance(budget, int) and budget >= 1):
-            raise ValueError(f"budget: expected a whole number from 1 or None, got {budget!r}")
+            raise ValueError(f"budget: expected a whole number of at least 1, or None, got {budget!r}")
         make_kernel(kernel, gamma, degree, coef0)
         check_rate(learning_rate)
         super().__init__()

@@ -211,7 +211,7 @@ class MarginPerceptron(MarginRule, Perceptron):
         fit_intercept: bool = True,
     ) -> None:
         if not 0 <= margin <= MAX_MAGNITUDE:
-            raise ValueError(f"margin: expected a finite number from 0, got {margin!r}")
+            raise ValueError(f"margin: expected a finite number of at least 0, got {margin!r}")
         super().__init__(threshold, tie, learning_rate=learning_rate, fit_intercept=fit_intercept)
         self.margin = float(margin)
 

@@ -97,7 +97,7 @@ class VotedPerceptron(BinaryClassifier):
 
     def __init__(self, max_survivors: int | None = None, fit_intercept: bool = True) -> None:
         if max_survivors is not None and not (isinstance(max_survivors, int) and max_survivors >= 1):
-            raise ValueError(f"max_survivors: expected a whole number from 1 or None, got {max_survivors!r}")
+            raise ValueError(f"max_survivors: expected None or at least 1, got {max_survivors!r}")
         super().__init__()
         self.max_survivors = max_survivors
         self.fit_intercept = fit_intercept

@@ -71,12 +71,14 @@ def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
     """Return experts as a tuple. Raises `TypeError` and `ValueError` for invalid ones."""
     checked = tuple(experts)
     if not 1 <= len(checked) <= _MOST:
-        raise ValueError(f"a mixture takes from 1 to {_MOST} experts, not {len(checked)}")
+        raise ValueError(f"experts: expected 1 to {_MOST}, got {len(checked)}")
     if len({*map(id, checked)}) < len(checked):
-        raise ValueError("an expert occurs twice; it would learn each example twice")
+        raise ValueError(
+            "experts: expected different ones, got one twice, which would learn each example twice"
+        )
     for expert in checked:
         if not _gives_probabilities(expert):
-            raise TypeError(f"{name_of(expert)} needs predict_proba_one")
+            raise TypeError(f"experts: expected classifiers with predict_proba_one, got {name_of(expert)}")
     return checked
 
 
@@ -432,7 +434,7 @@ def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float,
     for variance, forgetting in pairs:
         if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
             raise ValueError(
-                f"a mixer is a variance above 0 and at most {_LARGEST_VARIANCE:g}, and a forgetting above 0 "
-                f"and at most 1, not {(variance, forgetting)}"
+                f"mixers: expected a variance above 0 and at most {_LARGEST_VARIANCE:g}, and a forgetting "
+                f"above 0 and at most 1, got {(variance, forgetting)}"
             )
     return pairs

@@ -450,7 +450,7 @@ def _distinct(tags: Sequence[Tag]) -> list[Tag]:
     try:
         distinct = list(dict.fromkeys(tags))
     except TypeError:
-        raise LabelError(f"tags must be hashable: {tags!r}") from None
+        raise LabelError(f"tags: expected hashable values, got {tags!r}") from None
     if _START in distinct:
-        raise LabelError("None is not a tag: it stands for the start")
+        raise LabelError("tags: expected values other than None, which stands for the start")
     return distinct

@@ -88,7 +88,7 @@ class BatchPerceptron(base.Base):
         if not callable(learning_rate):
             _check_rate(learning_rate)
         if not 0 <= margin < math.inf:
-            raise ValueError(f"margin: expected a finite number from 0, got {margin!r}")
+            raise ValueError(f"margin: expected a finite number of at least 0, got {margin!r}")
         if not 0 < criterion < math.inf:
             raise ValueError(f"criterion: expected a finite number above 0, got {criterion!r}")
         if max_iter < 1:

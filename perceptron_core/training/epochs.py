@@ -396,14 +396,14 @@ def _check(
     patience: int | None,
 ) -> None:
     if not data:
-        raise ValueError("there are no examples to train on")
+        raise ValueError("data: expected at least one example, got none")
     if weights is not None and len(weights) != len(data):
-        raise ValueError(f"{len(weights)} weights are not one for each of {len(data)} examples")
+        raise ValueError(f"weights: expected one for each of {len(data)} examples, got {len(weights)}")
     for name, value in (("max_iter", max_iter), ("quiet_draws", quiet_draws), ("patience", patience)):
         if value is not None and value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value!r}")
     if patience is not None and not held_out:
-        raise ValueError("patience needs held-out examples")
+        raise ValueError("patience: expected held-out examples with it, got none")
 
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:

@@ -113,7 +113,7 @@ class NamedValues(FeatureArray):
         checked = tuple(names)
         for name in checked:
             if type(name) is not str:
-                raise TypeError(f"name {name!r} is not a string")
+                raise TypeError(f"names: expected strings, got {name!r}")
         numbers = one_number_each(checked, values, "names")
         if getattr(self, "n", 0):
             raise TypeError("existing values cannot be changed")

@@ -203,7 +203,7 @@ def event_time_ms(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is not a time
     if value - value != 0:
-        raise ValueError(f"{value} is not a time")
+        raise ValueError(f"expected a time, got {value}")
     size = abs(value)
     if size < _SECONDS_BELOW:
         return int(value * 1000 // 1)
@@ -216,8 +216,8 @@ def _of_text(text: str) -> int:
     try:
         time = datetime.fromisoformat(f"{text[:-1]}Z" if text.endswith("z") else text)
     except ValueError:
-        what = "is not ISO 8601 (hours 00 to 23, seconds 00 to 59); time_format reads other times"
-        raise ValueError(f"{text[:40]!r} {what}") from None
+        expected = "expected ISO 8601 (hours 00 to 23, seconds 00 to 59), or a time_format for other times"
+        raise ValueError(f"{expected}, got {text[:40]!r}") from None
     if time.tzinfo is None:
-        raise ValueError(f"{text[:40]!r} has no time zone, such as Z or +01:00")
+        raise ValueError(f"expected a time zone, such as Z or +01:00, got {text[:40]!r}")
     return (time - _EPOCH) // _MILLISECOND

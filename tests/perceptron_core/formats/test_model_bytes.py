@@ -80,7 +80,7 @@ def test_feature_name_beyond_64_bits_cannot_be_saved():
 def test_label_of_an_unsaveable_type_is_named():
     model = MulticlassPerceptron()
     model.learn_one({"a": 1.0}, Decimal(1))
-    with pytest.raises(TypeError, match=r"labels, names .* must be strings, numbers.*Decimal"):
+    with pytest.raises(TypeError, match=r"labels, names .* expected strings, numbers.*Decimal"):
         to_bytes(model)
 
 

@@ -163,11 +163,11 @@ def test_weight_that_an_expert_does_not_take_is_rejected():
 @pytest.mark.parametrize(
     ("parameters", "error", "said"),
     [
-        ({"experts": []}, ValueError, "1 to 256 experts, not 0"),
-        ({"experts": [Perceptron()] * 2}, ValueError, "occurs twice"),
-        ({"experts": [preprocessing.StandardScaler()]}, TypeError, "StandardScaler needs predict_proba_one"),
-        ({"experts": [linear_model.PARegressor()]}, TypeError, "PARegressor needs predict_proba_one"),
-        ({"experts": [regression()]}, TypeError, r"LinearRegression needs predict_proba_one"),
+        ({"experts": []}, ValueError, "experts: expected 1 to 256, got 0"),
+        ({"experts": [Perceptron()] * 2}, ValueError, "got one twice"),
+        ({"experts": [preprocessing.StandardScaler()]}, TypeError, "predict_proba_one, got StandardScaler"),
+        ({"experts": [linear_model.PARegressor()]}, TypeError, "predict_proba_one, got PARegressor"),
+        ({"experts": [regression()]}, TypeError, r"predict_proba_one, got .*LinearRegression"),
         ({"mixers": []}, ValueError, "mixers: expected 1 to 16"),
         ({"mixers": [(0.0, 1.0)]}, ValueError, "variance above 0"),
         ({"mixers": [(0.1, 1.1)]}, ValueError, "forgetting above 0"),
