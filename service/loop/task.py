@@ -45,16 +45,17 @@ class TaskWriter:
     health
         Is notified while the loop waits for the commit.
 
+    Attributes
+    ----------
+    partitions : frozenset of int
+        The numbers of the partitions that are written.
+
     """
 
     def __init__(self, writers: Mapping[int, Writer], health: Health) -> None:
         self._writers = writers
         self._health = health
-
-    @property
-    def partitions(self) -> frozenset[int]:
-        """The numbers of the partitions that are written."""
-        return frozenset(self._writers)
+        self.partitions = frozenset(writers)
 
     def begin(
         self, outputs: Sequence[Output], offsets: Mapping[TopicPartition, int], *, compress: bool = False
@@ -118,6 +119,8 @@ class Task:
     ----------
     number : int
         Its number, which is also the partition of its checkpoint log.
+    partitions : frozenset of int
+        The partitions that it owns.
     snapshots : Snapshots
         Its snapshots.
 
@@ -140,7 +143,7 @@ class Task:
         self._offsets = dict(restored.offsets)
         self._address = Address(settings.checkpoints_topic, self.number, settings.group)
         self.snapshots = Snapshots(context, self._address, restored)
-        self._writer = writer
+        self._writer, self.partitions = writer, writer.partitions
         self._live = live
         self._learning = live.learning if live else nullcontext()
         self._dead_letter_limit = dead_letter_limit
@@ -183,11 +186,6 @@ class Task:
     def offsets(self) -> dict[TopicPartition, int]:
         """Next offset to process, by topic and partition."""
         return dict(self._offsets)
-
-    @property
-    def partitions(self) -> frozenset[int]:
-        """The partitions that the task owns."""
-        return self._writer.partitions
 
     def offsets_of(self, partition: int) -> dict[str, int]:
         """Return the next offset to process of one partition, by topic."""
