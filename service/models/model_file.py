@@ -211,7 +211,7 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
             f"{name}: expected {written(value)} as in {file.path}, got {written(given[name])} ({origin})",
             hint="omit it: the file has this setting",
         )
-    settings = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
+    settings = completed_settings(known, str(file.path), loaded, makes_model=makes_model)
     _check_key(file.path, file.settings.get(HASH_KEY, ""), settings)
     return settings
 
@@ -226,7 +226,7 @@ def _check_key(path: Path, fingerprint: str, loaded: Loaded) -> None:
         )
 
 
-def in_place_of_defaults(
+def completed_settings(
     known: Mapping[str, Any], source: str, loaded: Loaded, *, makes_model: bool = True
 ) -> Loaded:
     """Return the given settings, completed with the settings of `source`.

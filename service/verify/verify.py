@@ -20,7 +20,7 @@ from typing import Final
 
 from service.checkpoints.config_fingerprint import named_settings
 from service.errors import CheckpointError, SettingsDiffer, StorageFull, TopicMissing
-from service.models.model_file import in_place_of_defaults
+from service.models.model_file import completed_settings
 from service.settings.declaration import written
 from service.settings.fields import defaults, fingerprint
 from service.settings.load import Loaded, Settings
@@ -181,7 +181,7 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
         return loaded
     named = named_settings(newest.config_fingerprint)
     known = {name: value for name, value in named.items() if name in COMPARED}
-    return in_place_of_defaults(known, loaded.settings.checkpoints_topic, loaded)
+    return completed_settings(known, loaded.settings.checkpoints_topic, loaded)
 
 
 def check_settings(logs: Iterable[Committed], settings: Settings) -> None:

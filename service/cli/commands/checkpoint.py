@@ -30,7 +30,7 @@ from service.loop.restore import restore
 from service.loop.task import Task
 from service.models.model_file import (
     ModelKind,
-    in_place_of_defaults,
+    completed_settings,
     made_with,
     reject_pickle,
     write_model_file,
@@ -205,7 +205,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         partition = check_partition(chosen, len(logs))
         log = f"{settings.checkpoints_topic}[{partition}]"
-        settings = in_place_of_defaults(_settings_in(logs[partition]), log, loaded).settings
+        settings = completed_settings(_settings_in(logs[partition]), log, loaded).settings
         restored = restore(transport, settings, partition, _committed(transport, settings, partition))
     kept = made_with(settings) | kept_rules(restored.processor.further)
     size = size_text(write_model_file(file, restored.processor.learner, kept))
@@ -263,7 +263,7 @@ def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -
     """Return the settings, completed with the checkpoint's settings of the records."""
     others = names_that_decide(Decides.MODEL, Decides.TEXT, Decides.FEATURES)
     of_records = {name: value for name, value in _settings_in(log).items() if name not in others}
-    return in_place_of_defaults(
+    return completed_settings(
         of_records, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded
     ).settings
 
