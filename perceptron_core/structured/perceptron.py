@@ -293,7 +293,7 @@ class StructuredPerceptron(base.Base):
         self._transitions = AveragedTable()
         self._transitions.add_row(_START)
         for tag in self.tags or ():
-            self._meet(tag)
+            self._add_tag(tag)
         self.n_examples = 0
         self.n_mistakes = 0
         self.n_updates = 0
@@ -352,7 +352,7 @@ class StructuredPerceptron(base.Base):
         tokens = [_bag(token) for token in xs]
         unknown = self._unknown_tags(tags, len(tokens))
         for tag in unknown:
-            self._meet(tag)
+            self._add_tag(tag)
         if tokens:
             truth = [self._tag_index[tag] for tag in tags]
             predicted = self._decode(tokens, averaged=False)
@@ -394,7 +394,7 @@ class StructuredPerceptron(base.Base):
             raise LabelError(f"unknown tag {unknown[0]!r}, expected one of {self.tags}")
         return unknown
 
-    def _meet(self, tag: Tag) -> None:
+    def _add_tag(self, tag: Tag) -> None:
         """Add a tag with zero weights; at ties it is last."""
         self._tag_index[tag] = len(self._tag_index)
         self._emissions.add_column()

@@ -83,7 +83,7 @@ cdef class TextHasher:
     cdef int _hash_runs(self, const unsigned char* data, int n, Py_ssize_t at) except -1
 
     @cython.locals(indices=int[::1], starts=int[::1], murmur=Murmur, token=Py_ssize_t, start=int, end=int)
-    cdef int _mend_runs(self, const unsigned char* data, int n, Py_ssize_t at) except -1
+    cdef int _correct_indices(self, const unsigned char* data, int n, Py_ssize_t at) except -1
 
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1

@@ -294,9 +294,9 @@ class TextHasher:
         size = self._tokens.starts[self._tokens.count]
         self._murmur.hash_runs(data, n, size - n + 1, self._index_mask, self.indices, at)
         if size > self._tokens.count:
-            self._mend_runs(data, n, at)
+            self._correct_indices(data, n, at)
 
-    def _mend_runs(self, data: Bytes, n: int, at: int) -> None:
+    def _correct_indices(self, data: Bytes, n: int, at: int) -> None:
         indices, starts, murmur = self.indices, self._tokens.starts, self._murmur
         for token in range(self._tokens.count - n + 1):
             start, end = starts[token], starts[token + n]

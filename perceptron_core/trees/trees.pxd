@@ -30,7 +30,7 @@ cdef class Drift:
 
     cdef void restart(self, Py_ssize_t tree) noexcept
 
-    cdef bint is_noticed(self, Py_ssize_t tree, bint is_wrong) noexcept
+    cdef bint count_vote(self, Py_ssize_t tree, bint is_wrong) noexcept
 
 
 cdef class DrawnFeatures:

@@ -87,7 +87,7 @@ class Drift:
         self.ages[tree] = 0
         self.lately[tree] = self.errors[tree] = 0.0
 
-    def is_noticed(self, tree: int, is_wrong: bool) -> bool:
+    def count_vote(self, tree: int, is_wrong: bool) -> bool:
         """Count a vote of a tree; return whether its recent error is significantly higher than before."""
         self.ages[tree] = min(self.ages[tree] + 1, _OLDEST)
         age = self.ages[tree]
@@ -369,7 +369,7 @@ class Trees(DrawnFeatures):
         for tree in range(self.n_trees):
             node = self._ends[tree]
             self.forgotten[tree] = is_restarted
-            if self.drift.is_noticed(tree, self.votes[node] != label):
+            if self.drift.count_vote(tree, self.votes[node] != label):
                 self.regrow(tree)
                 self.forgotten[tree] = 1
                 self.n_regrown += 1

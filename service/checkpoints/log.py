@@ -97,7 +97,7 @@ class Progress(NamedTuple):
     """Number of the batch, counted from 1; 0 is the state before the first."""
     offsets: Mapping[TopicPartition, int]
     """End of the batch: next offset by input topic and partition. The records of the batch were processed in
-    the order of `service.stream.batches.in_step`."""
+    the order of `service.stream.batches.merge_by_time`."""
     counts: Mapping[str, int]
     """Counts of the model at the end of the batch: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int]

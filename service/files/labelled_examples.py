@@ -103,7 +103,7 @@ def read_examples(
             incoming = decoder.decode(message)
             x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
             if not isinstance(extractor, RawFeatures):  # the decoder has checked raw features
-                _reject_insane(x)
+                _reject_large_values(x)
         except Skipped:
             result.skipped += 1
             continue
@@ -161,7 +161,7 @@ def rejection_hint(reasons: Collection[str], events: EventSettings) -> str:
     return f"{how}; {_EXPECTED}"
 
 
-def _reject_insane(x: X) -> None:
+def _reject_large_values(x: X) -> None:
     """Reject examples that learners reject: the sum of hashed values may exceed the bound."""
     try:
         Hyperplane().score_one(x)

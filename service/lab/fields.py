@@ -248,7 +248,7 @@ def find_labels(fields: Sequence[Field], *, is_table: bool) -> list[Field]:
     If no name indicates it, the label is the last field of a table, if that has few values.
     """
     scores = [(_label_score(field), -len(field.keys), field) for field in fields]
-    scores = [(score and score + _of_place(each, fields), depth, each) for score, depth, each in scores]
+    scores = [(score and score + _position_score(each, fields), depth, each) for score, depth, each in scores]
     scores.sort(key=lambda each: each[:2], reverse=True)
     named = [each for score, _, each in scores if score >= max(_NAMED, scores[0][0] - _RIVAL)]
     return named or [field for field in fields[-1:] if is_table and _may_be_label(field) and is_guess(field)]
@@ -278,7 +278,7 @@ def _label_score(field: Field) -> int:
     return score - 5 * (score > _NAMED and len(field.words) > 1)
 
 
-def _of_place(field: Field, fields: Sequence[Field]) -> int:
+def _position_score(field: Field, fields: Sequence[Field]) -> int:
     return _LAST if field is fields[-1] else _FIRST if field is fields[0] else 0
 
 
@@ -393,7 +393,7 @@ def is_outcome(field: Field, label: Field) -> bool:
 def determines(field: Field, truths: Mapping[int, Any]) -> bool:
     """Return whether a field, or whether it is missing or 0, determines nearly all labels."""
     return _separates(field, truths) or any(
-        _tells([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
+        _predicts([(repr(form(field.known.get(number))), repr(truth)) for number, truth in truths.items()])
         for form in (lambda value: value, bool)
     )
 
@@ -412,7 +412,7 @@ def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
     return curve is not None and abs(curve.auc() - 0.5) >= _SEPARATION
 
 
-def _tells(pairs: Collection[tuple[str, str]]) -> bool:
+def _predicts(pairs: Collection[tuple[str, str]]) -> bool:
     counts = Counter(value for value, _ in pairs)
     repeats = len(pairs) >= max(_LEAST_SHOWN, 4 * len(counts))
     return repeats and len(counts) > 1 and len({*pairs}) == len(counts)

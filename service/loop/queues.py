@@ -25,7 +25,7 @@ from typing import Final
 
 from service.errors import TransportUnavailable
 from service.settings.load import Settings
-from service.stream.batches import RecordBatch, in_step
+from service.stream.batches import RecordBatch, merge_by_time
 from service.stream.protocol import TopicPartition
 from service.stream.records import Record
 
@@ -340,7 +340,7 @@ class TaskQueue:
         unfinished = [partition for partition in self.by_partition if partition not in finished]
         if max_records <= 0 or not all(self.by_partition[partition] for partition in unfinished):
             return RecordBatch()
-        given = in_step(records.first(max_records) for records in self.by_partition.values())
+        given = merge_by_time(records.first(max_records) for records in self.by_partition.values())
         last = given.last_indices()
         stop = min((last[partition] + 1 for partition in unfinished), default=len(given))
         given = self._cut(given, min(max_records, stop), before or RecordBatch())

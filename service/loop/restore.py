@@ -44,7 +44,7 @@ from service.partition.parts.kinds import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
 from service.settings.topics import input_partitions, input_topics, task_partitions
-from service.stream.batches import RecordBatch, in_step
+from service.stream.batches import RecordBatch, merge_by_time
 from service.stream.protocol import ReadStream, Record, TopicPartition
 from service.stream.records import RangeReader
 
@@ -269,7 +269,7 @@ def _replay(
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(schema for schema in log.schemas if schema.sequence > snapshot.sequence)
     for batch in batches:
-        records = in_step(
+        records = merge_by_time(
             RecordBatch(reader.until(batch.offsets.get(each, 0))) for each, reader in readers.items()
         )
         _add_schemas(processor, later_schemas, batch.sequence, records)

@@ -228,7 +228,7 @@ class Runner:
             held = self._queues.to_pause(self._size.records)
             with self._health.waiting_for_stream("a poll"):
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
-                self._keep_in_touch(has_heard=bool(polled))
+                self._probe_if_silent(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
             self._availability.report_or_raise(error, wait_seconds)
@@ -248,7 +248,7 @@ class Runner:
         self._report_health()
         return polled
 
-    def _keep_in_touch(self, *, has_heard: bool) -> None:
+    def _probe_if_silent(self, *, has_heard: bool) -> None:
         """Send a request to a stream that was silent for a while. Raises `TransportUnavailable`."""
         if has_heard:
             self._availability.note_contact()

@@ -45,11 +45,11 @@ def skipping(paths: Iterable[Keys], below: Keys = ()) -> Skip:
     tree: dict[str, Any] = {}
     for keys in sorted(paths, key=len):
         if len(keys) > len(below) and keys[: len(below)] == below:
-            _plant(tree, keys[len(below) :])
+            _insert(tree, keys[len(below) :])
     return tree
 
 
-def _plant(tree: dict[str, Any], keys: Keys) -> None:
+def _insert(tree: dict[str, Any], keys: Keys) -> None:
     *outer, last = keys
     for key in outer:
         inner = tree.setdefault(key, {})

@@ -407,7 +407,7 @@ class EventMapper(Mapper):
                 values = VectorFeatures(values, packed.names, packed.vectors)
             has_any = values or text is not None or (windowed and any(key for key, _, _ in windowed))
             if not has_any and self._step.is_empty(document):
-                raise self._nothing_to_go_by()
+                raise self._without_features_rejection()
         except (PathError, ValidationError) as error:
             raise self._rejection(error, document) from None
         truth = None if label is None else self._truth(label)
@@ -453,7 +453,7 @@ class EventMapper(Mapper):
             return self._step.path_of(str(location[1]), document)
         return self._location(str(location[0]))
 
-    def _nothing_to_go_by(self) -> Rejection:
+    def _without_features_rejection(self) -> Rejection:
         paths = ", ".join((*(path.expression for path in self._texts), *self._step.entries))
         message = (
             f"{paths} (events.text, events.features): all are missing; send labels alone to the labels topic"

@@ -199,11 +199,11 @@ class DataWarnings:
         """Check the value of a feature."""
         if isinstance(value, str):
             if self._looks.get(name, 0) < _MOST_LOOKED_AT:
-                self._look(name, value)
+                self._check_text(name, value)
         elif self._numbers.get(name, 0) < _FEW_NUMBERS:
             self._numbers[name] = self._numbers.get(name, 0) + 1
 
-    def _look(self, name: str, text: str) -> None:
+    def _check_text(self, name: str, text: str) -> None:
         self._looks[name] = self._looks.get(name, 0) + 1
         warning, hint = self._warning(name, text)
         if warning:

@@ -135,7 +135,7 @@ class OutputBatch(MessageBatch[Output]):
         self.append(Output(topic, key, value, headers))
 
 
-def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
+def merge_by_time(batches: Iterable[RecordBatch]) -> RecordBatch:
     """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first.
 
     Any prefix of the result, split by topic and merged again, has the same order: so recovery replays a batch

@@ -307,7 +307,7 @@ cdef class OutputBatch(MessageBatch):
         entry.timestamp_ms, entry.partition = time, to
 
 
-def in_step(batches):
+def merge_by_time(batches):
     """Merge batches by event time; each keeps its order, and at equal times earlier batches come first."""
     cdef list sources = [each for each in batches if len(each)]
     cdef RecordBatch merged = RecordBatch(), source, first

@@ -67,7 +67,7 @@ def recovery_forgets_the_last_batch(whole, log, sequence):
 @defect
 def recovery_learns_topic_after_topic():
     """Batches are learned again in another order than they were learned in."""
-    with mock.patch.object(restore, "in_step", _one_after_the_other):
+    with mock.patch.object(restore, "merge_by_time", _one_after_the_other):
         yield
 
 
@@ -246,8 +246,8 @@ class PredictionsAreMadeAfterLearning(Processor):
 def topics_are_taken_in_the_order_of_their_arrival():
     """Labels are not merged with events by time, but taken after them."""
     with (
-        mock.patch.object(queues, "in_step", _one_after_the_other),
-        mock.patch.object(restore, "in_step", _one_after_the_other),
+        mock.patch.object(queues, "merge_by_time", _one_after_the_other),
+        mock.patch.object(restore, "merge_by_time", _one_after_the_other),
     ):
         yield
 

@@ -93,7 +93,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         if settings.bootstrap:
             bootstrap.train()  # before the group waits
             model = f"a model of {', '.join(settings.bootstrap)}"
-        with visitor_of(transport, settings) as visitor:  # owns all, so that no other process runs
+        with temporary_member(transport, settings) as visitor:  # owns all, so that no other process runs
             visitor.wait_for(range(count), hint=STOP_FIRST)
             for partition in chosen:
                 visitor.stay()
@@ -102,7 +102,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
                 report("reset", "green", f"partition {partition} continues at {positions} with {model}")
 
 
-def visitor_of(transport: Transport, settings: Settings) -> TemporaryMember:
+def temporary_member(transport: Transport, settings: Settings) -> TemporaryMember:
     """Join the group for the duration of a command."""
     return TemporaryMember(
         transport,
@@ -270,7 +270,7 @@ def _with_those_of_records(log: CheckpointLog, partition: int, loaded: Loaded) -
 
 def _replace_model(transport: Transport, settings: Settings, partition: int, dumped: bytes) -> None:
     """Join the group to own the partition, replace its model, and leave."""
-    with visitor_of(transport, settings) as visitor:
+    with temporary_member(transport, settings) as visitor:
         visitor.wait_for(task_partitions(settings, transport, partition), hint=STOP_FIRST)
         context = quiet_context(transport, settings)
         writer, committed = opened_writer(visitor.consumer, context, partition)

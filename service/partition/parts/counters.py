@@ -335,7 +335,7 @@ def concerns(
         return []
     mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)
     warnings = []
-    if worse := _worse_than_nothing(mistakes, +truths, name_of, model, last_label):
+    if worse := _worse_than_baseline(mistakes, +truths, name_of, model, last_label):
         warnings.append(worse)
     names = [repr(decision.name) for decision in decisions if not decision.of]
     [(majority, most), *others] = truths.most_common()
@@ -347,7 +347,7 @@ def concerns(
     return warnings
 
 
-def _worse_than_nothing(
+def _worse_than_baseline(
     mistakes: int, truths: Counter[Label], name_of: Callable[[Label], str], model: str, last_label: int | None
 ) -> tuple[str, str] | None:
     """Return the warning and hint if a baseline makes fewer mistakes; else None."""

@@ -132,11 +132,11 @@ class Producer(Protocol):
 
         Called on a separate thread; no other method of this producer is called before it returns, except
         `drop` long after the deadline. Raises `ServiceError` with `where` in the message; after
-        `GenerationChanged` the next transaction may follow, unless `is_worn`.
+        `GenerationChanged` the next transaction may follow, unless `needs_replacement`.
         """
 
     @property
-    def is_worn(self) -> bool:
+    def needs_replacement(self) -> bool:
         """Whether a request of an ended transaction may still be under way.
 
         That is so after a connection broke, and after a transaction that failed and was not aborted.

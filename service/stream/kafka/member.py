@@ -76,7 +76,7 @@ class KafkaMembership(ABC):
         """Whether the assignee was notified of every assigned partition."""
         return not self._arrived and (not self._has_all or bool(self.owned))
 
-    def look_for_more(self) -> None:
+    def count_partitions(self) -> None:
         """With `alone`, count the partitions again, so that new ones are announced."""
         if self._has_all and self._count_all is not None:
             self._arrived |= {*range(self._count_all())} - self.owned
@@ -84,7 +84,7 @@ class KafkaMembership(ABC):
     def announce(self) -> bool:
         """Notify the assignee of new partitions, on the polling thread; return whether there were any."""
         if self._has_all and not self.owned:
-            self.look_for_more()
+            self.count_partitions()
         arrived, self._arrived = frozenset(self._arrived), set()
         self.owned |= arrived
         if arrived:
@@ -318,7 +318,7 @@ class KafkaMember(ABC):
             raise_first(self._membership.failures)
             if self._options.alone and monotonic() >= self._look_for_more_at:
                 self._look_for_more_at = monotonic() + _GROWTH_SECONDS
-                self._membership.look_for_more()
+                self._membership.count_partitions()
             announced = self._membership.announce()
             if self._undelivered or announced or monotonic() >= deadline:
                 self._check_alive()
@@ -326,13 +326,13 @@ class KafkaMember(ABC):
 
     def _set_paused(self, wanted: AbstractSet[TopicPartition]) -> None:
         """Pause exactly these partitions in the client; resume all others of this member."""
-        hold = self._ours(wanted)
+        hold = self._begun_partitions(wanted)
         if hold != self._paused:
             with self._translated(self._cluster.name):
-                self._pause(hold - self._paused, self._ours(self._paused - hold))
+                self._pause(hold - self._paused, self._begun_partitions(self._paused - hold))
             self._paused = hold
 
-    def _ours(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
+    def _begun_partitions(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         return frozenset(partition for partition in partitions if partition[1] in self._membership.begun)
 
     def _partitions(self) -> list[TopicPartition]:
@@ -341,7 +341,7 @@ class KafkaMember(ABC):
 
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return the fetched records, ordered by topic, without records of revoked partitions."""
-        fetched = self._ours(self._undelivered.by_partition)
+        fetched = self._begun_partitions(self._undelivered.by_partition)
         return self._undelivered.deliver(sorted(fetched, key=lambda at: (self._topics.index(at[0]), at[1])))
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:

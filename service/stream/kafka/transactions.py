@@ -390,7 +390,7 @@ class Transactions:
         A producer compresses everything or nothing. Compression would make small records cost a third more; a
         new producer takes 30 to 60 ms.
         """
-        if self._producer is not None and (compress != self._compresses or self._producer.is_worn):
+        if self._producer is not None and (compress != self._compresses or self._producer.needs_replacement):
             self.drop()
         if self._producer is None:
             self._producer = self._open_producer(self._options, compress=compress)

@@ -76,7 +76,7 @@ class KafkaTopics:
                 _log.info("created topic %r with %d partitions", topic, count)
         if keep_forever:
             for topic in partitions.keys() - absent.keys():
-                self._keep_forever(topic, may_change=create)
+                self._retain_all_records(topic, may_change=create)
 
     def _create_soon(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics; retry for a while if all brokers are fenced, as right after their start."""
@@ -91,7 +91,7 @@ class KafkaTopics:
             else:
                 return
 
-    def _keep_forever(self, topic: str, *, may_change: bool) -> None:
+    def _retain_all_records(self, topic: str, *, may_change: bool) -> None:
         """Make an existing topic keep its records, whatever their age and size, without compaction."""
         options = self._ask([topic], lambda: self._cluster.topic_options(topic, KEEP_FOREVER))
         if not options:
@@ -117,7 +117,7 @@ class KafkaTopics:
             "topic %r had %s and would have deleted required records; changed to %s",
             *(topic, _written(wrong), _written(wanted)),
         )
-        if not _soon(lambda: self._cluster.topic_options(topic, wanted) == wanted):
+        if not _wait_until(lambda: self._cluster.topic_options(topic, wanted) == wanted):
             _log.warning("topic %r: the cluster does not show the new options yet", topic)
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
@@ -133,7 +133,7 @@ class KafkaTopics:
 
     def _has_grown(self, topic: str, wanted: int) -> bool:
         """Return whether another process added the partitions."""
-        return _soon(lambda: self.partition_count(topic) >= wanted)
+        return _wait_until(lambda: self.partition_count(topic) >= wanted)
 
     def topics(self) -> Collection[str]:
         """List the names of the topics, except for internal topics, which begin with two underscores."""
@@ -205,7 +205,7 @@ class KafkaTopics:
             self.partition_count(topic)
 
 
-def _soon(happens: Callable[[], bool]) -> bool:
+def _wait_until(happens: Callable[[], bool]) -> bool:
     """Wait until the broker shows a change; return whether it did within `METADATA_SECONDS`."""
     deadline = monotonic() + METADATA_SECONDS
     while not happens():

@@ -66,7 +66,7 @@ class SqliteConsumer:
         deadline = time.monotonic() + timeout_seconds
         while True:
             version = self._database.version()
-            changed = self._look()
+            changed = self._update_ownership()
             records = self._fetch(max_records, hold)
             # The assignee may start new partitions before the wait continues.
             if records or changed or not self._wait(version, deadline):
@@ -80,7 +80,7 @@ class SqliteConsumer:
             time.sleep(min(_NAP_SECONDS, deadline - now))
         return False
 
-    def _look(self) -> bool:
+    def _update_ownership(self) -> bool:
         """Become the owner if there is none, and announce new partitions; return whether there were any."""
         if time.monotonic() < self._next_check_at:
             return False

@@ -9,7 +9,7 @@ from service.files.input_files import InputFiles, TopicFile, named_anew
 from service.files.rows import rejection_of_row
 from service.files.sources import Source, open_source
 from service.messages.rejection import Reason, Rejection
-from service.stream.batches import RecordBatch, in_step
+from service.stream.batches import RecordBatch, merge_by_time
 from tests.service.files.opened import opened
 
 
@@ -48,7 +48,7 @@ def test_unordered_rows_are_processed_as_by_serve(files):
         found = list(merged)
         assert [n for _, n in merged.unsorted()] == [2, 1]
     topics = [RecordBatch([each for each in found if each.topic == topic]) for topic in ("events", "labels")]
-    assert places(found) == places(in_step(topics))
+    assert places(found) == places(merge_by_time(topics))
 
 
 @pytest.mark.parametrize("time", [None, "", "soon", True, -5, "2026-01-01T00:00:00"])

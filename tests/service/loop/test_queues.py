@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
 from service.loop.queues import BATCH_BYTES, BatchSize, BatchTime, RecordQueues
-from service.stream.batches import RecordBatch, in_step
+from service.stream.batches import RecordBatch, merge_by_time
 from service.stream.protocol import Record
 from tests.service.building import settings
 
@@ -54,7 +54,7 @@ times = st.lists(st.integers(0, 20), max_size=30)
 @given(times, times, st.integers(1, 40), st.data())
 def test_backlog_polled_in_any_order_is_merged_as_one(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
-    expected, made, found = list(in_step(coming.values())), queues_of(), []
+    expected, made, found = list(merge_by_time(coming.values())), queues_of(), []
     now = 0.0
     while any(coming.values()) or made:
         topic = data.draw(st.sampled_from([topic for topic in coming if coming[topic]] or [EVENTS]))

@@ -20,7 +20,7 @@ from service.loop.standby import Standby
 from service.loop.task import Task
 from service.monitoring.metrics import Metrics
 from service.settings.topics import ensure_topics
-from service.stream.batches import in_step
+from service.stream.batches import merge_by_time
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from tests.service.building import SetClock, event, settings, spread_snapshots
@@ -96,11 +96,11 @@ def learned(monkeypatch):
     counted = []
 
     def count(batches):
-        found = in_step(batches)
+        found = merge_by_time(batches)
         counted.extend(found)
         return found
 
-    monkeypatch.setattr("service.loop.restore.in_step", count)
+    monkeypatch.setattr("service.loop.restore.merge_by_time", count)
     return counted
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.files.rows import CutLine
-from service.stream.batches import OutputBatch, RecordBatch, in_step
+from service.stream.batches import OutputBatch, RecordBatch, merge_by_time
 from service.stream.protocol import Output, Record
 from service.stream.records import RECORD_BYTES
 
@@ -139,4 +139,4 @@ def test_batches_are_merged_by_event_time_and_keep_their_order(drawn):
     of_topics = zip(drawn, ("events", "labels", "others"), strict=True)
     parts = [[each._replace(topic=topic, partition=0) for each in part] for part, topic in of_topics]
     expected = list(merge(*parts, key=lambda record: record.timestamp_ms))
-    assert list(in_step(map(RecordBatch, parts))) == expected
+    assert list(merge_by_time(map(RecordBatch, parts))) == expected

@@ -184,8 +184,8 @@ class BulkProducer:
         return next((failure for failure in self._failures if failure.code() not in _PURGED), None)
 
     @property
-    def is_worn(self) -> bool:
-        """Whether a connection broke; see `Producer.is_worn`."""
+    def needs_replacement(self) -> bool:
+        """Whether a connection broke; see `Producer.needs_replacement`."""
         self.serve()
         return self._log.has_broken
 

@@ -46,8 +46,8 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     _is_dropped = False
 
     @property
-    def is_worn(self) -> bool:
-        """Whether a connection broke since the first transaction, or one failed; see `Producer.is_worn`."""
+    def needs_replacement(self) -> bool:
+        """Whether a connection broke since the first transaction, or one failed; see `Producer`."""
         return self._n_ended_before not in {None, self.n_ended()}
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:

@@ -350,7 +350,7 @@ def test_producer_continues_after_it_aborts_a_rejected_generation(aborts):
     bulk = over(rejected, transactional_id="process", failed=names)
     with pytest.raises(GenerationChanged):
         transact(bulk, seconds=1)
-    assert bulk.is_worn is not aborts
+    assert bulk.needs_replacement is not aborts
     assert ("process" in names) is not aborts
 
 

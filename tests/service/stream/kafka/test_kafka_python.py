@@ -176,10 +176,10 @@ def test_failed_transaction_asks_for_a_new_producer(producer, monkeypatch):
         raise errors.IllegalGenerationError
 
     monkeypatch.setattr(producer, "_transact", reject, raising=False)
-    assert not producer.is_worn
+    assert not producer.needs_replacement
     with pytest.raises(GenerationChanged):
         producer.transact([], {}, None, deadline=0.0, where="events[0]")
-    assert producer.is_worn
+    assert producer.needs_replacement
 
 
 @pytest.fixture

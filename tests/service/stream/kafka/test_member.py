@@ -114,7 +114,7 @@ class ScriptedCluster:
 
     def open_producer(self, *_, transactional_id, group, compress):
         assert group == "group"
-        producer = mock.Mock(is_worn=False, transactional_id=transactional_id)
+        producer = mock.Mock(needs_replacement=False, transactional_id=transactional_id)
         producer.init_transactions.side_effect = Broken if self.are_fenced else None
         self.opened.append(producer)
         return producer

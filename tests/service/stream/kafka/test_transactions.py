@@ -20,7 +20,7 @@ ANSWERS = [Output("predictions", None, b"1")]
 class Producer:
     """A producer whose transactions end when they are let; they fail as the script says."""
 
-    is_worn = False
+    needs_replacement = False
 
     def __init__(self, *failures):
         self.may_end = threading.Event()
