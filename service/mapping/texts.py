@@ -20,6 +20,8 @@ from typing import Any, Final
 _OPENING: Final = re.compile(r"<(?:(!--)|[!?]|/?([A-Za-z][A-Za-z0-9]*))")
 _HIDDEN: Final = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "head")}
 """Elements with invisible content, and their end tags."""
+_LONG_REFERENCE: Final = re.compile(r"&#\d{100,};?", re.ASCII)
+"""A reference to a character beyond all, with more digits than Python may read as an integer."""
 _WITHIN_WORDS: Final = frozenset({"a", "b", "em", "font", "i", "s", "span", "strong", "u", "wbr"})
 """Elements that may start and end within a word."""
 
@@ -47,7 +49,8 @@ def text_of_html(html: str) -> str:
         if name in _HIDDEN and html[start + 1] != "/":
             closing = _HIDDEN[name].search(html, at)
             at = closing.start() if closing else len(html)
-    return " ".join(unescape("".join([*pieces, html[at:]])).split())
+    text = _LONG_REFERENCE.sub("\ufffd", "".join([*pieces, html[at:]]))
+    return " ".join(unescape(text).split())
 
 
 def _index_after(html: str, end: str, start: int) -> int:
