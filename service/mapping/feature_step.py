@@ -149,8 +149,10 @@ class Features:
     def _add_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
         for key, value in fields.items():
             below = skip.get(key, NOTHING)
-            if below is not None:
+            if below is not None and value is not None:
                 name = prefix + key
+                if isinstance(value, (dict, list)):
+                    self._count_chars(len(name), name)
                 self.add(value, name, f"{name}.", below)
 
     def _add_categories(self, value: object, name: str, skip: Skip, among: str = "") -> None:
@@ -161,7 +163,8 @@ class Features:
         elif isinstance(value, dict):
             for key, each in value.items():
                 below = skip.get(key, NOTHING)
-                if below is not None:
+                if below is not None and each is not None:
+                    self._count_chars(len(name), name)
                     self._add_categories(each, f"{name}.{key}", below, among or name)
         elif value is not None and not (self._missing and self.is_missing(value)):
             if type(value) is float or type(value) is int:
@@ -169,12 +172,12 @@ class Features:
             self._put(f"{name}={written(value, name)}", 1.0)
 
     def _put(self, name: str, value: object) -> None:
+        self._count_chars(len(name), name)
         if self._missing and self.is_missing(value):
             return
         known = self.values.setdefault(name, value)
         if known is not value and known != value:
             raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields have this name and different values")
-        self._count_chars(len(name), name)
 
     def _count_chars(self, count: int, name: str) -> None:
         self.name_chars += count

@@ -31,6 +31,7 @@ _NUMBERS: Final = {
 _DATES: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
 _CLOCKS: Final = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DATES, _CLOCKS, ("", "%z"))]
+_LIKE_TIME: Final = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d", re.ASCII)
 PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 """A text that is a number in JSON; 007 is a code, not a number."""
 _LARGEST_EXACT_INTEGER: Final = 1 << 53
@@ -57,6 +58,7 @@ class Notation:
         if not is_of_record(settings.id):
             paths.append(settings.id or "id")
         self._skip = skipping(use for path in paths for use in parse_path(path).uses if use)
+        self._most_chars = 1 + max(map(len, (*self._decimals, *self._formats)), default=0)
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Notation | None:
@@ -94,9 +96,9 @@ class Notation:
         values = {}
         for key, each in value.items():
             below = skip.get(key, NOTHING)
-            values[key] = (
-                each if below is None else self._read(each, below, f"{path}.{key}" if path else key, key)
-            )
+            start = key[: self._most_chars]  # no setting has a longer path
+            inner = f"{path}.{start}"[: self._most_chars] if path else start
+            values[key] = each if below is None else self._read(each, below, inner, key)
         return values
 
 
@@ -168,6 +170,8 @@ def guess_time_format(texts: Collection[str]) -> str | None:
     ... )
     ('%d.%m.%Y %H:%M:%S', '%m/%d/%Y', None)
     """
+    if not all(map(_LIKE_TIME.match, texts)):
+        return None
     return next(
         (form for form in _TIME_FORMATS if all(read_time(text, form) is not None for text in texts)), None
     )
@@ -176,6 +180,7 @@ def guess_time_format(texts: Collection[str]) -> str | None:
 _FEW_NUMBERS: Final = 3
 _MOST_LOOKED_AT: Final = 20
 """How many texts of a feature are checked for numbers and times."""
+_MOST_FEATURES: Final = 1000
 
 
 class DataWarnings:
@@ -198,7 +203,7 @@ class DataWarnings:
     def note(self, name: str, value: object) -> None:
         """Check the value of a feature."""
         if isinstance(value, str):
-            if self._looks.get(name, 0) < _MOST_LOOKED_AT:
+            if self._looks.get(name, 0) < _MOST_LOOKED_AT and len(self._looks) < _MOST_FEATURES:
                 self._check_text(name, value)
         elif self._numbers.get(name, 0) < _FEW_NUMBERS:
             self._numbers[name] = self._numbers.get(name, 0) + 1

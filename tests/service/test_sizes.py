@@ -52,6 +52,7 @@ MAPPINGS = {
     "an expression": {"features": "a", "text": ("join(' ', texts)",)},
     "derived": {"features": "*", "derive": (("low", "lower(word)"), ("is", "contains(word, 'z')"))},
     "vectors": {"vectors": ("list",), "features": "a"},
+    "notation": {"features": "*", "decimal": {"amount": ","}, "missing": (-9999,)},
 }
 
 
@@ -71,9 +72,13 @@ RECORDS = {
     "one name": lambda n: "{" + listed('"a":1', n) + "}",
     "digits": lambda n: f'{{"id":"a","a":{"9" * n}}}',
     "nested objects": lambda n: '{"id":"a","d":[' + listed('{"x":{"y":1}}', n) + "]}",
-    "long names": lambda n: json.dumps(
-        {"id": "a", "o": {"n" * (n // 2): {str(k): 1 for k in range(n // 20)}}}
-    ),
+    "like numbers": lambda n: json.dumps({"id": "a", **{f"{k}": "1x" for k in range(n // 12)}}),
+    **{
+        f"long names of {value}": lambda n, value=value: json.dumps(
+            {"id": "a", "o": {"n" * (n // 2): {str(k): value for k in range(n // 30)}}}
+        )
+        for value in (1, -9999, None)
+    },
 }
 
 
