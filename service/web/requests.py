@@ -104,7 +104,7 @@ async def body_of(request: Request, wanted: str = JSON) -> bytes:
 
 
 def _check_form(request: Request, wanted: str) -> None:
-    encoding = request.headers.get("content-encoding", _NOT_ENCODED)
+    encoding = ", ".join(request.headers.getlist("content-encoding")) or _NOT_ENCODED
     if encoding.strip().lower() != _NOT_ENCODED:
         raise UnsupportedBody(
             f"expected a body without Content-Encoding, got {encoding[:_LONGEST_SHOWN]}",

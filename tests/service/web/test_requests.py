@@ -107,6 +107,7 @@ def test_any_post_has_a_declared_response_or_a_problem(app, path, query, headers
     [
         ([(b"content-type", JSON + b"; charset=latin-1")], 200),  # JSON is UTF-8, whatever this says
         ([(b"content-type", JSON), (b"content-encoding", b"br")], 415),
+        ([(b"content-type", JSON), (b"content-encoding", b"identity"), (b"content-encoding", b"br")], 415),
         ([], 415),
     ],
 )
