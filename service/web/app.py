@@ -121,12 +121,12 @@ def _probes(registry: CollectorRegistry, health: Health) -> APIRouter:
         return Response(encode(registry), media_type=content_type)
 
     @api.get("/livez", responses=_UNREADY)
-    def livez(response: Response) -> Condition:
+    async def livez(response: Response) -> Condition:  # not in a thread, which requests may occupy
         """Return whether the loop runs; 503 when a restart would help."""
         return condition(response, is_well=health.is_live)
 
     @api.get("/readyz", responses=_UNREADY)
-    def readyz(response: Response) -> Condition:
+    async def readyz(response: Response) -> Condition:
         """Return whether events are being processed now; 503 with the reason if not."""
         return condition(response, is_well=health.state is State.READY)
 
