@@ -19,7 +19,8 @@ from service.files.rows import BadRow, DamagedFile, Fields, FileFormat, Lines, r
 from service.settings.code import need
 from service.settings.declaration import first_repeated
 
-_BATCH_ROWS: Final = 1024
+_BATCH_ROWS: Final = 128
+"""Rows in memory at a time: in a compressed file, a text of a megabyte may take a byte a row."""
 _ARROW_FILE: Final = b"ARROW1"
 Table = tuple[Sequence[str], Iterator[Any]]
 """The names of a file's columns, and its record batches."""
