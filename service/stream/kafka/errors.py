@@ -26,11 +26,15 @@ class GenerationChanged(TransactionFailed):
     """A rebalance: the transaction's offsets were of another generation of the group."""
 
 
+class UnreadableRecord(TransportError):
+    """A record, or a batch of records, that the client cannot decode."""
+
+
 TABLE: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 """The errors of the protocol by `ServiceError`; see the file."""
 _KINDS: Final = (
     *(AccessDenied, ConfigurationError, GenerationChanged, MessageTooLarge, OwnershipLost, TopicMissing),
-    *(TransactionFailed, TransportError, TransportUnavailable),
+    *(TransactionFailed, TransportError, TransportUnavailable, UnreadableRecord),
 )
 HINTS: Final[dict[type[ServiceError], str]] = {kind: TABLE[kind.__name__].get("hint", "") for kind in _KINDS}
 
