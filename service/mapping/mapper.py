@@ -39,7 +39,7 @@ from service.stream.protocol import Record
 _RECORDS: Final = 1000
 """Events after which mapped fields are no longer watched."""
 _RECORDS_OF_TEXTS: Final = 100
-"""Events after which texts are no longer checked."""
+"""Events whose texts are checked; of later events, each 64th."""
 _log = logging.getLogger(__name__)
 _Find = Callable[[object, Mapping[str, Any]], object]
 
@@ -59,10 +59,10 @@ class Unfound:
         self._n_events = 0
         self._doubts = DataWarnings(_warn_of_text)
 
-    def note(self, document: object, features: Mapping[str, Any]) -> bool:
-        """Check an event and its features; return whether to check the next one."""
+    def note(self, document: object, features: Mapping[str, Any]) -> None:
+        """Check an event and its features."""
         self._n_events += 1
-        if self._n_events <= _RECORDS_OF_TEXTS:
+        if self._n_events <= _RECORDS_OF_TEXTS or not self._n_events % 64:
             for name, value in features.items():
                 self._doubts.note(name, value)
         for named, find in [*self._waiting.items()]:
@@ -73,7 +73,6 @@ class Unfound:
         if self._n_events == _RECORDS:
             warn_of_unfound([self.missing()])
             self._waiting.clear()
-        return bool(self._waiting) or self._n_events < _RECORDS_OF_TEXTS
 
     def missing(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the fields that none of them had."""
@@ -384,7 +383,7 @@ class EventMapper(Mapper):
         self._find_label = None if label is None or asks_only else label.find
         self._asks_only = asks_only
         self.watched = None if asks_only or is_text else Unfound(settings)
-        """The fields that no event has had yet; None if none is left, or they are not watched."""
+        """The fields that no event has had yet, and doubtful texts; None if they are not watched."""
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""
@@ -413,8 +412,8 @@ class EventMapper(Mapper):
         truth = None if label is None else self._truth(label)
         if self.vectors is not None and self._keeps_lengths:
             self.vectors.accept()
-        if self.watched is not None and not self.watched.note(document, features.values):
-            self.watched = None
+        if self.watched is not None:
+            self.watched.note(document, features.values)
         n_bytes = max(message_bytes, features.name_chars)
         made = Incoming(checked["id"], values, text, label, truth, n_bytes)
         made.timestamp_ms, made.tenant, made.windowed = timestamp_ms, tenant, windowed
@@ -422,7 +421,7 @@ class EventMapper(Mapper):
 
     def unfound(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
-        return (1, ()) if self.watched is None else self.watched.missing()
+        return (0, ()) if self.watched is None else self.watched.missing()
 
     def _find_id_asked(self, document: object, record: Record | None) -> object:
         """Return the id; an event that is only predicted may lack one and gets a number."""

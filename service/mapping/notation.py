@@ -196,35 +196,32 @@ class DataWarnings:
 
     def __init__(self, warn: Callable[[str, str, str], None]) -> None:
         self._warn = warn
-        self._numbers: dict[str, int] = {}
-        """Number of checked values by feature, up to a few."""
-        self._looks: dict[str, int] = {}
+        self._counts: dict[tuple[str, bool], int] = {}
+        """Number of checked values by feature, and whether they are texts; up to a few."""
 
     def note(self, name: str, value: object) -> None:
         """Check the value of a feature."""
-        if isinstance(value, str):
-            if self._looks.get(name, 0) < _MOST_LOOKED_AT and len(self._looks) < _MOST_FEATURES:
-                self._check_text(name, value)
-        elif self._numbers.get(name, 0) < _FEW_NUMBERS:
-            self._numbers[name] = self._numbers.get(name, 0) + 1
-
-    def _check_text(self, name: str, text: str) -> None:
-        self._looks[name] = self._looks.get(name, 0) + 1
-        warning, hint = self._warning(name, text)
-        if warning:
-            self._looks[name] = _MOST_LOOKED_AT
-            self._warn(name, warning, hint)
+        is_text = isinstance(value, str)
+        most = _MOST_LOOKED_AT if is_text else _FEW_NUMBERS
+        count = self._counts.get((name, is_text), 0 if len(self._counts) < _MOST_FEATURES else most)
+        if count < most:
+            self._counts[name, is_text] = count + 1
+            warning, hint = self._warning(name, value) if isinstance(value, str) else ("", "")
+            if warning:
+                self._counts[name, True] = most
+                self._warn(name, warning, hint)
 
     def _warning(self, name: str, text: str) -> tuple[str, str]:
         """Return what is suspicious about a text, and a hint; two empty texts if it is not."""
-        option = shlex.quote(name)
-        if self._numbers.get(name, 0) >= _FEW_NUMBERS:
-            return "text among its numbers", "if it means that there is none, list it in events.missing"
+        option, is_among = shlex.quote(name), self._counts.get((name, False), 0) >= _FEW_NUMBERS
         if text[:1].isdigit() or text[:1] in "+-":
-            if sign := guess_decimal([text]):
+            is_plain = (is_among or "." in text) and PLAIN_NUMBER.fullmatch(text)  # else it may be a code
+            if sign := "." if is_plain else guess_decimal([text]):
                 how = f"events.decimal, such as --events-decimal {option}={sign}"
                 return "numbers as text", f"read them as numbers: {how}"
             if form := guess_time_format([text]):
                 how = f"events.time_format, such as --events-time-format {option}={shlex.quote(form)}"
                 return "times as text", f"read them as times: {how}"
+        if is_among:
+            return "text among its numbers", "if it means that there is none, list it in events.missing"
         return "", ""

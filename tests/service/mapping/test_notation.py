@@ -99,9 +99,10 @@ def test_cells_are_read_as_written(tmp_path, mapped):
 TEXTS = [
     (["9,91"], "numbers as text", "events.decimal, such as --events-decimal a=,"),
     (["1,234.50"], "numbers as text", "--events-decimal a=."),
+    ([1, 2, 3, "9,91"], "numbers as text", "--events-decimal a=,"),
     (["01.02.2026 00:01:43"], "times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
     (["2026-02-01T00:01:43Z"], "times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
-    (["1", "2", "3", "abc"], "text among its numbers", "list it in events.missing"),
+    ([1, 2, 3, "abc"], "text among its numbers", "list it in events.missing"),
 ]
 
 
@@ -113,11 +114,19 @@ def test_ambiguous_cells_give_a_warning(tmp_path, cells, warning, hint):
     assert hint in how
 
 
-@pytest.mark.parametrize(("values", "warning", "hint"), TEXTS)
+@pytest.mark.parametrize(
+    ("values", "warning", "hint"),
+    [
+        *TEXTS,
+        (["21.66"], "numbers as text", "--events-decimal a=."),
+        ([1, 2, 3, "250"], "numbers as text", "--events-decimal a=."),
+        ([*range(300), *["abc"] * 64], "text among its numbers", "list it in events.missing"),
+    ],
+)
 def test_number_like_mapped_texts_give_a_warning(caplog, values, warning, hint):
     mapper = EventMapper(settings(events={"features": "a"}).events, Vocabulary(), read_json, 1000)
-    for value in (*values, values[-1]):
-        mapper.read({"id": "x", "a": int(value) if value.isdecimal() else value}, None, 10)
+    for value in [*values, values[-1]]:
+        mapper.read({"id": "x", "a": value}, None, 10)
     (record,) = caplog.records
     assert f"the feature 'a' has {warning}: " in record.getMessage()
     assert hint in record.getMessage()
@@ -134,7 +143,7 @@ def test_ambiguous_notation_gives_one_warning_for_all_partitions(caplog):
 @pytest.mark.parametrize("events", [{"features": "b"}, {"missing": "9,91"}])
 def test_text_that_is_not_a_feature_gives_no_warning(caplog, events):
     mapper = EventMapper(settings(events={"features": "*"} | events).events, Vocabulary(), read_json, 1000)
-    mapper.read({"id": "x", "a": "9", "b": "3DS"}, None, 10)
+    mapper.read({"id": "x", "a": "9", "b": "3DS", "c": "007"}, None, 10)
     assert not caplog.records
 
 

@@ -49,7 +49,6 @@ def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
     assert (
         "events.features: amont: not found in the first 1,000 records: check the spelling" in caplog.messages
     )
-    assert mapper.watched is None
 
 
 def test_name_found_in_one_record_is_not_reported(mapper, caplog):
@@ -72,12 +71,3 @@ def test_name_found_in_any_partition_is_not_reported(mapper, caplog):
     mappers.warn_of_unfound(each.unfound() for each in (mapper, other, idle))
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "exclude: labl"}
     assert "events.text: subjet: not found in the first 2 records: check the spelling" in caplog.messages
-
-
-def test_names_are_not_watched_once_found_or_for_requests():
-    settings = EventSettings(features=["x"])
-    mapper = EventMapper(settings, Vocabulary(), read_json, 1000)
-    for _ in range(100):
-        mapper.read({"id": "a", "x": 1}, None, 10)
-    assert mapper.watched is None
-    assert EventMapper(settings, Vocabulary(), read_json, 1000, asks_only=True).watched is None
