@@ -21,6 +21,7 @@ from service.errors import (
 )
 from service.intake.submissions import SEND_AGAIN, Prediction, Submission, Ticket
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE, record_bytes
+from service.messages.features import X
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.partition.output_writer import assessment
@@ -65,6 +66,7 @@ class PartitionIntake:
         self._vocabulary = Vocabulary(settings.classes)
         self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
         self._predictions_topic = settings.predictions_topic
+        self._has_labels_topic = bool(settings.labels_topic)
         self._changed = threading.Condition()
         self._writer: Writer | None = None
         self._is_ready = False
@@ -127,12 +129,12 @@ class PartitionIntake:
         try:
             if first is not None and submission.repeats(first.submission.x, first.submission.truth):
                 ticket.follow(first)
-            elif first is not None and not submission.is_label:
-                raise _conflict(submission)
             elif first is None and self._was_processed(submission):
                 ticket.repeated = True
                 ticket.set_result(self._prediction(submission))
             else:
+                if first is not None:
+                    self._reject_other(submission, first.submission.x)
                 self._processor.check_weight(submission.weight)
                 self._append(ticket)
         except (ServiceError, Rejection) as error:
@@ -150,8 +152,20 @@ class PartitionIntake:
             may_be_assumed = label.truth == self._truth_on_timeout
             return example is None or not (may_be_assumed and join.is_overdue(example))
         if example is not None and not submission.repeats(example.x, example.truth):
-            raise _conflict(submission)
-        return example is not None or join.expired(event_id)
+            self._reject_other(submission, example.x)
+            return False
+        is_news = submission.truth is not None and not self._has_labels_topic
+        return example is not None or (join.expired(event_id) and not is_news)
+
+    def _reject_other(self, submission: Submission, x: X) -> None:
+        """Raise `IdTaken` for another event than one with the features `x`.
+
+        Without a labels topic, the same event may bring its label or a correction.
+        """
+        if not (submission.is_label or (submission.x == x and not self._has_labels_topic)):
+            what = f"event {submission.id!r} exists with other features, text or label"
+            later = "; send a later label to POST /labels" * self._has_labels_topic
+            raise IdTaken(what, hint=f"give another event a new id{later}")
 
     def _prediction(self, submission: Submission) -> Prediction | None:
         """Return the kept fields of the prediction of an earlier event: all except `updates`."""
@@ -320,13 +334,6 @@ def _rejection_in(outputs: Sequence[Output], record: Record) -> Rejection | None
 
 def _name_of(record: Output | Record) -> _RecordName:
     return record.topic, record.key, record.value
-
-
-def _conflict(submission: Submission) -> IdTaken:
-    return IdTaken(
-        f"event {submission.id!r} exists with other features, text or label",
-        hint="give another event a new id; send a later label to POST /labels",
-    )
 
 
 def _moved(partition: int) -> PartitionMoved:

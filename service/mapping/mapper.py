@@ -454,9 +454,8 @@ class EventMapper(Mapper):
 
     def _without_features_rejection(self) -> Rejection:
         paths = ", ".join((*(path.expression for path in self._texts), *self._step.entries))
-        message = (
-            f"{paths} (events.text, events.features): all are missing; send labels alone to the labels topic"
-        )
+        how = "labels alone belong on a labels topic, or come with the event again"
+        message = f"{paths} (events.text, events.features): all are missing; {how}"
         return Rejection(Reason.MISSING_FIELD, message)
 
 

@@ -88,6 +88,28 @@ def test_another_event_under_the_same_id_is_rejected(scene, known, other):
         appended(scene.event(other))
 
 
+@pytest.mark.parametrize("known", ["appended", "processed"])
+def test_repeated_event_brings_its_label_without_a_labels_topic(known):
+    scene = Scene(labels_topic="", events={"label": "cb", "features": "a"}).open()
+    first, others = {"id": "7", "a": 1}, [{"id": "7", "a": 1, "cb": label} for label in (True, False)]
+    for message in (first, *others):
+        assert not appended(scene.event(message))
+        if known == "processed":
+            scene.process_all()
+    assert appended(scene.event(others[1]))
+    with pytest.raises(IdTaken) as error:
+        appended(scene.event(first | {"a": 2}))
+    assert error.value.hint == "give another event a new id"
+
+
+def test_late_label_of_an_expired_event_is_appended_without_a_labels_topic():
+    scene = Scene(labels_topic="", max_pending=1).open()
+    for name in "ab":
+        appended(scene.event(event(name)))
+    scene.process_all()
+    assert not appended(scene.event(event("a", label=True)))
+
+
 def test_labelled_event_may_be_repeated_without_its_label(scene, known):
     scene.open()
     appended(scene.event(event("a", "win", label=True)))
