@@ -337,7 +337,7 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
         report_warning("no event has a label, so the model learned nothing and mistakes are unknown", hint)
     if counters.labelled and processor.learner.lacks_texts:
         report_warning("no event has a text, and the model ignores everything else")
-    again = counters.labels["duplicate"] + counters.labels["corrected"]
+    again = counters.labels["duplicate"] + (0 if events.label_on_timeout else counters.labels["corrected"])
     if again and not are_apart:
         report_warning(f"{again} labels repeat their event's label, which is learned once: check the ids")
 

@@ -143,6 +143,25 @@ def test_repeated_event_without_a_first_label_is_a_repeated_id(perceptron, first
     assert "1 labels repeat their event's label" in result.stderr
 
 
+def test_label_that_corrects_the_timeouts_is_not_a_repeated_id(perceptron):
+    rows = [{"id": name, "text": "win", "at": at} for name, at in (("a", 0), ("b", 100), ("a", 101))]
+    rows[-1]["label"] = True
+    given = [
+        "--events-timestamp",
+        "at",
+        "--events-label-on-timeout",
+        "false",
+        "--label-timeout-seconds",
+        "10",
+    ]
+    lines = ndjson([json.dumps(row).encode() for row in rows])
+    result = perceptron(
+        "replay", "-", "--format", "json", "--label-correction-seconds", "1000", *given, stdin=lines
+    )
+    assert json.loads(result.stdout)["corrected"] == 1
+    assert "repeat" not in result.stderr
+
+
 @pytest.mark.parametrize("command", ["replay", "check-input", "compare", "train"])
 def test_mapped_name_without_any_value_is_reported_at_the_end(command):
     rows = b"".join(b'{"id":"%d","amount":%d,"label":true}\n' % (n, n) for n in range(5))
