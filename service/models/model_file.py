@@ -202,7 +202,7 @@ def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loade
     }
     given = defaults() | made_with(loaded.settings)
     for name, value in known.items():
-        origin = _origin(name, loaded)
+        origin = origin_of(name, loaded)
         if origin == DEFAULT or given[name] == value or name in _OF_RECORDS:
             continue
         if name == "classes" and not value:
@@ -242,7 +242,7 @@ def completed_settings(
     unset = {
         name: value
         for name, value in known.items()
-        if name != HASH_KEY and _origin(name, loaded) == DEFAULT  # only a fingerprint of the key is known
+        if name != HASH_KEY and origin_of(name, loaded) == DEFAULT  # only a fingerprint of the key is known
     }
     values = {name: getattr(loaded.settings, name) for name in Settings.model_fields}
     for name, value in unset.items():
@@ -267,7 +267,7 @@ def completed_settings(
     return dataclasses.replace(loaded, settings=settings, origins=origins)
 
 
-def _origin(name: str, loaded: Loaded) -> str:
+def origin_of(name: str, loaded: Loaded) -> str:
     """Return the source of a setting; for a table, the source of its first entry."""
     own: Mapping[str, str] = {
         key: origin for key, origin in loaded.origins.items() if key.startswith(f"{name}.")

@@ -20,10 +20,10 @@ from typing import Final
 
 from service.checkpoints.config_fingerprint import named_settings
 from service.errors import CheckpointError, SettingsDiffer, StorageFull, TopicMissing
-from service.models.model_file import completed_settings
+from service.models.model_file import completed_settings, origin_of
 from service.settings.declaration import written
-from service.settings.fields import defaults, fingerprint
-from service.settings.load import Loaded, Settings
+from service.settings.fields import HASH_KEY, defaults, fingerprint
+from service.settings.load import DEFAULT, Loaded, Settings
 from service.settings.topics import count_of_output, input_topics
 from service.stream.protocol import TopicPartition, Transport
 from service.verify.committed import COMPARED, Committed
@@ -179,6 +179,12 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
     newest = max(logs.values(), key=lambda log: (bool(log.config_fingerprint), log.n_changes))
     if not newest.config_fingerprint:
         return loaded
+    given = defaults() | fingerprint(loaded.settings)
+    for name, value in {**defaults(), **newest.config_fingerprint}.items():
+        # The key is known only with the settings that it belongs to.
+        is_given = origin_of(name, loaded) != DEFAULT and (name != HASH_KEY or given[name])
+        if is_given and name not in COMPARED and given[name] != value:
+            raise _differs(name, value, given[name])
     named = named_settings(newest.config_fingerprint)
     known = {name: value for name, value in named.items() if name in COMPARED}
     return completed_settings(known, loaded.settings.checkpoints_topic, loaded)
@@ -201,10 +207,12 @@ def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
         used = [config_fingerprint[name] for _, config_fingerprint in named]
         value = given.get(name, defaults()[name])
         if used and value not in used:
-            raise SettingsDiffer(
-                f"{name}: expected {written(used[0])} as in the checkpoint, got {written(value)}",
-                hint="omit it: `verify` takes this setting from the checkpoints",
-            )
+            raise _differs(name, used[0], value)
     for log, config_fingerprint in named:
         if any(config_fingerprint[name] != given.get(name, defaults()[name]) for name in COMPARED):
             log.begin_at(log.offsets, "were read under other settings")
+
+
+def _differs(name: str, used: object, given: object) -> SettingsDiffer:
+    what = f"{name}: expected {written(used)} as in the checkpoint, got {written(given)}"
+    return SettingsDiffer(what, hint="omit it: `verify` takes this setting from the checkpoints")

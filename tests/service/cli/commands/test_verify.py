@@ -132,3 +132,23 @@ def test_setting_that_contradicts_the_checkpoints_is_rejected(perceptron, broker
         2,
         "error: classes: expected ham,spam as in the checkpoint, got no,yes",
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ("model = 'arow'", "model", "'arow'"),
+        ("costs = { false_positive = 1, false_negative = 2 }", "costs.false_positive", "1.0"),
+        ("decisions = [{ name = 'block', threshold = 1 }]", "decisions", "{'name': 'block'"),
+        ("drift.reaction = 'record'", "drift.reaction", "'record'"),
+    ],
+)
+def test_other_model_or_decision_than_the_checkpoints_is_rejected(
+    perceptron, broker, stream, tmp_path, given, name, value
+):
+    config = tmp_path / "service.toml"
+    config.write_text(given, encoding="utf-8")
+    result = perceptron("verify", "--broker", broker, "--config", config)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {name}: expected ")
+    assert f"as in the checkpoint, got {value}" in result.stderr
