@@ -340,11 +340,7 @@ def is_entity(field: Field) -> bool:
 def find_time(fields: Collection[Field]) -> Field | None:
     """Return the field of the event time, which each record has."""
     times = [field for field in fields if time_form(field) and len(field.known) == field.n_records]
-    return min(times, key=lambda each: (_time_rank(each), len(each.keys)), default=None)
-
-
-def _time_rank(field: Field) -> int:
-    return _TIMES.index(field.name) if field.name in _TIMES else len(_TIMES)
+    return min(times, key=lambda each: ([*_TIMES, each.name].index(each.name), len(each.keys)), default=None)
 
 
 def is_time(field: Field) -> bool:

@@ -78,10 +78,9 @@ class Notation:
 
     def value(self, name: str, text: str, path: str = "") -> str | float:
         """Return the number or time of a text in the field of this name or path; else the text."""
-        if sign := _named(self._decimals, path, name):
-            number = read_number(text, sign)
-            if number is not None:
-                return number
+        sign = _named(self._decimals, path, name)
+        if sign and (number := read_number(text, sign)) is not None:
+            return number
         form = _named(self._formats, path, name)
         seconds = read_time(text, form) if form else None
         return text if seconds is None else seconds

@@ -272,15 +272,14 @@ def _check_hook(settings: Settings) -> None:
         raise disagreement(("events.hook", "allow_hook"), "events.hook names code, but allow_hook is off")
 
 
-def _check_rates(settings: Settings) -> None:
+def _check_classes(settings: Settings) -> None:
+    """Check the classes that other settings name, and how many they need."""
+    parts.check_decisions(settings.decisions, settings.costs, settings.classes)
+    settings.events.truth_on_timeout(settings.classes)
     has_rates = any(parts.LABEL in window.of for window in settings.events.windows)
     if has_rates and len(settings.classes) > BINARY:
         reason = "@label counts positive labels, which need two classes"
         raise disagreement(("events.windows", "classes"), reason)
-
-
-def _check_decisions(settings: Settings) -> None:
-    parts.check_decisions(settings.decisions, settings.costs, settings.classes)
 
 
 def _check_webhooks(settings: Settings) -> None:
@@ -295,21 +294,14 @@ def _check_webhooks(settings: Settings) -> None:
             raise disagreement(("webhooks", "decisions"), reason)
 
 
-def _check_label_on_timeout(settings: Settings) -> None:
-    settings.events.truth_on_timeout(settings.classes)
-    if settings.label_correction_seconds and not settings.events.label_on_timeout:
-        names = ("label_correction_seconds", "events.label_on_timeout")
-        raise disagreement(names, "set events.label_on_timeout, whose labels it corrects")
+def _check_needed(settings: Settings) -> None:
+    values = setting_values(settings)
+    for name, needed in _NEEDED.items():
+        if values[needed] in {"", "none"} and values[name] != FIELDS[name].default:
+            raise disagreement((name, needed), f"has no effect without {needed}")
 
 
-AGREEMENTS = (
-    _check_topics_differ,
-    _check_hook,
-    _check_rates,
-    _check_decisions,
-    _check_webhooks,
-    _check_label_on_timeout,
-)
+AGREEMENTS = (_check_topics_differ, _check_hook, _check_classes, _check_webhooks, _check_needed)
 """Checks of all settings; each raises if some disagree."""
 
 
@@ -346,6 +338,12 @@ SECTIONS: Final[Mapping[str, Section]] = _sections()
 TOPIC_SETTINGS: Final = tuple(name for name, declared in DECLARED.items() if declared.form == _TOPIC)
 MAPPING: Final = tuple(name for name in FIELDS if name.startswith(("events.", "labels.")))
 """Settings of the mapping: the locations of fields in records of any shape."""
+_NEEDED: Final = {
+    **{name: "labels_topic" for name in FIELDS if name.startswith("labels.")},
+    **dict.fromkeys(("label_correction_seconds", "events.unlabelled"), "events.label_on_timeout"),
+    "drift.labels_between_false_alarms": "drift.reaction",
+}
+"""Settings that have no effect without another one, by name."""
 
 
 def names_that_decide(*what: Decides) -> tuple[str, ...]:

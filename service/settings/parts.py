@@ -123,6 +123,7 @@ def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, 
 COST: Final = "cost"
 _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST, "threshold", "max_rate")
 """Goals in the order of `service.partition.parts.decisions`."""
+_CONFIDENCE: Final = 0.8
 _LARGEST: Final = 1e100
 """Largest threshold; `perceptron_core` has this constant, too, but takes long to import."""
 _RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
@@ -144,7 +145,7 @@ class DecisionSettings(Table):
     min_recall: float | None = Field(None, gt=0, lt=1)
     threshold: float | None = None
     max_rate: str | None = None
-    confidence: float = Field(0.8, ge=0.5, lt=1)
+    confidence: float = Field(_CONFIDENCE, ge=0.5, lt=1)
     """Confidence of the one-sided bound that sets the threshold, from 0.5 (the plain estimate) to below 1."""
 
     @property
@@ -165,6 +166,8 @@ class DecisionSettings(Table):
     def _check_goals(self) -> Self:
         if len(goals := self._goals()) > 1:
             raise ValueError(f"expected one goal, got {' and '.join(goals)}")
+        if self.goal in {COST, "threshold", "max_rate"} and self.confidence != _CONFIDENCE:
+            raise ValueError(f"confidence: has no effect on {self.goal}")
         if abs(self.threshold or 0.0) > _LARGEST:
             raise ValueError(f"threshold: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
         if self.max_rate is not None and not _RATE.fullmatch(self.max_rate):

@@ -179,7 +179,7 @@ def with_settings_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
     newest = max(logs.values(), key=lambda log: (bool(log.config_fingerprint), log.n_changes))
     if not newest.config_fingerprint:
         return loaded
-    given = defaults() | fingerprint(loaded.settings)
+    given = {**defaults(), **fingerprint(loaded.settings)}
     for name, value in {**defaults(), **newest.config_fingerprint}.items():
         # The key is known only with the settings that it belongs to.
         is_given = origin_of(name, loaded) != DEFAULT and (name != HASH_KEY or given[name])
@@ -201,15 +201,14 @@ def check_settings(logs: Iterable[Committed], settings: Settings) -> None:
         A setting differs; the message has its name and the value in the checkpoint.
 
     """
-    given = fingerprint(settings, COMPARED)
+    given = {**defaults(), **fingerprint(settings, COMPARED)}
     named = [(log, {**defaults(), **log.config_fingerprint}) for log in logs if log.config_fingerprint]
     for name in COMPARED:
         used = [config_fingerprint[name] for _, config_fingerprint in named]
-        value = given.get(name, defaults()[name])
-        if used and value not in used:
-            raise _differs(name, used[0], value)
+        if used and given[name] not in used:
+            raise _differs(name, used[0], given[name])
     for log, config_fingerprint in named:
-        if any(config_fingerprint[name] != given.get(name, defaults()[name]) for name in COMPARED):
+        if any(config_fingerprint[name] != given[name] for name in COMPARED):
             log.begin_at(log.offsets, "were read under other settings")
 
 

@@ -20,15 +20,15 @@ def nowhere(tmp_path, monkeypatch):
 
 def test_decisions_read_from_json_become_goals():
     given = [
-        {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.8},
-        {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.9},
+        {"name": "block", "class": "spam", "min_precision": 0.99, "confidence": 0.9},
+        {"name": "look", "class": "", "max_rate": "9/day", "confidence": 0.8},
     ]
     found = load_settings({"classes": "ham,spam", "decisions": json.dumps(given)}).settings.decisions
     assert [each.model_dump() for each in found] == given
     assert found == tuple(DecisionSettings(**each) for each in given)
     assert [goal_of(each, ("ham", "spam")) for each in found] == [
-        (0, 0.99, True, 0.8, (0, 0)),
-        (5, 0.0, True, 0.9, (9, 86_400_000)),
+        (0, 0.99, True, 0.9, (0, 0)),
+        (5, 0.0, True, 0.8, (9, 86_400_000)),
     ]
 
 

@@ -67,7 +67,10 @@ TOGETHER = [
     ({"events.label_on_timeout": "no"}, "unknown label"),
     ({"events.label_on_timeout": "eggs", "classes": "ham,spam"}, "unknown label"),
     ({"events.label_on_timeout": "1", "classes": "a,b,c"}, "unknown label"),
-    ({"label_correction_seconds": 5}, "set events.label_on_timeout, whose labels it corrects"),
+    ({"label_correction_seconds": 5}, "has no effect without events.label_on_timeout"),
+    ({"events.unlabelled": "at_timeout"}, "has no effect without events.label_on_timeout"),
+    ({"drift.labels_between_false_alarms": 2000}, "has no effect without drift.reaction"),
+    ({"labels.id": "order", "labels_topic": ""}, "has no effect without labels_topic"),
     ({"events.hook": "a:b", "allow_hook": "no"}, "events.hook names code, but allow_hook is off"),
     ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
     ({"hash_key": "hunter2"}, r"^hash_key = \*+ \(from command line\): expected at least 16 characters"),
@@ -87,6 +90,8 @@ DECISIONS = [
         ({"name": "a", "max_rate": rate}, "a whole number from 1 to 999999999 by second, ")
         for rate in ("many", "0/day", "0.001/day", "1e9/second", "1000000000/day")
     ),
+    ({"name": "a", "threshold": 3, "confidence": 0.9}, "confidence: has no effect on threshold"),
+    ({"name": "a", "max_rate": "9/day", "confidence": 0.9}, "confidence: has no effect on max_rate"),
     ({"name": "a", "threshold": 1e308}, r"a number from -1e\+100 to 1e\+100"),
     ({"name": "a", "threshold": float("nan")}, "expected a finite number"),
     ({"name": "a", "min_precison": 0.9}, "unknown setting"),
