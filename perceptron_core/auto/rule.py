@@ -194,7 +194,7 @@ class AutoRule:
     def prediction_context(self, most_bytes: int = _MOST_CONTEXT_BYTES) -> bytes:
         """Return the context of the last scored event, for a late label, with 8 bytes per number.
 
-        The last number is that of the labels learned before; beyond `most_bytes`, it is the only one.
+        The last number counts the labels learned before; beyond `most_bytes`, there is no other number.
         """
         return context_of(self.ensembles, self.lead, self.n_updates, most_bytes)
 

@@ -63,7 +63,7 @@ def with_changes(data: bytes, changes: Sequence[bytes]) -> bytes:
         for change in changes:
             of, new, *rows = unpack(change)
             if of != name or new.keys() != state.keys():
-                raise DamagedError(f"changes of a {of!r:.50} cannot be those of this {name}")
+                raise DamagedError(f"expected changes of a {name}, got changes of a {of!r:.50}")
             _apply(state, new, *rows)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise DamagedError(f"unreadable changes of this perceptron-model: {error}") from error

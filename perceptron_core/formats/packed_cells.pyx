@@ -28,7 +28,7 @@ cdef enum:
     NUMBER_BYTES = 9
     # Names in a block: the GIL is held for half a millisecond.
     BLOCK = 8192
-    # Names whose mean length stands for that of all.
+    # Names whose mean length stands for the mean length of all.
     SAMPLE = 64
 
 cdef enum Kind: NUMBER, TEXT, PACKED
@@ -86,7 +86,7 @@ def freeze_cells(WeightTable table, Column column, bint with_zeros, FrozenNames 
 
 
 cdef _freeze_fixed(WeightTable table, Column column, bint with_zeros):
-    """Copy the cells of fixed slots that are not 0, or with zeros those of which any column is not its default."""
+    """Copy the cells of fixed slots that are not 0; with zeros, of slots with any column unlike its default."""
     cdef Column each
     cdef bytearray wanted = bytearray(table.n_slots)
     cdef unsigned char[::1] marks = wanted

@@ -166,7 +166,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     variances : dict
         σ by feature, where it was updated. Empty with `full`.
     bias_variance : float
-        Variance of b. With `full` it is that of the feature None in `covariance`.
+        Variance of b. With `full` it is the variance of the feature None in `covariance`.
     covariance : dict
         With `full`, the rows of Σ by feature.
 
@@ -291,7 +291,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
     variances : dict
         σ by feature, where it was updated. Computed on access. Empty with `full`.
     bias_variance : float
-        Variance of b. With `full` it is that of the feature None in `covariance`.
+        Variance of b. With `full` it is the variance of the feature None in `covariance`.
     covariance : dict
         With `full`, the rows of Σ by feature.
     n_mistakes : int

@@ -72,7 +72,7 @@ class Categories:
     @property
     def in_event(self) -> bool:
         """Whether the event has a category."""
-        for name, _ in self._event:  # noqa: SIM110  compiled, a generator keeps what it is of
+        for name, _ in self._event:  # noqa: SIM110  compiled, a generator keeps its iterable
             if self.numbers.get(name, -1) in self.chosen:
                 return True
         return False

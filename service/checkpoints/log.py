@@ -10,7 +10,7 @@ chunk is written; if the process ends before, it never counts.
 
     … p3 p4 s3 p5 s3 p6 …       (in two chunks)
 
-A large snapshot is followed by *increments*, each with the changes since the one before it, until they are as
+A large snapshot is followed by *increments*, each with the changes since its predecessor, until they are as
 large in sum: a *chain*. The newest increment whose chain is complete counts.
 
     s0 p1 s1 p2 i2 p3 i3 p4 s4 …   (i: increment; i3 needs i2 and s1)

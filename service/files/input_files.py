@@ -118,7 +118,7 @@ class InputFiles(AbstractContextManager["InputFiles"]):
     Parameters
     ----------
     files
-        The files, those of events first.
+        The files, first of events, then of labels.
 
     """
 

@@ -237,7 +237,7 @@ class AvroDecoder:
         self._left = 0
         """How many values may still follow: nulls take no bytes, so their number needs a limit."""
         self._is_free = True
-        """Whether the limit is the one that any record has, however short it is."""
+        """Whether the limit is the least limit, which records of any length have."""
 
     def read(self, data: bytes, start: int) -> object:
         """Read one value that begins at `start` and ends with the data.

@@ -16,7 +16,7 @@ _TERMS: Final = 5
 
 
 class ConfidentMistakes:
-    """Collects mistakes of a learner. For a late label, the terms are those of the model when it came.
+    """Collects mistakes of a learner. For a late label, the terms are of the model at the label's arrival.
 
     Parameters
     ----------

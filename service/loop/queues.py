@@ -414,7 +414,7 @@ class RecordQueues:
     def n_to_poll(self, max_records: int) -> int:
         """Return how many records to poll for, if `max_records` may wait and new ones are as large as these.
 
-        It is never 0: a record of another partition may be the one that all records here wait for.
+        It is never 0, as all records here may wait for a record of another partition.
         """
         if count := len(self):
             self._record_bytes = self._n_bytes // count
@@ -454,7 +454,7 @@ class RecordQueues:
         self._ends.forget(topic_partitions)
 
     def add(self, partition: int, records: RecordBatch) -> None:
-        """Add polled records, each topic's in order; ignore those of a partition that is not open."""
+        """Add polled records, each topic's in order; ignore records of a partition that is not open."""
         if (number := self._numbers.get(partition)) is not None:
             waiting = self._filled[number] = self._tasks[number]
             for topic, run in records.runs():

@@ -73,7 +73,7 @@ class Restored:
     snapshot_seconds: float | None = None
     """When the newest snapshot was committed, in seconds since the Unix epoch; None if there is none."""
     settings_changed: bool = False
-    """Whether the newest snapshot has other settings or arithmetic than those of the next batch."""
+    """Whether the newest snapshot has other settings or arithmetic than the next batch."""
     offsets_are_committed: bool = True
     """Whether the group's committed offsets are these; Kafka deletes the offsets of an inactive group."""
     losses: Sequence[Loss] = ()

@@ -68,7 +68,7 @@ _MOST_HEAD_BYTES: Final = 65_536
 _MOST_PARTS: Final = 100
 _MOST_LEVELS: Final = 10
 _CODECS: Final = {module.name for module in iter_modules(encodings.__path__)} - {"punycode", "idna"}
-"""Charsets without those of host names, whose decoding takes the square of the length."""
+"""Charsets, except charsets of host names, whose decoding takes the square of the length."""
 _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """Errors that Python's library raises for malformed headers."""
 _HEAD: Final = re.compile(rb"(?:(?:From |[!-9;-~]*:|[\t ])[^\r\n]*(?:\r\n|[\r\n]|\Z))*")

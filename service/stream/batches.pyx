@@ -34,7 +34,7 @@ cdef class MessageBatch:
         cdef int index = self.entries[self.n - 1].topic if self.n else 0
         _check_bytes(key)
         _check_bytes(value)
-        if not self.n or self.topics[index] is not topic:  # else that of the message before, as of most
+        if not self.n or self.topics[index] is not topic:  # else the topic of the message before, as mostly
             index = self._topic_index(topic)
         if self.n == self._capacity:
             self._reserve(1)
@@ -126,7 +126,7 @@ cdef class MessageBatch:
         raise NotImplementedError
 
     def extend(self, messages):
-        """Add records or outputs; those of a batch share its memory."""
+        """Add records or outputs; records of a batch share its memory."""
         if isinstance(messages, type(self)):
             self.take(messages, 0, (<MessageBatch>messages).n, 1)
             return

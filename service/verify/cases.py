@@ -188,7 +188,7 @@ class Case:
                 truths.discard(None)
         if output.truth not in truths:
             names = " or ".join(sorted(map(str, truths)))
-            message = f"its truth is {output.truth}, that of the event {event.position} was {names}"
+            message = f"its truth is {output.truth}, the truth of the event {event.position} was {names}"
             self._flag(Fault.WRONG, written.position, message)
 
     def _check_outcomes(self) -> None:

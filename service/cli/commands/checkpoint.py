@@ -141,7 +141,7 @@ def show(loaded: Loaded) -> None:
 
     Each snapshot is read and its checksum tested. `invalid` has the reason why a snapshot cannot be used; a
     restart would use the snapshot before it. An increment names the snapshot that it continues from. The
-    settings are those of the newest valid snapshot.
+    settings come from the newest valid snapshot.
     """
     settings = loaded.settings
     with opened_stream(loaded) as transport:
@@ -220,7 +220,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
 def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
     """Make the model in FILE the model of a partition.
 
-    The service must not be running, and the settings must be those of the service: a model of another class
+    The service must not be running, and the settings must equal the service's: a model of another class
     or with other parameters is rejected. Offsets, pending labels and counts stay as they are; updates are
     counted by the model itself. The new model is committed as a snapshot, from which the service continues.
     `checkpoint export` and `replay --save` write FILE. Settings that are not given are read from FILE, and

@@ -217,7 +217,7 @@ class _Run:
             if number <= skip:
                 continue
             if self._id_keys:
-                message = named_anew(message, self._id_keys, suffix)  # noqa: PLW2901 - is the one that is sent
+                message = named_anew(message, self._id_keys, suffix)  # noqa: PLW2901 - is sent instead
             sender.add(self._key(message, source), message, self._time(message, source))
         if number < skip:
             raise InputFileError(f"{source.name}: --skip exceeds the number of records by {skip - number}")

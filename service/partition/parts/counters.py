@@ -30,7 +30,7 @@ _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among
 _CALIBRATION_ERROR: Final = (
     "Expected calibration error, mean of 15 bins; only of models whose scores are log-odds."
 )
-_PROVISIONAL: Final = "Labelled predictions whose label did not come: their class is that of the timeout."
+_PROVISIONAL: Final = "Labelled predictions whose label did not come: they have the class of the timeout."
 _EVICTED: Final = "Events evicted before their labels could arrive."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 

@@ -62,7 +62,7 @@ class Log:
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return True: only records take offsets, and those of a failed transaction are reused."""
+        """Return True: only records take offsets, and offsets of a failed transaction are reused."""
         return True
 
     def ensure_topics(

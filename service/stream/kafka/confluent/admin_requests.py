@@ -57,7 +57,7 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
 NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka requires a group name even for a consumer that never joins one."""
 ADMIN_REQUEST_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""librdkafka's own timeout of a request: longer than that of `AdminRequests.ask`."""
+"""librdkafka's own timeout of a request: longer than the timeout of `AdminRequests.ask`."""
 # A broken connection counts as a rejection after this time without a response; it doubles with each attempt.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # Asking for all topics would be expensive on a large cluster.
