@@ -97,9 +97,8 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the softmax of the scores.
 
-        These are probabilities of learners that declare `has_probabilities`. Of others the numbers only order
-        classes; they are not calibrated.
-        Raises `FeatureError` as `scores_one` does.
+        They are probabilities if `has_probabilities`; otherwise they only order classes, and are not
+        calibrated. Raises `FeatureError` as `scores_one` does.
         """
         return softmax(self.scores_one(x))
 

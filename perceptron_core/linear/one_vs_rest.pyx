@@ -225,7 +225,7 @@ cdef enum Scales:  # of a feature, by class
 
 
 cdef int kind_of(rule) except -1:
-    """Return which of the forms below a learner has; ANY and PRODUCTS: it learns separately; ANY: and scores."""
+    """Return the form of a learner. PRODUCTS are scored together and learn one by one; ANY does both one by one."""
     if rule.table.changes is not None:
         return ANY
     if isinstance(rule, LogisticRegressionRule):

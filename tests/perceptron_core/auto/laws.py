@@ -110,7 +110,7 @@ def altered(value, draw):
 
 
 def check_altered(model, place, events, times, change=altered):
-    """Alter a part of the state of a map a few times: each is rejected, or learns the events."""
+    """Alter a part of a map's state a few times; each altered model is rejected, or learns the events."""
     version, body = unseal(b"perceptron-model", range(1, 3), to_bytes(model))
     (name, part), draw, events = place, random.Random(place[1]), [*events]
     for _ in range(times):
