@@ -206,7 +206,7 @@ class Consumer(Protocol):
     def remaining(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Ask the stream how many offsets lie from the last delivered record to the end of each partition.
 
-        The end follows the last committed record at the time of the call, before the first open transaction. 0
+        The end follows the last committed record at the time of the call, before any open transaction. 0
         means that every record before it was delivered. A larger number may include offsets without a record,
         which the consumer has yet to pass.
 
