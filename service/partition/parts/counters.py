@@ -298,8 +298,8 @@ def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
         ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
         skipped = "refer to events that events.where or start_from skips, " if totals.skipped else ""
         warnings.append(
-            f"{unmatched:,} of {totals.received:,} labels match no event: they may be late, "
-            f"{skipped}or have other ids: {ids}"
+            f"{unmatched:,} of {totals.received:,} labels match no event: they may be late by "
+            f"events.timestamp and labels.timestamp, {skipped}or have other ids: {ids}"
         )
     if totals.evicted:
         warnings.append(
