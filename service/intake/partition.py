@@ -25,6 +25,7 @@ from service.messages.features import X
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.partition.output_writer import assessment
+from service.partition.parts.decisions import Decisions
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import Output, Record, Writer
@@ -168,7 +169,7 @@ class PartitionIntake:
             raise IdTaken(what, hint=f"give another event a new id{later}")
 
     def _prediction(self, submission: Submission) -> Prediction | None:
-        """Return the kept fields of the prediction of an earlier event: all except `updates`."""
+        """Return the kept fields of the prediction of an earlier event: all except `updates` and `threshold`."""
         processor = self._processor
         example = processor.join.examples.get(submission.id)
         if submission.is_label or example is None:
@@ -176,6 +177,8 @@ class PartitionIntake:
         label = self._vocabulary.spell(example.predicted, processor.spelling)
         has_log_odds = processor.learner.has_log_odds
         fields = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
+        if any(isinstance(part, Decisions) for part in processor.further):
+            fields["decision"] = example.decision
         return fields | {"event_time_ms": example.timestamp_ms}
 
     def _append(self, ticket: Ticket) -> None:

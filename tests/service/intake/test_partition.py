@@ -53,6 +53,15 @@ def test_repeated_early_label_is_recognized(scene):
     assert appended(scene.label("a", label=True))
 
 
+def test_repeated_event_gets_its_decision_again():
+    scene = Scene(decisions=[{"name": "block", "max_rate": "1/day"}]).open()
+    for name in "ab":
+        appended(scene.event(event(name)))
+    scene.process_all()
+    repeated = [scene.event(event(name)).result.result(SECONDS) for name in "ab"]
+    assert [each["decision"] for each in repeated] == ["block", None]
+
+
 def test_requests_of_one_id_share_the_running_append(scene):
     scene.open(scene.writer)
     first = scene.event(event("a"))
