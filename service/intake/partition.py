@@ -169,7 +169,7 @@ class PartitionIntake:
             raise IdTaken(what, hint=f"give another event a new id{later}")
 
     def _prediction(self, submission: Submission) -> Prediction | None:
-        """Return the kept fields of the prediction of an earlier event: all except `updates` and `threshold`."""
+        """Return the kept fields of an earlier event's prediction: all except `updates` and `threshold`."""
         processor = self._processor
         example = processor.join.examples.get(submission.id)
         if submission.is_label or example is None:

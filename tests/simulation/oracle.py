@@ -492,7 +492,7 @@ class Partition:
             "event_time_ms": time,
         }
         if self.decisions is not None:
-            output |= self.decisions.decide(score, time)
+            output |= {"decision": None} if known else self.decisions.decide(score, time)
         if truth is not None:
             output |= {"truth": self._spell(truth), "mistake": predicted != truth}
         return output

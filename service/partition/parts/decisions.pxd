@@ -60,7 +60,7 @@ cdef class Decisions(Part):
     cdef readonly long long latest_ms
 
     @cython.locals(rule=Rule)
-    cpdef Rule decide(self, predicted, double score, long long timestamp_ms)
+    cpdef Rule decide(self, predicted, double score, long long timestamp_ms, bint is_new)
 
     @cython.locals(k=Py_ssize_t, rule=Rule, bins=ClassBins, own=double)
     cpdef Rule decision_for(self, predicted, double score, long long timestamp_ms, bint takes)

@@ -279,9 +279,9 @@ class Decisions(Part):
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
     def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
-        """Decide on an event; the example stores the decision."""
+        """Decide on a new event; the example stores the decision."""
         made = example
-        rule = self.decide(made.predicted, made.score, timestamp_ms)
+        rule = self.decide(made.predicted, made.score, timestamp_ms, is_new)
         made.decision = None if rule is None else rule.name
         return UNDECIDED if rule is None else rule.written
 
@@ -293,13 +293,13 @@ class Decisions(Part):
         else:
             self.correct(labelled.predicted, labelled.score, before, truth, labelled.decision)
 
-    def decide(self, predicted: TrueLabel, score: float, timestamp_ms: int) -> Rule | None:
-        """Return the decision on a predicted event; None if there is none."""
+    def decide(self, predicted: TrueLabel, score: float, timestamp_ms: int, is_new: bool) -> Rule | None:  # noqa: FBT001
+        """Return the decision on a predicted event; None if there is none, or if the event is repeated."""
         self.n_predictions += 1
         self.latest_ms = max(self.latest_ms, timestamp_ms)
         if self.n_predictions == 1 or timestamp_ms < self.first_ms:
             self.first_ms = timestamp_ms
-        rule = self.decision_for(predicted, score, timestamp_ms, True)  # noqa: FBT003
+        rule = self.decision_for(predicted, score, timestamp_ms, True) if is_new else None  # noqa: FBT003
         if rule is not None:
             rule.n_decided += 1
             self.n_decided += 1

@@ -22,7 +22,7 @@ def look(most, period_ms=MINUTE_MS, truth=True):
 
 
 def decided(made, score, time_ms=0, predicted=True):
-    rule = made.decide(predicted, score, time_ms)
+    rule = made.decide(predicted, score, time_ms, True)
     return rule and rule.name
 
 

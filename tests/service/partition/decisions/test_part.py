@@ -39,6 +39,17 @@ def test_prediction_has_its_decision_and_the_threshold_it_took(model):
     assert Prediction.model_validate_json(json.dumps(no)).decision is None
 
 
+def test_repeated_event_makes_no_decision():
+    day = 86_400
+    feed = Feed(decisions=[{"name": "look", "max_rate": "1/day"}], label_timeout_seconds=2 * day)
+    assert feed.output_of(event("a"))["decision"] == "look"
+    again = feed.output_of(event("a", label=True), at_seconds=day)
+    assert (again["truth"], again["decision"]) == (True, None)
+    assert feed.output_of(event("b"), at_seconds=day)["decision"] == "look"
+    assert decisions(feed).n_decided == 2
+    assert not Decisions.is_younger(feed.processor.state())
+
+
 def test_corrected_label_reverts_the_cost_and_moves_the_event():
     given = {"events": EventSettings(label_on_timeout="ham"), "label_timeout_seconds": 10.0}
     feed = fed(decisions=[ACT], costs=COSTS, **given)
