@@ -120,12 +120,12 @@ class Vocabulary:
         return value if value in self._truths and text not in self._truths else text
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
-        """Return the spelling in outputs after `label` was seen, so that outputs follow the stream.
+        """Return the spelling in outputs after `label` was seen: class names, or as the stream's labels.
 
         A 1 leaves open whether the other class is −1 or 0: booleans are replaced by ±1, any other spelling
         stays.
         """
-        if self.is_by_name or isinstance(label, str):
+        if self.classes or isinstance(label, str):
             return current
         if isinstance(label, bool):
             return BOOLEANS

@@ -115,7 +115,7 @@ class Assessment(Message):
 
     id: Annotated[EventId, Written()]
     label: Annotated[LabelValue, Written()]
-    """The predicted class, in the events' own label vocabulary."""
+    """The predicted class: its name in `classes`; without names, a value as the stream's labels have it."""
     score: Annotated[float, Written()]
     """Signed distance from the decision, unscaled: w·x + b."""
     probability: Annotated[float | None, Written(column=("Probability", "percent"))] = optional(

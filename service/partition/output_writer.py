@@ -54,7 +54,7 @@ class OutputWriter:
         self._outcome_forms: dict[TrueLabel, dict[TrueLabel, Form]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
-        """Note a label value of the stream: outputs spell classes as the stream's labels do."""
+        """Note a label value of the stream: outputs spell unnamed classes as the stream's labels do."""
         if label is None or (isinstance(label, bool) and self._spelling is BOOLEANS):
             return  # the usual case: a known spelling
         spelling = self._vocabulary.spelling(label, self._spelling)

@@ -247,7 +247,7 @@ class Processor:
             part.restore(state.get(part.name))
         vocabulary = self.decoder.vocabulary
         self._labels.check_restored(vocabulary.classes if vocabulary.is_multiclass else BOOLEANS)
-        if state["classes"] == self.classes:  # otherwise classes were renamed: write the new names
+        if not (self.classes or state["classes"]):  # classes with names are written by their names
             self._writer.spell_as(state["spelling"])
 
     def replace_model(self, dumped: bytes) -> None:

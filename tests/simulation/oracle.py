@@ -607,7 +607,7 @@ class Partition:
 
     def _spell_like(self, label):
         """Write in the label values of the stream: true/false, 1/-1 or 1/0; names stay names."""
-        if isinstance(label, str):
+        if self.classes or isinstance(label, str):
             return
         if isinstance(label, bool):
             self.spelling = (False, True)

@@ -46,7 +46,14 @@ def test_number_that_names_no_class_is_rejected(classes, label):
 def test_class_names_spelled_like_label_values_change_nothing(classes):
     vocabulary = Vocabulary(classes)
     assert [vocabulary.truth(label) for label in (False, 0, -1, True, 1)] == [False, False, False, True, True]
-    assert vocabulary.spelling(0, vocabulary.first_spelling()) == (0, 1)
+
+
+@pytest.mark.parametrize("classes", [("ham", "spam"), ("0", "1")])
+def test_outputs_keep_class_names_whatever_label_values_come(classes):
+    vocabulary = Vocabulary(classes)
+    assert {vocabulary.spelling(label, vocabulary.first_spelling()) for label in vocabulary.values} == {
+        classes
+    }
 
 
 @pytest.mark.parametrize("label", ["spam", "true", "", 2, 0.5, -2, 1e99])
