@@ -183,11 +183,11 @@ class Rule:
         return [self.key(), self.threshold, *counts, self._evidence, spent]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore the counts of a state; also the threshold and budget, if the parameters are the same."""
+        """Restore the counts; with the same parameters, except for a rate's number, also the rest."""
         key, threshold, self.n_decided, self.n_labelled, self.n_right, evidence, spent = state
         if not 0 <= self.n_right <= self.n_labelled:
             raise ValueError("decisions: impossible counts")
-        if [*key] == self.key():
+        if [*key[:-2], self.budget, *key[-1:]] == self.key():
             if threshold != threshold or not 0.0 <= evidence < _DRIFTED:  # noqa: PLR0124 - NaN
                 raise ValueError("decisions: impossible threshold")
             self.threshold, self._evidence = threshold, evidence

@@ -394,12 +394,13 @@ class Budget:
         return [self.n_used, self.threshold, times, self._n_since_search, self._bins.state()]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Restore a state. Raises `ValueError` if it is impossible for this budget."""
+        """Restore a state, also of another rate with this period. Raises `ValueError` if it is impossible."""
         n_used, threshold, times, n_since_search, bins = state
-        if not 0 <= n_used <= self.most or not 0 <= n_since_search <= _CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
+        if n_used < 0 or not 0 <= n_since_search <= _CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
             raise ValueError("decisions: impossible budget")
         self._bins.restore(bins)
-        self.n_used, self.threshold, self._n_since_search = n_used, threshold, n_since_search
+        self.n_used = min(n_used, self.most)  # the rate may have changed
+        self.threshold, self._n_since_search = threshold, n_since_search
         self._first_ms, self._latest_ms, self._searched_ms = times
 
 

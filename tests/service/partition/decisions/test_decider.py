@@ -142,6 +142,15 @@ def test_restored_budget_decides_as_the_original():
         assert restored.rules[0].written == made.rules[0].written
 
 
+def test_budget_of_the_period_continues_at_another_rate():
+    made, *others = decider(look(5)), decider(look(4)), decider(look(2))
+    assert [decided(made, float(n)) for n in range(3)] == ["look"] * 3
+    for other, looks_again in zip(others, ("look", None), strict=True):
+        other.restore(unpack(pack(made.state())))
+        found = [decided(other, score, time) for score, time in ((3.0, 0), (4.0, 0), (5.0, MINUTE_MS))]
+        assert found == [looks_again, None, "look"]
+
+
 def test_budget_is_spent_on_rare_class_that_is_never_predicted():
     made, draw, found = decider(look(10), has_log_odds=True), random.Random(5), []
     for n in range(20_000):  # 1,000 a minute, 14 of them of the class
@@ -168,7 +177,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
         lambda state: state["rules"][0].__setitem__(1, math.nan),
         lambda state: state["rules"][0].__setitem__(4, -1),
         lambda state: state["rules"][0].__setitem__(5, math.inf),
-        lambda state: state["rules"][1][-1].__setitem__(0, 4),
+        lambda state: state["rules"][1][-1].__setitem__(0, -1),
         lambda state: state["rules"][1][-1].__setitem__(1, math.nan),
         lambda state: state["bins"][0][-1].append([math.nan, 1.0, 1.0]),
         lambda state: state["bins"][0][-1].append([-99.0, 1.0, 1.0]),
