@@ -383,9 +383,16 @@ class Decisions(Part):
             positive, negative = self.cost_positive, self.cost_negative
             if bins.sign < 0:
                 positive, negative = negative, positive
-            threshold = bins.find_threshold(rule.goal, rule.level, rule.confidence, positive, negative)
+            below = self._limit_of(rule)
+            threshold = bins.find_threshold(rule.goal, rule.level, rule.confidence, positive, negative, below)
             if threshold != rule.threshold:
                 rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
+
+    def _limit_of(self, rule: Rule) -> float:
+        """Return the score from which on earlier decisions take the events that a precision leaves out."""
+        earlier = self.rules[: self.rules.index(rule) if rule.goal == PRECISION else 0]
+        of_class = [each for each in earlier if each.truth == rule.truth and each.spent is None]
+        return min((each.threshold for each in of_class), default=NEVER)
 
     def _cost(self, rule: Rule | None, truth: TrueLabel) -> float:
         """Return the cost of a decision: of acting on a negative event, or not acting on a positive one."""
@@ -425,13 +432,11 @@ class Decisions(Part):
         for each in state["bins"]:
             if each[0] in self.bins:
                 self.bins[each[0]].restore(each)
-        is_new = False
         for rule in self.rules:
             kept = next((each for each in state["rules"] if each[0][0] == rule.name), None)
             if kept is not None:
                 rule.restore(kept)
-            is_new |= kept is None or [*kept[0]] != rule.key()
-        if is_new:
+        if [[*key] for key, *_ in state["rules"]] != [rule.key() for rule in self.rules]:
             self.search()
         self.start(has_log_odds=self.has_log_odds, is_calibrated=self._every[0].is_calibrated)
 
@@ -486,7 +491,8 @@ class Decisions(Part):
         """Return why a decision has no threshold; None if it has one."""
         if rule.threshold < NEVER or rule.goal > _LEARNED:
             return None
-        return why_undecided(rule.goal, rule.level, rule.confidence, self.bins[rule.truth])
+        bins, below = self.bins[rule.truth], self._limit_of(rule)
+        return why_undecided(rule.goal, rule.level, rule.confidence, bins, below)
 
     def results_of(self, rule: Rule) -> dict[str, Any]:
         """Return the results of a decision since the start."""

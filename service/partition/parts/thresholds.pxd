@@ -50,7 +50,7 @@ cdef class ClassBins:
 
     @cython.locals(step=Py_ssize_t, k=Py_ssize_t, of_class=double, others=double, share=double)
     cpdef double find_threshold(
-        self, int goal, double level, double confidence, double cost_positive=*, double cost_negative=*
+        self, int goal, double level, double confidence, double cost_positive=*, double cost_negative=*, double below=*
     ) except? -1
 
     @cython.locals(k=Py_ssize_t, left=double, width=double)
@@ -62,8 +62,10 @@ cdef class ClassBins:
     @cython.locals(a=double, b=double)
     cdef bint _meets(self, double times, double share, double confidence) except -1
 
-    @cython.locals(k=Py_ssize_t, above=double, above_others=double, expected=double, middle=double)
-    cdef tuple _add_up(self)
+    @cython.locals(
+        k=Py_ssize_t, of_class=double, all_others=double, above=double, above_others=double, expected=double, middle=double
+    )
+    cdef tuple _add_up(self, double below=*)
 
     @cython.locals(k=Py_ssize_t, cheapest=double, missed=double, cost=double)
     cdef double _cheapest(self, double cost_positive, double least, double cost_negative) except? -1

@@ -128,13 +128,15 @@ class ClassBins:
         confidence: float,
         cost_positive: float = 0.0,
         cost_negative: float = 0.0,
+        below: float = NEVER,
     ) -> float:
         """Return the threshold that meets a goal; `NEVER` if no threshold is known to meet the goal.
 
         For precision and the false-positive rate, return the lowest threshold whose bound meets the level;
-        for recall, the highest; for costs, the threshold with the lowest cost.
+        for recall, the highest; for costs, the threshold with the lowest cost. A precision is that of the
+        scores `below` the threshold of an earlier decision.
         """
-        of_class, others = self._add_up()
+        of_class, others = self._add_up(below)
         if goal == COST:
             return self._cheapest(cost_positive, cost_negative * of_class, cost_negative)
         share = 1.0 - level if goal == FALSE_POSITIVES else level
@@ -147,13 +149,15 @@ class ClassBins:
                     return score
         return NEVER
 
-    def best_bound(self, goal: int, level: float, confidence: float) -> tuple[float, float | None]:
+    def best_bound(
+        self, goal: int, level: float, confidence: float, below: float = NEVER
+    ) -> tuple[float, float | None]:
         """Return the best bound of any threshold, and how many more labels the first threshold needs.
 
         Labels are of all classes, in their present proportion; None if no threshold is good enough at present
         rates.
         """
-        of_class, others = self._add_up()
+        of_class, others = self._add_up(below)
         share = 1.0 - level if goal == FALSE_POSITIVES else level
         bounds, lacking = [0.0], []
         for k in range(self.n):
@@ -244,18 +248,21 @@ class ClassBins:
             raise ValueError("decisions: impossible bins")
         self._fill([(*row, _lowest(_rank(row[0]) + 1)) for row in rows])
 
-    def _add_up(self) -> tuple[float, float]:
-        """Compute the cumulative weights from each bin upwards; return the totals."""
-        above = above_others = expected = 0.0
+    def _add_up(self, below: float = NEVER) -> tuple[float, float]:
+        """Compute the cumulative weights from each bin up to scores `below` a limit; return the totals."""
+        of_class = all_others = above = above_others = expected = 0.0
         for k in range(self.n - 1, -1, -1):
-            above += self._of_class[k]
-            above_others += self._others[k]
+            of_class += self._of_class[k]
+            all_others += self._others[k]
+            if self._lows[k] < below:
+                above += self._of_class[k]
+                above_others += self._others[k]
             self._above[k], self._above_others[k] = above, above_others
-            if self.is_calibrated and self._lows[k] != _LOWEST:
+            if self.is_calibrated and _LOWEST < self._lows[k] < below:
                 middle = (self._lows[k] + self._highs[k]) / 2.0
                 expected += (self._of_class[k] + self._others[k]) * logistic(middle)
             self._above_expected[k] = expected
-        return above, above_others
+        return of_class, all_others
 
     def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
         cheapest, missed = NEVER, least
@@ -404,11 +411,11 @@ class Budget:
         self._first_ms, self._latest_ms, self._searched_ms = times
 
 
-def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins) -> str:
+def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins, below: float) -> str:
     """Return why a decision has no threshold: the best bound, and the number of missing labels."""
     if goal == COST:
         return "no threshold is good enough yet"
-    bound, lacking = bins.best_bound(goal, level, confidence)
+    bound, lacking = bins.best_bound(goal, level, confidence, below)
     is_about_others = goal == FALSE_POSITIVES
     n, share = (bins.n_others, 1.0 - level) if is_about_others else (bins.n_of_class, level)
     if lacking is None and (few := log(1.0 - confidence) / log(share) - n) > 0.0:

@@ -6,7 +6,7 @@ import pytest
 
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.parts.decisions import BUDGET, FIXED, Decisions, Rule
-from service.partition.parts.thresholds import COST, FALSE_POSITIVES, PRECISION
+from service.partition.parts.thresholds import COST, FALSE_POSITIVES, PRECISION, RECALL
 
 MINUTE_MS = 60_000
 
@@ -40,6 +40,15 @@ def test_threshold_is_a_probability_where_scores_are_log_odds():
     made = decider(("block", FIXED, 0.9, True), has_log_odds=True)
     assert [decided(made, score) for score in (2.3, 2.1)] == ["block", None]
     assert made.rules[0].written == b',"decision":"block","threshold":0.9'
+
+
+def test_precision_of_later_decision_leaves_out_earlier_ones_events():
+    made = decider(("block", PRECISION, 0.9, True), ("challenge", PRECISION, 0.8, True))
+    for n in range(1000):
+        score = 1.0 + n % 3  # 1 in 6, 2 in 3 and all are of the class
+        made.learn(True, score, n % 18 < (0, 3, 12, 18)[int(score)], None)
+    assert [decided(made, score) for score in (3.0, 2.0, 1.0)] == ["block", None, None]
+    assert "the best bound is 0.6" in made.why_undecided(made.rules[1])
 
 
 @pytest.mark.parametrize(("confidence", "n_labels"), [(0.5, 20), (0.8, 32), (0.95, 59)])
@@ -247,7 +256,7 @@ def test_new_decision_is_searched_at_once_while_others_continue():
     for _ in range(200):
         made.learn(True, 2.0, True, "old")
     decided(made, 2.0)
-    other = decider(("new", PRECISION, 0.6, True), ("old", PRECISION, 0.5, True))
+    other = decider(("old", PRECISION, 0.5, True), ("new", RECALL, 0.6, True))
     other.restore(made.state())
     assert [rule.threshold for rule in other.rules] == [2.0, 2.0]
-    assert [rule.n_decided for rule in other.rules] == [0, 1]
+    assert [rule.n_decided for rule in other.rules] == [1, 0]
