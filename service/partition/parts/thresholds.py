@@ -194,6 +194,8 @@ class ClassBins:
     def _times_more(self, share: float, confidence: float) -> float | None:
         """Return the factor by which the labels must grow to meet a share; None if it is too large."""
         low, high = 1.0, float(_STEPS)
+        if self._meets(low, share, confidence):
+            return 0.0
         if not self._meets(high, share, confidence):
             return None
         for _ in range(_HALVINGS):
@@ -416,6 +418,8 @@ def why_undecided(goal: int, level: float, confidence: float, bins: ClassBins, b
     if goal == COST:
         return "no threshold is good enough yet"
     bound, lacking = bins.best_bound(goal, level, confidence, below)
+    if lacking == 0.0:
+        return f"a threshold with a bound of {bound:.3g} is good enough: the next search sets it"
     is_about_others = goal == FALSE_POSITIVES
     n, share = (bins.n_others, 1.0 - level) if is_about_others else (bins.n_of_class, level)
     if lacking is None and (few := log(1.0 - confidence) / log(share) - n) > 0.0:
