@@ -403,6 +403,7 @@ class Partition:
     def all_counts(self) -> dict[str, int]:
         """What is counted; what most streams have none of, once there is any."""
         of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
+        of_labels["rejected_labels"] = "rejected"
         later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
         later |= {name: self.told_apart[name] for name in ("provisional", "evicted")}
         if self.decisions is not None:

@@ -265,7 +265,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     warn_of_leaks(leaks, inputs.label_column)
     _save(wanted, settings, run.processor, written)
     summary = run.summary | labels | _thresholds(run, wanted.goals)
-    for among in ("corrected", "late", "orphaned") if labels else ():
+    for among in ("corrected", "rejected_labels", "late", "orphaned") if labels else ():
         summary.pop(among, None)
     if wanted.errors:
         summary["errors"] = most_confident.summaries()

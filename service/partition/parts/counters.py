@@ -39,8 +39,8 @@ MOST_UNMATCHED_IDS: Final = 3
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
 _unmatched_ids: Final = partial(deque[str], maxlen=MOST_UNMATCHED_IDS)
-_OF_LABELS: Final = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
-"""Names of counts in progress records, and the label outcome that each counts."""
+_KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
+"""Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
 _COUNTED: Final = (
     *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
     *("provisional", "revised", "evicted"),
@@ -53,7 +53,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "confusion": Confusion.from_state,
     "score_bins": ScoreBins.from_state,
 }
-LABELS: Final = ("provisional", "real", "corrected", "late", "orphaned", "evicted")
+LABELS: Final = ("provisional", "real", *_KIND, "evicted")
 """Kinds of labels that summaries list, and events evicted before their labels could arrive."""
 
 
@@ -70,12 +70,14 @@ class Totals(NamedTuple):
     revised: int = 0
     """The change of the number of mistakes by corrections."""
     evicted: int = 0
+    received: int = 0
+    """Labels that arrived separately from their events."""
     """Events evicted before their labels could arrive."""
+    rejected_labels: int = 0
+    """Labels that the model could not learn, as it cannot undo an earlier one."""
     corrected: int = 0
     late: int = 0
     orphaned: int = 0
-    received: int = 0
-    """Labels that arrived separately from their events."""
 
     @classmethod
     def sum_of(cls, each: Iterable[Totals]) -> Totals:
@@ -92,8 +94,8 @@ class Totals(NamedTuple):
 def format_labels(labels: Mapping[str, int]) -> str:
     """Format kinds of labels for a line, in parentheses; empty if there are none.
 
-    >>> format_labels({"provisional": 9, "real": 1, "corrected": 1})
-    ' (9 provisional, 1 real, 1 corrected)'
+    >>> format_labels({"provisional": 9, "real": 1, "rejected_labels": 1})
+    ' (9 provisional, 1 real, 1 rejected labels)'
     """
     return f" ({', '.join(f'{count} {name}' for name, count in labels.items())})" if labels else ""
 
@@ -163,7 +165,7 @@ class Counters(Part):
             "skipped": sum(state["skipped"].values()),
             "provisional": state["provisional"],
             "evicted": state["evicted"],
-            **{name: labels.get(outcome, 0) for name, outcome in _OF_LABELS.items()},
+            **{name: labels.get(outcome, 0) for name, outcome in _KIND.items()},
         }
         counts["rejected"] = sum(state["rejected"].values())
         counts |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
@@ -210,6 +212,7 @@ class Counters(Part):
             self.predictions,
             self.labelled,
             self.mistakes,
+            *(labels[outcome] for outcome in _KIND.values()),
             self.rejected.total(),
             self.skipped.total(),
             self.provisional,

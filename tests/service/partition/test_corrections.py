@@ -106,6 +106,7 @@ def test_model_without_undo_cannot_revoke_a_real_label():
     for truth in (True, False):
         feed(label("a", truth), at_seconds=TIMEOUT + 2)
     assert feed.counters.labels == {"timed_out": 1, "corrected": 1, "rejected": 1}
+    assert feed.counters.counts()["rejected_labels"] == feed.counters.totals().rejected_labels == 1
     assert feed.processor.join.examples["a"].truth is True
 
 
