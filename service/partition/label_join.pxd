@@ -10,6 +10,7 @@ cdef class LabelJoin(Part):
     cdef object _in_order
     cdef public object early
     cdef public Py_ssize_t n_pending
+    cdef public Py_ssize_t n_provisional
     cdef public Py_ssize_t n_evicted
     cdef public long long size_bytes
     cdef public double max_bytes
@@ -38,5 +39,5 @@ cdef class LabelJoin(Part):
 
     cpdef take_provisionally(self, Example example)
 
-    @cython.locals(example=Example, lacks_label=cython.bint)
+    @cython.locals(example=Example)
     cdef bint _drop_oldest_example(self) except -1

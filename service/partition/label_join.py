@@ -64,8 +64,10 @@ class LabelJoin(Part):
         The early labels by event id; changed only by the methods.
     n_pending : int
         Examples without a label.
+    n_provisional : int
+        Examples that got the timeout's label, which a real label may still correct.
     n_evicted : int
-        Examples evicted while their label, or a correction, could still arrive; the caller resets it.
+        Examples evicted without a label while it could still arrive; the caller resets it.
     size_bytes : int
         Estimated size of all examples.
     max_bytes : float
@@ -101,7 +103,7 @@ class LabelJoin(Part):
         """The examples that have not timed out, in order; empty without `truth_on_timeout`."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
-        self.n_pending = self.n_evicted = 0
+        self.n_pending = self.n_provisional = self.n_evicted = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
         """Ids of examples changed since the last call of `changes`, even if dropped; None before it."""
@@ -204,6 +206,7 @@ class LabelJoin(Part):
         """Note that an example got its timeout's label; pack it, as it is rarely needed again."""
         before = example.size_bytes
         example.is_provisional = True
+        self.n_provisional += 1
         self.size_bytes += example.pack() - before
 
     def forget_steps(self) -> None:
@@ -283,13 +286,14 @@ class LabelJoin(Part):
         """Restore what `state` returned. Raises `DamagedError`."""
         self._now_ms, self._changed = state["event_time_ms"], None
         self.examples, self._in_order = {}, deque()
-        self.size_bytes = self.n_pending = 0
+        self.size_bytes = self.n_pending = self.n_provisional = 0
         for row in state["examples"]:
             example = example_of(row)
             self.examples[example.event_id] = example
             self._in_order.append(example)
             self.size_bytes += example.compact()
             self.n_pending += example.truth is None
+            self.n_provisional += example.is_provisional
         if len(self.examples) < len(self._in_order):
             raise DamagedError("two pending events have one id")
         self._waiting = deque(self._in_order if self._times_out else ())
@@ -313,29 +317,29 @@ class LabelJoin(Part):
 
     def metrics(self) -> Sequence[PartMetric]:
         """Return the pending events and early labels."""
-        waits = "Predictions that wait for their label."
-        memory = "Estimated memory of the events kept for their labels and for corrections."
-        return [
-            PartMetric("pending_labels", waits, self.n_pending, is_gauge=True),
-            PartMetric("pending_bytes", memory, self.size_bytes, is_gauge=True),
-            PartMetric(WAITING_LABELS, "Labels that wait for their event.", len(self.early), is_gauge=True),
-        ]
+        gauges = (
+            ("pending_bytes", "Estimated memory of the pending events.", self.size_bytes),
+            ("pending_labels", "Predictions that wait for their label.", self.n_pending),
+            ("provisional_labels", "Labels of the timeout that a label may correct.", self.n_provisional),
+            (WAITING_LABELS, "Labels that wait for their event.", len(self.early)),
+        )
+        return [PartMetric(*gauge, is_gauge=True) for gauge in gauges]
 
     def _drop_oldest_example(self) -> bool:
-        """Drop the oldest example; return whether it had no label."""
+        """Drop the oldest example; return whether it had no label, not even the timeout's."""
         if self._times_out and len(self._waiting) >= len(self.examples):
             self._waiting.popleft()
         example = self._in_order.popleft()
         del self.examples[example.event_id]
         self.size_bytes -= example.size_bytes
         self.n_pending -= example.truth is None
-        lacks_label = example.truth is None or example.is_provisional
-        if lacks_label:
+        self.n_provisional -= example.is_provisional
+        if example.truth is None or example.is_provisional:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[example.event_id] = None
         self._n_dropped += 1
-        return lacks_label
+        return example.truth is None
 
 
 def _packed(rows: list[tuple[Any, ...]]) -> Packed:

@@ -195,6 +195,7 @@ class LabelLearner:
         if example.is_provisional:
             example.is_provisional = False
             self.counters.provisional -= 1
+            self.join.n_provisional -= 1
             self.join.note_delay(example, truth, timestamp_ms)
 
     def _learn_instead(

@@ -164,15 +164,14 @@ class Join:
             self._early[event_id] = truth, timestamp_ms
 
     def _drop_oldest(self) -> bool:
-        """Drop the oldest event; return whether its label could still arrive."""
+        """Drop the oldest event; return whether it has no label, not even the timeout's."""
         event_id, pending = self._events.popitem(last=False)
         if self._waiting and self._waiting[0] == event_id:
             self._waiting.popleft()
         self._n_bytes -= pending.size_bytes
         self.counts["pending"] -= not pending.truths
-        lacks_label = not pending.truths or pending.is_provisional
-        if lacks_label:
+        if not pending.truths or pending.is_provisional:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[event_id] = None
-        return lacks_label
+        return not pending.truths

@@ -463,12 +463,11 @@ class Partition:
     def _drop_oldest(self):
         event_id = next(iter(self.kept))
         kept = self.kept.pop(event_id)
-        lacks_label = kept.truth is None or kept.is_provisional
-        if lacks_label:
+        if kept.truth is None or kept.is_provisional:
             if len(self.expired) >= self.capacity:
                 del self.expired[next(iter(self.expired))]
             self.expired[event_id] = None
-        return lacks_label
+        return kept.truth is None
 
     def _event(self, message, time):
         x = message.x if self.windows is None else self.windows.x(message, time)

@@ -30,7 +30,6 @@ _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among
 _CALIBRATION_ERROR: Final = (
     "Expected calibration error, mean of 15 bins; only of models whose scores are log-odds."
 )
-_PROVISIONAL: Final = "Labelled predictions whose label did not come: they have the class of the timeout."
 _EVICTED: Final = "Events evicted before their labels could arrive."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
@@ -182,7 +181,6 @@ class Counters(Part):
                 "messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"
             ),
             PartMetric("labels", "Labels received, by outcome.", self.labels, "outcome"),
-            PartMetric("provisional_labels", _PROVISIONAL, self.provisional, is_gauge=True),
             PartMetric("evicted_events", _EVICTED, self.evicted),
             PartMetric("predictions", "Predictions made.", self.predictions),
             PartMetric("mistakes", "Predictions that differ from their first label.", self.mistakes),
