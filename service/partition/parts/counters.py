@@ -27,11 +27,8 @@ WINDOW: Final = 1000
 """Labelled predictions in the recent error."""
 
 _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW} labels."
-_CALIBRATION_ERROR: Final = (
-    "Expected calibration error, mean of 15 bins; only of models whose scores are log-odds."
-)
-_EVICTED: Final = "Events evicted before their labels could arrive."
-_LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
+_CALIBRATION_ERROR: Final = "Expected calibration error, of 15 bins; only of models with log-odds."
+_LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models with log-odds."
 
 MOST_UNMATCHED_IDS: Final = 3
 """How many ids of unmatched labels to remember for warnings."""
@@ -69,12 +66,12 @@ class Totals(NamedTuple):
     revised: int = 0
     """The change of the number of mistakes by corrections."""
     evicted: int = 0
+    """Events evicted before their labels could arrive."""
     received: int = 0
     """Labels that arrived separately from their events."""
-    """Events evicted before their labels could arrive."""
+    corrected: int = 0
     rejected_labels: int = 0
     """Labels that the model could not learn, as it cannot undo an earlier one."""
-    corrected: int = 0
     late: int = 0
     orphaned: int = 0
 
@@ -96,7 +93,8 @@ def format_labels(labels: Mapping[str, int]) -> str:
     >>> format_labels({"provisional": 9, "real": 1, "rejected_labels": 1})
     ' (9 provisional, 1 real, 1 rejected labels)'
     """
-    return f" ({', '.join(f'{count} {name}' for name, count in labels.items())})" if labels else ""
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in labels.items())
+    return f" ({counts})" if labels else ""
 
 
 @dataclass(slots=True)
@@ -173,25 +171,18 @@ class Counters(Part):
     def metrics(self) -> Sequence[PartMetric]:
         """Return the counts, error ratios and calibration as metrics."""
         errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
-        calibration = self.calibration
+        calibration = self.calibration.expected_calibration_error()
         return [
             PartMetric("messages_consumed", "Records consumed.", self.consumed, "topic"),
             PartMetric("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
-            PartMetric(
-                "messages_skipped", "Records left out by a filter or start_from.", self.skipped, "topic"
-            ),
+            PartMetric("messages_skipped", "Records that where or start_from skips.", self.skipped, "topic"),
             PartMetric("labels", "Labels received, by outcome.", self.labels, "outcome"),
-            PartMetric("evicted_events", _EVICTED, self.evicted),
+            PartMetric("evicted_events", "Events evicted before their labels could arrive.", self.evicted),
             PartMetric("predictions", "Predictions made.", self.predictions),
             PartMetric("mistakes", "Predictions that differ from their first label.", self.mistakes),
             PartMetric("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
-            PartMetric(
-                "expected_calibration_error_ratio",
-                _CALIBRATION_ERROR,
-                calibration.expected_calibration_error(),
-                is_gauge=True,
-            ),
-            PartMetric("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
+            PartMetric("expected_calibration_error_ratio", _CALIBRATION_ERROR, calibration, is_gauge=True),
+            PartMetric("log_loss", _LOG_LOSS, self.calibration.log_loss(), is_gauge=True),
         ]
 
     def continue_from(self, counts: Mapping[str, int]) -> None:
@@ -210,16 +201,13 @@ class Counters(Part):
             self.predictions,
             self.labelled,
             self.mistakes,
-            *(labels[outcome] for outcome in _KIND.values()),
             self.rejected.total(),
             self.skipped.total(),
             self.provisional,
             self.revised,
             self.evicted,
-            labels["corrected"],
-            labels["late"],
-            labels["orphan"],
             labels.total() - labels["timed_out"],
+            *(labels[outcome] for outcome in _KIND.values()),
         )
 
     def consume(self, counts: Mapping[TopicPartition, int]) -> None:

@@ -229,8 +229,7 @@ class Decisions(Part):
         self.cost_added = self.cost_taken_back = 0.0
         self.cost_positive, self.cost_negative = costs
         self._named = {rule.name: rule for rule in self.rules}
-        classes = dict.fromkeys(rule.truth for rule in self.rules)
-        self.bins = {truth: ClassBins(truth) for truth in classes}
+        self.bins = {rule.truth: ClassBins(rule.truth) for rule in self.rules}
         self._every = list(self.bins.values())
         self._of_rules = [self.bins[rule.truth] for rule in self.rules]
         self._fading = exp(-_LOG_2 * _EVERY / half_life)
@@ -327,9 +326,8 @@ class Decisions(Part):
             bins.n_others += not is_of_class
         rule = None if decision is None else self._named.get(decision)
         if rule is not None:
-            is_of_class = truth == rule.truth
             rule.n_labelled += 1
-            rule.n_right += is_of_class
+            rule.n_right += truth == rule.truth
         if self.cost_positive:
             self.cost_added += self._cost(rule, truth)
         self._n_since_search += 1
@@ -432,9 +430,8 @@ class Decisions(Part):
         for each in state["bins"]:
             if each[0] in self.bins:
                 self.bins[each[0]].restore(each)
-        for rule in self.rules:
-            kept = next((each for each in state["rules"] if each[0][0] == rule.name), None)
-            if kept is not None:
+        for kept in state["rules"]:
+            if rule := self._named.get(kept[0][0]):
                 rule.restore(kept)
         if [[*key] for key, *_ in state["rules"]] != [rule.key() for rule in self.rules]:
             self.search()
@@ -491,8 +488,8 @@ class Decisions(Part):
         """Return why a decision has no threshold; None if it has one."""
         if rule.threshold < NEVER or rule.goal > _LEARNED:
             return None
-        bins, below = self.bins[rule.truth], self._limit_of(rule)
-        return why_undecided(rule.goal, rule.level, rule.confidence, bins, below)
+        below = self._limit_of(rule)
+        return why_undecided(rule.goal, rule.level, rule.confidence, self.bins[rule.truth], below)
 
     def results_of(self, rule: Rule) -> dict[str, Any]:
         """Return the results of a decision since the start."""

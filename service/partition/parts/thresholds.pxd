@@ -62,9 +62,8 @@ cdef class ClassBins:
     @cython.locals(a=double, b=double)
     cdef bint _meets(self, double times, double share, double confidence) except -1
 
-    @cython.locals(
-        k=Py_ssize_t, of_class=double, all_others=double, above=double, above_others=double, expected=double, middle=double
-    )
+    @cython.locals(k=Py_ssize_t, above=double, above_others=double, taken=double, taken_others=double,
+                   expected=double, middle=double)
     cdef tuple _add_up(self, double below=*)
 
     @cython.locals(k=Py_ssize_t, cheapest=double, missed=double, cost=double)

@@ -145,8 +145,7 @@ class ClassBins:
             if self._lows[k] != _LOWEST:
                 self._set_evidence(goal, k, of_class, others)
                 if self._meets(1.0, share, confidence):
-                    score: float = self._lows[k]
-                    return score
+                    return float(self._lows[k])
         return NEVER
 
     def best_bound(
@@ -163,9 +162,8 @@ class ClassBins:
         for k in range(self.n):
             if self._lows[k] != _LOWEST:
                 self._set_evidence(goal, k, of_class, others)
-                bounds.append(
-                    bound_of(self._right + self._prior, self._wrong + self._prior_wrong, confidence)
-                )
+                a, b = self._right + self._prior, self._wrong + self._prior_wrong
+                bounds.append(bound_of(a, b, confidence))
                 if (more := self._times_more(share, confidence)) is not None:
                     lacking.append(more * (of_class + others))
         return (1.0 - max(bounds) if goal == FALSE_POSITIVES else max(bounds)), min(lacking, default=None)
@@ -215,15 +213,14 @@ class ClassBins:
         for k in range(self.n - 1, -1, -1):
             if self._of_class[k] > left:
                 width = self._highs[k] - self._lows[k] if self._lows[k] != _LOWEST else 0.0
-                score: float = self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS
-                return score
+                return float(self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS)
             left -= self._of_class[k]
         return _LOWEST
 
     def rows(self) -> list[Row]:
         """Return the metrics of each threshold, the lowest first."""
         of_class, others = self._add_up()
-        rows = []
+        rows, total = [], of_class + others
         for k in range(self.n):
             above, above_others = self._above[k], self._above_others[k]
             if self._lows[k] == _LOWEST:
@@ -231,9 +228,7 @@ class ClassBins:
             recall = above / of_class if of_class else None
             false_rate = above_others / others if others else None
             decided = above + above_others
-            rows.append(
-                Row(self._lows[k], above / decided, recall, false_rate, decided / (of_class + others))
-            )
+            rows.append(Row(self._lows[k], above / decided, recall, false_rate, decided / total))
         return rows
 
     def state(self) -> list[object]:
@@ -252,19 +247,18 @@ class ClassBins:
 
     def _add_up(self, below: float = NEVER) -> tuple[float, float]:
         """Compute the cumulative weights from each bin up to scores `below` a limit; return the totals."""
-        of_class = all_others = above = above_others = expected = 0.0
+        above = above_others = taken = taken_others = expected = 0.0
         for k in range(self.n - 1, -1, -1):
-            of_class += self._of_class[k]
-            all_others += self._others[k]
-            if self._lows[k] < below:
-                above += self._of_class[k]
-                above_others += self._others[k]
-            self._above[k], self._above_others[k] = above, above_others
+            above += self._of_class[k]
+            above_others += self._others[k]
+            if self._lows[k] >= below:
+                taken, taken_others = above, above_others
+            self._above[k], self._above_others[k] = above - taken, above_others - taken_others
             if self.is_calibrated and _LOWEST < self._lows[k] < below:
                 middle = (self._lows[k] + self._highs[k]) / 2.0
                 expected += (self._of_class[k] + self._others[k]) * logistic(middle)
             self._above_expected[k] = expected
-        return of_class, all_others
+        return above, above_others
 
     def _cheapest(self, cost_positive: float, least: float, cost_negative: float) -> float:
         cheapest, missed = NEVER, least
@@ -305,8 +299,7 @@ class ClassBins:
         self.n = len(rows)
         columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
         self._lows, self._of_class, self._others, self._highs = (array("d", column) for column in columns)
-        self._above, self._above_others = array("d", self._lows), array("d", self._lows)
-        self._above_expected = array("d", self._lows)
+        self._above, self._above_others, self._above_expected = [array("d", self._lows) for _ in range(3)]
         self._right = self._wrong = self._prior = self._prior_wrong = 0.0
 
 
