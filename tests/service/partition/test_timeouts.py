@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from service.partition.examples import Example
-from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
 from tests.support.rejecting_learner import RejectingLearner
 
@@ -46,43 +44,6 @@ def test_event_without_label_is_learned_at_its_timeout():
     assert feed.processor.join.n_pending == 0
 
 
-def test_labelled_event_does_not_time_out():
-    feed = feed_with("true")
-    feed(event("a"))
-    feed(label("a", False), at_seconds=10)
-    assert tick(feed, 11) == []
-    assert feed.counters.labels == {"matched": 1}
-
-
-def test_outcomes_precede_the_prediction_of_the_record_advancing_time():
-    feed = feed_with()
-    feed(event("a"))
-    feed(event("b"), at_seconds=1)
-    outputs = values(feed(event("c"), at_seconds=12))
-    assert [(each["id"], "predicted" in each) for each in outputs] == [("a", True), ("b", True), ("c", False)]
-
-
-def test_event_that_advances_time_is_predicted_after_the_timeouts():
-    feed = feed_with("true")
-    feed(event("a", "win"))
-    *_, prediction = values(feed(event("b", "win"), at_seconds=11))
-    assert (prediction["label"], prediction["updates"]) == (True, 1)
-
-
-def test_rejected_record_advances_event_time():
-    feed = feed_with()
-    feed(event("a"))
-    outcome, letter = feed(b"junk", at_seconds=11)
-    assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
-
-
-def test_evicted_event_is_not_learned_at_its_timeout():
-    feed = feed_with(max_pending=1)
-    feed(event("a"))
-    feed(event("b"))
-    assert [each["id"] for each in tick(feed, 30)] == ["b"]
-
-
 def test_timeout_label_may_be_one_of_several_classes():
     feed = feed_with("sea", **MULTICLASS)
     feed(event("a", "blue"))
@@ -106,10 +67,3 @@ def test_rejected_timeout_label_makes_no_dead_letter(at_seconds):
     assert feed.counters.labels == {"rejected": 1}
     assert not feed.counters.rejected
     assert tick(feed, at_seconds + 5) == []
-
-
-def test_memory_is_bounded_while_one_event_blocks_later_ones():
-    join = LabelJoin(10, 3, truth_on_timeout=False, correction_seconds=10)
-    for number in range(1000):
-        join.keep(Example(f"e{number}", {}, False, 0.0, 1_000_000 - number))
-    assert len(join._waiting) <= 3
