@@ -35,11 +35,8 @@ class Class:
     def check_state(self, ensemble):
         for k, (_, twin) in zip(self.own, self.twins, strict=True):
             rule = ensemble.rules[k]
-            assert (rule.bias, rule.n_mistakes, rule.n_updates) == (
-                twin.bias,
-                twin.n_mistakes,
-                twin.n_updates,
-            )
+            for name in ("bias", "n_mistakes", "n_updates"):
+                assert getattr(rule, name) == getattr(twin, name)
             assert rule.table.dump(1 << 8) == twin.table.dump(1 << 8)
 
 

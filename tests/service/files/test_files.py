@@ -31,12 +31,8 @@ def test_each_format_is_documented_with_its_extensions(form):
 
 
 def test_ndjson_passes_through_byte_for_byte(messages):
-    content = b'{"id": "a",  "text": "\xc3\xa9"}\r\n\n  \nnot json\xff\n{"id":1}'
-    assert messages("x.ndjson", content) == [
-        b'{"id": "a",  "text": "\xc3\xa9"}\r',
-        b"not json\xff",
-        b'{"id":1}',
-    ]
+    content = b'{"id":  "\xc3\xa9"}\r\n\n  \nnot json\xff\n{"id":1}'
+    assert messages("x.ndjson", content) == [b'{"id":  "\xc3\xa9"}\r', b"not json\xff", b'{"id":1}']
 
 
 def test_byte_order_mark_is_skipped(messages):

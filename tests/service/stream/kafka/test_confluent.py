@@ -96,14 +96,7 @@ OUTPUT = Output("events", b"0", b"1")
 
 def message(*headers):
     """Return a message as librdkafka gives it, whose headers are these or cannot be read."""
-    parts = {
-        "topic": "events",
-        "partition": 3,
-        "offset": 7,
-        "timestamp": (1, 1234),
-        "key": b"k",
-        "value": b"v",
-    }
+    parts = {"topic": "events", "partition": 3, "offset": 7, "key": b"k", "value": b"v"}
     made = mock.Mock(**{f"{name}.return_value": part for name, part in parts.items()})
     made.timestamp.return_value = (1, 1234)
     made.headers.side_effect = headers
