@@ -106,8 +106,6 @@ class LazyGroup(click.Group):
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
         except ServiceError as error:
-            if isinstance(error, ConfigurationError):
-                end_log()  # a usage error is for the terminal, not for the log
             report_error(*error.lines, hint=error.hint)
             code = USAGE if isinstance(error, (ConfigurationError, SettingsDiffer)) else FAILURE
         except click.exceptions.NoArgsIsHelpError as error:

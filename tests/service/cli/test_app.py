@@ -1,6 +1,7 @@
 """The root of the command line is quick, kind about typing errors, and honest in its exit codes."""
 
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -216,3 +217,10 @@ def test_batch_of_examples_triggers_no_garbage_collection_of_old_objects():
     before = gc.get_stats()[0]["collections"]
     kept += [[n] for n in range(1000)]
     assert gc.get_stats()[0]["collections"] == before
+
+
+def test_wrong_setting_found_after_the_start_is_logged_as_json(perceptron, broker):
+    result = perceptron("serve", "--broker", broker, "--http", "", "--model", "nope")
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert (result.exit_code, lines[-1]["level"]) == (2, "error")
+    assert lines[-1]["message"].startswith("model: unknown model 'nope'")
