@@ -19,7 +19,7 @@ from service.cli.options import SERVICE, STREAM, format_option, opened_stream, s
 from service.cli.output import echo, echo_result, open_stdout, report
 from service.cli.summary import bytes_field, counted, time_text
 from service.dead_letters.replay import Redelivery
-from service.errors import ServiceError
+from service.errors import FAILURE, ServiceError
 from service.messages.dead_letter import DeadLetter
 from service.redaction import escaped, one_line
 from service.settings.fields import MAPPING
@@ -151,7 +151,7 @@ def list_(output: str, loaded: Loaded) -> None:
     "session_timeout_seconds",
     *MAPPING,
 )
-def replay(loaded: Loaded) -> None:
+def replay(loaded: Loaded) -> int:
     """Send outstanding dead letters that the present settings accept back to their origin, once.
 
     A replayed message keeps its key, headers, event time and partition; the header replayed.from names
@@ -160,7 +160,7 @@ def replay(loaded: Loaded) -> None:
     at any moment, nothing is lost and nothing is sent twice. The service may be running.
 
     A dead letter that was cut to fit its topic is never replayed: it stays outstanding, and the exit code
-    is 1.
+    is 1. It is also 1 if all are rejected again.
     """
     replayed, cut, rejected = 0, 0, Counter[str]()
     with _stream(loaded) as transport:
@@ -179,6 +179,7 @@ def replay(loaded: Loaded) -> None:
             f"{cut} of the dead letters still rejected {'was' if cut == 1 else 'were'} cut to fit the topic",
             hint="produce the whole record again from its source topic, which `dead-letters list` shows",
         )
+    return FAILURE if rejected and not replayed else 0
 
 
 @contextmanager

@@ -34,8 +34,9 @@ def dead_letters(perceptron, broker):
 def replay(dead_letters):
     def run(*arguments):
         result = dead_letters("replay", "--session-timeout-seconds", "1", *arguments)
-        assert result.exit_code == 0, result.stderr
-        return [line.split()[1].rstrip(":") for line in result.stdout.splitlines()]
+        found = [line.split()[1].rstrip(":") for line in result.stdout.splitlines()]
+        assert result.exit_code == ({*found} == {"rejected"}), result.stderr
+        return found
 
     return run
 
