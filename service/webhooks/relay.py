@@ -24,6 +24,7 @@ from service.errors import (
 from service.logs import LOG_INTERVAL_SECONDS
 from service.settings.load import Settings
 from service.settings.parts import DRIFT, WebhookSettings
+from service.settings.topics import count_of_output
 from service.stream.protocol import Consumer, Record, Transport, Writer
 from service.webhooks.alerts import Alert, AlertMaker
 from service.webhooks.delivery import Delivery
@@ -43,7 +44,7 @@ def _first_starts(transport: Transport, group: str, topic: str) -> dict[int, int
 
     A partition that is added later begins with its first record.
     """
-    partitions = range(transport.partition_count(topic))
+    partitions = range(count_of_output(transport, topic, "start it, or correct the topic's name"))
     if any(transport.committed(group, [topic], each) for each in partitions):
         return {}
     bounds = transport.bounds_of([(topic, each) for each in partitions])

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from service.errors import StorageFull
+from service.errors import StorageFull, TopicMissing
 from service.settings.kafka import KafkaClient
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
@@ -88,6 +88,13 @@ def mistakes(n):
 
 def to_the_end(relay):
     relay.run(threading.Event(), exit_at_end=True)
+
+
+def test_relay_before_the_first_start_of_the_service_names_it(sqlite_site):
+    sqlite_site.names["predictions_topic"] = "not-there-yet"
+    with pytest.raises(TopicMissing) as error:
+        sqlite_site.relay()
+    assert error.value.hint.startswith("`perceptron serve` creates it; start it")
 
 
 @pytest.mark.timeout(300)
