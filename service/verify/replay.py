@@ -208,8 +208,8 @@ class Replay:
         if not is_due:
             return False
         if not self._are_whole and processed < available:
-            why = "its counts restarted (`checkpoint reset`)"
-            self._report.notes.append(f"partition {self._number}: {why}")
+            restarted = f"partition {self._number}: its counts restarted (`checkpoint reset`)"
+            self._report.notes += {restarted}.difference(self._report.notes)
         elif not self._are_whole and processed > offsets:
             known.is_complete = False
             position = RecordPosition(topic, self._number)

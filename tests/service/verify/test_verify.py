@@ -205,6 +205,13 @@ def change(stream, **given):
     return stream.run()
 
 
+def test_restarted_counts_of_two_topics_are_named_once(open_stream):
+    stream = open_stream(labels_topic="labels").produce(*LOG[:4]).produce(LOG[4], topic="labels").run()
+    stream.begin_anew().produce(event("f")).produce(LOG[6], topic="labels").run()
+    restarted = [each for each in stream.verify().notes if "its counts restarted" in each]
+    assert len(restarted) == 1
+
+
 @pytest.mark.parametrize("name", NOT_VERIFIABLE)
 def test_unverifiable_part_is_named_and_not_a_contradiction(open_stream, name):
     make, note = NOT_VERIFIABLE[name]
