@@ -8,6 +8,7 @@ Run ``python -m tests.support.kafka_broker`` for a broker to try things on: it p
 
 from __future__ import annotations
 
+import argparse
 import base64
 import os
 import re
@@ -342,6 +343,7 @@ def _kill_with_us(process_id: int) -> subprocess.Popen[bytes]:
 
 def main() -> None:
     """Run a broker until interrupted or terminated; print its address to stdout."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with KafkaBroker() as broker:
         print(broker.address, flush=True)  # noqa: T201 - a command's output
