@@ -42,7 +42,8 @@ def inspect_command(file: Path, *, output: str) -> None:
     A positive weight favours the positive class, a negative weight the other; the sign of the bias plus
     the sum of weight times value decides. A model of several classes has a bias and weights for each
     class, and the largest sum decides. The norm is the Euclidean length of the weights, without the
-    bias. `perceptron checkpoint export` and `perceptron replay --save` write FILE.
+    bias. Mistakes are examples that the model misclassified when it learned them; those in `status` were
+    mispredicted before. `perceptron checkpoint export` and `perceptron replay --save` write FILE.
     """
     model_file = read_model_file(file)
     shown = _described(model_file.model)
