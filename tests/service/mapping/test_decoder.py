@@ -168,7 +168,7 @@ REJECTED = {
     "a bare label": (
         {"id": "a", "label": True, "x": None},
         {"features": "{n: to_number(x)}"},
-        "missing_field: text, {n: to_number(x)} (events.text, events.features): all are missing; send labels",
+        "missing_field: text, {n: to_number(x)} (events.text, events.features): all are missing; labels",
     ),
     "and all of it": ({"id": "a", "label": True, "x": None}, {"features": "*"}, "missing_field: text, * "),
     "a filter that fails": ({"id": 1, "n": 7}, {"where": "length(n) > `1`"}, "invalid_type: events.where: "),
