@@ -102,8 +102,7 @@ def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
     if indices.dtype.kind not in "iu" and indices.size:
         raise FeatureError(f"indices: expected integers, got {indices.dtype}")
     if indices.dtype != np.int32:
-        fits = (indices >= 0) & (indices < n_slots)
-        indices = np.where(fits, indices.astype(np.int32), np.int32(-1))
+        indices = np.where((indices >= 0) & (indices < n_slots), indices.astype(np.int32), np.int32(-1))
     return np.require(indices, requirements=["C", "W"])  # compiled code requires writable arrays
 
 

@@ -124,8 +124,7 @@ def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
 
 def words_and_pairs(text: str) -> list[str]:
     """Return the first words of a text, up to a limit, then the pairs of neighbouring words."""
-    found = tokens_of(folded(text[:_MOST_CHARACTERS], lowercase=True))
-    words = [*islice(found, 2 * MOST_ENTRIES)]
+    words = [*islice(tokens_of(folded(text[:_MOST_CHARACTERS], lowercase=True)), 2 * MOST_ENTRIES)]
     return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
 
 

@@ -203,8 +203,7 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
     if name == "StructuredPerceptron":
         # Weights and their late sums, for each table.
         tables = state["emissions"], state["transitions"]
-        n_rows = sum(len(table["keys"]) + 1 for table in tables)
-        _reject_above(limit, 2 * 8 * n_rows * len(state["tags"]))
+        _reject_above(limit, 2 * 8 * len(state["tags"]) * sum(len(table["keys"]) + 1 for table in tables))
         if any(table["columns"] != len(state["tags"]) for table in tables):
             raise DamagedError("tags and columns of this perceptron-model differ")
     _reject_above(limit, _state_bytes(name, state))

@@ -265,8 +265,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         if scores.ndim > 1:
             return self.classes_[scores.argmax(axis=1)]  # type: ignore[no-any-return]  # scikit-learn's
-        tie = bool(getattr(self.models_[0], "tie", False))
-        positive = (scores > 0) | ((scores == 0) & tie)
+        positive = (scores > 0) | ((scores == 0) & bool(getattr(self.models_[0], "tie", False)))
         return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]  # scikit-learn's
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn's

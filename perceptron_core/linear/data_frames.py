@@ -68,8 +68,7 @@ def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
 def predict_many(self: Any, X: Any) -> Any:
     """Return the predicted classes of the rows as a series."""
     frame = frame_of(X)
-    predicted = _each(self._predict_leading, self.predict_one, frame)
-    return series_like(frame, predicted)
+    return series_like(frame, _each(self._predict_leading, self.predict_one, frame))
 
 
 def predict_proba_many(self: Any, X: Any) -> Any:
@@ -77,8 +76,7 @@ def predict_proba_many(self: Any, X: Any) -> Any:
     frame = frame_of(X)
     rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
     classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
-    columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
-    return frame_like(frame, columns)
+    return frame_like(frame, {label: [row.get(label, 0.0) for row in rows] for label in classes})
 
 
 def frame_of(native: Any) -> Any:
@@ -195,8 +193,7 @@ def learn_leading(rule: LinearRule, frame: Any, labels: list[Any], weights: list
     signs = signs_of(labels[: len(matrix)])
     sizes = weights_of(weights[: len(signs)])
     if len(sizes):
-        batch = DenseBatch(rule.table, frame.columns, matrix)
-        batch.learn(rule, signs[: len(sizes)], sizes)
+        DenseBatch(rule.table, frame.columns, matrix).learn(rule, signs[: len(sizes)], sizes)
     return len(sizes)
 
 
