@@ -3,7 +3,7 @@ cimport cython
 
 from perceptron_core.trees.trees cimport mixed
 
-cdef int MOST_LEAVES, N_NODES, N_BINS, _FEWEST, _HESSIAN, _HESSIANS, _COUNTS, _LINK
+cdef int MOST_LEAVES, N_NODES, N_BINS, _FEWEST, _FEWEST_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _LINK
 cdef long long _GRADIENT
 cdef unsigned long long _CHOSEN, _ONE
 cdef double _RATE, _LAMBDA, _MOST, _SMOOTHING, _G_UNITS, _H_UNITS
@@ -24,6 +24,8 @@ cdef class TreeNodes:
     cdef double sum_of(self, Py_ssize_t output, const float[::1] row) noexcept
 
     cdef dict contributions(self, Py_ssize_t output, const float[::1] row)
+
+    cdef void average(self, TreeNodes former) noexcept
 
 
 cdef class Grower:

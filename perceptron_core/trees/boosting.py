@@ -16,29 +16,31 @@ from perceptron_core.trees import N_BINS
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights.buffers import doubles, integers
 
-MOST_LEAVES: Final = 16
+MOST_LEAVES: Final = 32
 N_NODES: Final = 2 * MOST_LEAVES - 1
 """Largest number of nodes of a tree."""
 _FEWEST: Final = 3
-"""Smallest number of events of a leaf."""
+_FEWEST_SPLIT: Final = 20
+"""Smallest number of events of a leaf, and of a node that is split."""
 _RATE: Final = 0.2
 _LAMBDA: Final = 1.0
 _MOST: Final = 4.0
 """Largest absolute value of a node."""
 _SMOOTHING: Final = 2.5
 """Added to the second derivatives when the values of a category are sorted."""
+_NARROW: Final = 16
 _CHOSEN: Final = 3006477107
-"""2³² times the share of the columns that a tree may use, .7."""
+"""2³² times the share of the columns that a tree may use, .7; of up to 16 columns, it may use all."""
 MOST_SORTED: Final = 1000
 """Largest number of values from which the edges of a column's bins are found."""
 
 _GRADIENT: Final = 1 << 36
-_HESSIAN: Final = 1 << 13
-_HESSIANS: Final = (1 << 23) - 1
+_HESSIAN: Final = 1 << 14
+_HESSIANS: Final = (1 << 22) - 1
 _COUNTS: Final = _HESSIAN - 1
-"""A sum over events is one integer: Σg in 28 bits, Σh in 23, the number of events in 13."""
-_G_UNITS: Final = 16384.0
-_H_UNITS: Final = 4096.0
+"""A sum over events is one integer: Σg in 28 bits, Σh in 22, the number of events in 14."""
+_G_UNITS: Final = 8192.0
+_H_UNITS: Final = 1024.0
 """Integers of a gradient and of a second derivative 1, of an event of the largest weight."""
 _ONE: Final = 1
 _LINK: Final = 1024
@@ -58,7 +60,7 @@ class TreeNodes:
     """
 
     def __init__(self, most_trees: int, n_outputs: int, n_numbers: int) -> None:
-        n = most_trees * N_NODES
+        n = 2 * most_trees * N_NODES  # with those of `average`
         self.n_trees, self.n_outputs, self.n_numbers = 0, n_outputs, n_numbers
         self.bases = doubles(n_outputs)
         self.links, self.masks = integers(n), array("Q", bytes(8 * n))
@@ -103,6 +105,19 @@ class TreeNodes:
                 found[number] = found.get(number, 0.0) + self.values[node] - before
         return found
 
+    def average(self, former: TreeNodes) -> None:
+        """Predict the mean with the latest trees of former ones, as many, that may be averaged themselves."""
+        n, n_former = self.n_trees * N_NODES, min(former.n_trees, self.n_trees) * N_NODES
+        share = 0.5 if former.n_trees <= self.n_trees else 1.0
+        for k in range(n_former):
+            self.links[n + k], self.masks[n + k] = former.links[k], former.masks[k]
+            self.limits[n + k], self.values[n + k] = former.limits[k], share * former.values[k]
+        for k in range(n):
+            self.values[k] *= 0.5
+        for k in range(self.n_outputs):
+            self.bases[k] = 0.5 * (self.bases[k] + former.bases[k])
+        self.n_trees += n_former // N_NODES
+
     def get_state(self) -> dict[str, Any]:
         """Return the trees as plain values."""
         found: dict[str, Any] = {"bases": memoryview(self.bases).tolist()}
@@ -113,8 +128,8 @@ class TreeNodes:
     def set_state(self, state: Mapping[str, Any], n_bins: int) -> None:
         """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         n = len(state["links"])
-        if n % N_NODES or n > len(self.links):
-            raise ValueError(f"{n} nodes of boosted trees, at most {len(self.links)}")
+        if n % N_NODES or 2 * n > len(self.links):
+            raise ValueError(f"{n} nodes of boosted trees, at most {len(self.links) // 2}")
         bases = restored.several(state["bases"], _base, self.n_outputs)
         for k in range(self.n_outputs):
             self.bases[k] = bases[k]
@@ -138,7 +153,7 @@ class Grower:
     Parameters
     ----------
     n
-        Number of events, at most 8,000.
+        Number of events, at most 16,000.
     bins, names
         The position of each column in an event, and the hash of its name.
     n_numbers
@@ -242,14 +257,14 @@ class Grower:
     def _value_of(self, total: int) -> float:
         """Return what a node adds: a Newton step."""
         g = (total >> 36) * (self.unit / _G_UNITS)
-        h = ((total >> 13) & _HESSIANS) * (self.unit / _H_UNITS)
+        h = ((total >> 14) & _HESSIANS) * (self.unit / _H_UNITS)
         return max(-_MOST, min(-_RATE * g / (h + _LAMBDA), _MOST))
 
     def _choose(self, seed: int) -> None:
         """Draw the columns of a tree."""
         self._chosen[0], self._n_chosen = seed % self.width, 0
         for column in range(self.width):
-            if mixed(self._names[column] ^ (seed << 32)) < _CHOSEN:
+            if self.width <= _NARROW or mixed(self._names[column] ^ (seed << 32)) < _CHOSEN:
                 self._chosen[self._n_chosen] = column
                 self._n_chosen += 1
         self._n_chosen = max(self._n_chosen, 1)
@@ -305,9 +320,9 @@ class Grower:
     def _search(self, leaf: int) -> None:
         """Find the best split of a leaf; its gain is 0 if there is none."""
         total, ridge = self._totals[leaf], _LAMBDA * _H_UNITS / self.unit
-        n, g, h = total & _COUNTS, float(total >> 36), float((total >> 13) & _HESSIANS)
+        n, g, h = total & _COUNTS, float(total >> 36), float((total >> 14) & _HESSIANS)
         best = before = g * g / (h + ridge)
-        for f in range(self._n_chosen if n >= 2 * _FEWEST else 0):
+        for f in range(self._n_chosen if n >= _FEWEST_SPLIT else 0):
             column, first, mask, left = self._chosen[f], (leaf * self.width + f) * N_BINS, 0, 0
             is_category = self.bins[column] >= self.n_numbers
             for k in range((self._rank(first) if is_category else self._n_codes[column]) - 1):
@@ -320,7 +335,7 @@ class Grower:
                     mask |= _ONE << code
                 if n - n_left < _FEWEST:
                     break
-                g_left, h_left = float(left >> 36), float((left >> 13) & _HESSIANS) + ridge
+                g_left, h_left = float(left >> 36), float((left >> 14) & _HESSIANS) + ridge
                 g_right, h_right = g - g_left, h + 2.0 * ridge - h_left
                 gain = g_left * g_left * h_right + g_right * g_right * h_left
                 if n_left >= _FEWEST and gain > best * (h_left * h_right):
@@ -334,7 +349,7 @@ class Grower:
         for code in range(N_BINS):
             total = self._sums[first + code]
             if total:
-                rank, k = float(total >> 36) / (float((total >> 13) & _HESSIANS) + smoothing), n
+                rank, k = float(total >> 36) / (float((total >> 14) & _HESSIANS) + smoothing), n
                 while k > 0 and self._ranks[k - 1] > rank:
                     self._ranks[k], self._ranked[k] = self._ranks[k - 1], self._ranked[k - 1]
                     k -= 1

@@ -10,7 +10,7 @@ from perceptron_core.weights.example cimport Example
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int MOST_SORTED, N_BINS, _MOST_KEPT, _ROOM, _MOST_NEW, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN, _RARER
+cdef int MOST_SORTED, N_BINS, _RARER, _MOST_KEPT, _ROOM, _MOST_NEW, _RARER_WITH, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
 cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS, _SLOW, _INFERIOR, _SLACK, inf
 
 

@@ -22,22 +22,24 @@ from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
-_MOST_KEPT: Final = 8000
+_MOST_KEPT: Final = 16_000
 """Largest number of events of a refit."""
-_ROOM: Final = 9000
+_ROOM: Final = 17_000
 """Number of rows in the ring buffer: the events of a refit stay until it is finished."""
 _FIRST: Final = 50
 """Number of events of the first refit."""
 _GROWTH: Final = 0.3
-_MOST_NEW: Final = 1500
-"""The next refit is due when the kept events have grown by this share, or by this number."""
+_RARER_WITH: Final = 40_000
+_MOST_NEW: Final = 4000
+"""The next refit is due after n·(.3 + n/40,000) events, at most 4,000, if the last one had n."""
 _N_ROUNDS: Final = 40
 _FEWEST_ROUNDS: Final = 10
 _N_TREES: Final = 120
 """Number of trees of several classes, unless that is fewer rounds."""
 _MOST_CLASSES: Final = 10
 """Largest number of classes for which trees are grown."""
-_MOST_TREES: Final = max(_N_TREES, _FEWEST_ROUNDS * _MOST_CLASSES)
+_MOST_TREES: Final = 2 * max(_N_TREES, _FEWEST_ROUNDS * _MOST_CLASSES)
+"""Largest number of trees, with the former ones."""
 _CELLS: Final = 20_000
 """Number of values that are binned with an event, of one column at least."""
 _WORK: Final = 500_000
@@ -67,7 +69,7 @@ _unit = restored.between(_SMALLEST, _MOST_WEIGHT)
 
 
 class RefittedTrees:
-    """Boosted trees on the last 8,000 labelled events, refitted as these grow.
+    """Boosted trees on the last 16,000 labelled events, refitted as these grow.
 
     Parameters
     ----------
@@ -189,7 +191,7 @@ class RefittedTrees:
         elif self._n_events >= self._due and self._n_trees:
             self._start, self._end, self._step = self._first, self._n_events, 0
             self._offset = self._start % _ROOM
-            grown = int(_GROWTH * (self._end - self._start))
+            grown = int(_GROWTH * self._grower.n) + self._grower.n * self._grower.n // _RARER_WITH
             is_inferior = self._own_error > _INFERIOR * self._auto_error + _SLACK
             self._due = self._end + max(1, min(grown, _MOST_NEW) * (_RARER if is_inferior else 1))
             self._begin()
@@ -246,8 +248,6 @@ class RefittedTrees:
         """Begin a refit: with the log-odds of the classes."""
         n, n_outputs, bases = self._grower.n, self._next.n_outputs, self._next.bases
         self._grower.unit = _SMALLEST
-        for k in range(n_outputs):
-            bases[k] = 0.0
         for event in range(n):
             self._read(event)
             label = self._labels[event]
@@ -268,7 +268,10 @@ class RefittedTrees:
             self._sums[k] = self._next.bases[k % self._next.n_outputs]
 
     def _advance(self) -> None:
-        """Bin some columns or grow some trees; the new trees predict once all are grown."""
+        """Bin some columns or grow some trees; when all are grown, predict their mean with the former trees.
+
+        The first trees after a drift have fewer than 50 events, and are not averaged with those before it.
+        """
         n, width = self._grower.n, self._grower.width
         n_columns = max(1, _CELLS // n)
         first = self._step * n_columns
@@ -281,6 +284,8 @@ class RefittedTrees:
                     self._grow()
         self._step += 1
         if self._next.n_trees == self._n_trees:
+            if n >= _FIRST and self.trees.n_outputs == self._next.n_outputs and self.trees.n_trees:
+                self._next.average(self.trees)
             self.trees, self._step = self._next, -1
 
     def _bin(self, column: int) -> None:
@@ -331,8 +336,7 @@ class RefittedTrees:
         first = min(self._first, self._start) if self._step >= 0 else self._first
         n, places = self._n_events - first, [*self._names, self.n_bins, self.n_bins + 1]
         columns = array("f", bytes(4 * n * len(places)))
-        for k in range(len(places)):
-            place = places[k]
+        for k, place in enumerate(places):
             for event in range(n):
                 columns[k * n + event] = self._columns[place * _ROOM + (first + event) % _ROOM]
         state = {

@@ -59,7 +59,7 @@ def test_last_labels_are_unused_until_1000_labels_are_prompt():
     assert led_by(model) != LAST_LABELS
     taught(model, runs(998))
     assert (led_by(model) == LAST_LABELS, model.lead.is_prompt()) == (False, False)
-    taught(model, runs(200))
+    taught(model, runs(400))
     assert led_by(model) == LAST_LABELS
 
 
