@@ -74,7 +74,7 @@ def make_learner(
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
         raise ConfigurationError(
             f"classes: {len(classes)} class names, but the model {model!r} has two classes",
-            hint=f"choose a model of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
+            hint=f"choose a multiclass model: {', '.join((*OWN_FEATURES, *_OF_SEVERAL_CLASSES.values()))}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
         if isinstance(made, LinearRule) and 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:

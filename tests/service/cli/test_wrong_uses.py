@@ -53,7 +53,7 @@ WRONG_USES = [
     ),
     ("serve --text words --text chars", USAGE, "expected one value, got 2: words, chars", "serve --help"),
     ("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
-    ("serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"),
+    ("serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass model: auto, "),
     ("replay bad.toml --input-format ndjson", FAILURE, "all 1 messages were", "perceptron schema event"),
     ("compare unlabelled.ndjson", FAILURE, "no labelled event", "--label-column"),
     ("compare spam.tsv", FAILURE, "no labelled event", "--classes ham,spam"),
