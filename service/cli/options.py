@@ -273,7 +273,7 @@ _FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "FILE": {"multiple": True, "callback": lambda _, __, files: files or None},
     "KEY=VALUE": {"multiple": True, "callback": _parse_parameters},
     "NAME=EXPRESSION": {"multiple": True, "callback": _parse_pairs},
-    "[NAME=]SIGN": {"multiple": True, "callback": _merge_named},
+    "[NAME=]SEPARATOR": {"multiple": True, "callback": _merge_named},
     "[NAME=]FORMAT": {"multiple": True, "callback": _merge_named},
 }
 """Further arguments of options whose values have a syntax."""

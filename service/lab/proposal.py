@@ -426,7 +426,7 @@ def _add_decimals(proposal: Proposal, fields: Collection[Field]) -> None:
     """Add the decimal signs of numbers that were texts."""
     for each in fields:
         if each.decimal:
-            signs = _collected(proposal, "events.decimal", {}, "the sign before the fraction")
+            signs = _collected(proposal, "events.decimal", {}, "the decimal separator")
             signs[".".join(each.keys)] = each.decimal
 
 

@@ -191,13 +191,13 @@ class EventSettings(LabelSettings):
         (), Decides.FEATURES, form="VALUE,VALUE,…", parse=forms.split_values
     )
     """Values that stand for a missing value, such as -9999,NaN: they make no feature."""
-    decimal: _Decimals = setting((), Decides.FEATURES, form="[NAME=]SIGN", parse=forms.split_named)
-    """Decimal sign of numbers written as texts, such as 9,91 or 1,234.50: for all fields, or NAME=SIGN for
-    one; may be given several times. Thousands may be separated."""
+    decimal: _Decimals = setting((), Decides.FEATURES, form="[NAME=]SEPARATOR", parse=forms.split_named)
+    """Decimal separator of numbers that are strings, such as 9,91 or 1,234.50: for all fields, or
+    NAME=SEPARATOR for one; may be given several times. Thousands may be separated."""
     time_format: Pairs = setting(
         (), Decides.FEATURES, form="[NAME=]FORMAT", parse=forms.split_named, check=_check_time_formats
     )
-    """Format of times written as texts, for Python's strptime, such as %d.%m.%Y %H:%M:%S: for all fields, or
+    """Format of times that are strings, for Python's strptime, such as %d.%m.%Y %H:%M:%S: for all fields, or
     NAME=FORMAT for one; may be given several times. Times become seconds since 1970."""
     text_format: Literal["plain", "html"] = setting("plain", Decides.FEATURES)
     """Format of the texts; HTML is reduced to the text that a reader sees."""
