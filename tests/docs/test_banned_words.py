@@ -34,7 +34,7 @@ def help_texts():
 
 
 def messages():
-    """Return every text of the code that is not a docstring, by its place."""
+    """Return every text of the code that is not a docstring and of `removed.toml`, by its place."""
     found = {}
     for path, tree in TREES.items():
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -42,7 +42,7 @@ def messages():
             is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
             if is_text and " " in node.value and id(node) not in docstrings:
                 found[f"{path}:{node.lineno}:{node.col_offset}"] = node.value
-    return found
+    return found | tomllib.loads((ROOT / "service/settings/removed.toml").read_text(encoding="utf-8"))
 
 
 def names():
