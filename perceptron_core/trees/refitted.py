@@ -23,7 +23,9 @@ from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
 _MOST_KEPT: Final = 16_000
-"""Largest number of events of a refit."""
+_MOST_KEPT_WIDE: Final = 8000
+_MOST_VALUES: Final = 500_000
+"""Largest numbers of events of a refit: with few columns, with many, and times the number of columns."""
 _ROOM: Final = 17_000
 """Number of rows in the ring buffer: the events of a refit stay until it is finished."""
 _FIRST: Final = 50
@@ -94,7 +96,7 @@ class RefittedTrees:
         self.row = array("f", [-inf]) * n_numbers + array("f", [0.0]) * (n_bins - n_numbers)
         self._names: dict[int, int] = {}
         """Hash of the name of each bin in use."""
-        self._used, self._n_used = integers(n_bins), 0
+        self._used, self._n_used, self._most_kept = integers(n_bins), 0, _MOST_KEPT
         self._columns = array("f")
         """The values of the last events, bin by bin; then their classes and weights."""
         self.trees = self._next = TreeNodes(0, 1, n_numbers)
@@ -120,6 +122,7 @@ class RefittedTrees:
         for k in range(len(bins)):
             self._used[k] = bins[k]
         self._n_used = len(bins)
+        self._most_kept = max(_MOST_KEPT_WIDE, min(_MOST_VALUES // max(1, self._n_used), _MOST_KEPT))
 
     def set_event(self, values: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
@@ -157,7 +160,7 @@ class RefittedTrees:
         if not len(self._columns):
             self._columns = lent("f", (self.n_bins + 2) * _ROOM)
         if self._step < 0 and self._n_events + 1 >= self._due:
-            n = min(self._n_events + 1 - self._first, _MOST_KEPT)
+            n = min(self._n_events + 1 - self._first, self._most_kept)
             self._reserve_refit(n, n_classes, [*self._names])
         self.x.n = n_classes
 
@@ -185,7 +188,7 @@ class RefittedTrees:
         for k in range(self._n_used):
             self._columns[self._used[k] * _ROOM + at] = self.row[self._used[k]]
         self._n_events += 1
-        self._first = max(self._first, self._n_events - _MOST_KEPT)
+        self._first = max(self._first, self._n_events - self._most_kept)
         if self._step >= 0:
             self._advance()
         elif self._n_events >= self._due and self._n_trees:
