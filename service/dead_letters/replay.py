@@ -117,7 +117,7 @@ class Redelivery:
     def _decide_one(self, dead_letter: DeadLetter) -> ReplayDecision:
         why, value = "", dead_letter.record.value
         if dead_letter.is_truncated:
-            why = f"it was cut to fit: {len(value or b'')} of {dead_letter.full_size} bytes are here"
+            why = f"it was truncated to fit: {len(value or b'')} of {dead_letter.full_size} bytes are here"
         elif not dead_letter.source_topic:
             why = "its headers do not name a source topic"
         elif dead_letter.source_topic not in self._partitions:

@@ -159,8 +159,8 @@ def replay(loaded: Loaded) -> int:
     one, it is appended to the dead letters again. Each step is one transaction: if the command is stopped
     at any moment, nothing is lost and nothing is sent twice. The service may be running.
 
-    A dead letter that was cut to fit its topic is never replayed: it stays outstanding, and the exit code
-    is 1. It is also 1 if all are rejected again.
+    A truncated dead letter is never replayed: it stays outstanding, and the exit code is 1. It
+    is also 1 if all are rejected again.
     """
     replayed, cut, rejected = 0, 0, Counter[str]()
     with _stream(loaded) as transport:

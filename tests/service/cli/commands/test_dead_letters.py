@@ -95,7 +95,7 @@ def test_impossible_numbers_in_headers_stop_no_command(dead_letters, stream, nam
     assert len(listed(dead_letters)) == 2
     first, second = dead_letters("replay", *FIXED).stdout.splitlines()
     assert "replayed" in first
-    assert ("it was cut to fit" in second) == bool(cut)
+    assert ("it was truncated to fit" in second) == bool(cut)
 
 
 @pytest.mark.parametrize("command", ["list", "replay"])
@@ -150,7 +150,7 @@ def test_cut_dead_letter_is_marked_and_not_replayed(dead_letters, stream, monkey
     assert "of 2056 bytes)" in dead_letters("list").stdout
     result = dead_letters("replay", "--session-timeout-seconds", "1", *FIXED)
     assert result.exit_code == 1
-    assert "dead-letters[0]@0  rejected: it was cut to fit" in result.stdout
+    assert "dead-letters[0]@0  rejected: it was truncated to fit" in result.stdout
     assert "dead-letters[0]@1  replayed to events" in result.stdout
     assert "1 replayed, 1 still rejected" in result.stderr
     assert "1 of the dead letters still rejected was cut" in result.stderr
