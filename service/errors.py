@@ -212,7 +212,7 @@ class RegistryUnavailable(TransportError):
 
 TABLES: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 """What errors of Pydantic, its JSON reader and click are in the project's terms; see the file."""
-_FOUND: Final = {bool: "a boolean", dict: "an object", list: "a list", str: "text", type(None): "null"}
+_FOUND: Final = {bool: "a boolean", dict: "an object", list: "a list", str: "a string", type(None): "null"}
 _FOUND_NUMBERS: Final = {int: "a number", float: "a number"}
 
 

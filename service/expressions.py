@@ -95,7 +95,7 @@ def _day_of_month(days: int) -> int:
 
 def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
     if isinstance(value, str) and not isinstance(part, str):
-        raise TypeError(f"contains: expected a text in a text, got {type(part).__name__}")
+        raise TypeError(f"contains: expected a string in a string, got {type(part).__name__}")
     return part in value
 
 
@@ -151,7 +151,7 @@ def _cross(*values: Any) -> str:  # noqa: ANN401
     try:
         crossed = "×".join([value if isinstance(value, str) else f"{value:g}" for value in values])
     except TypeError:
-        raise TypeError("cross: expected texts and numbers") from None
+        raise TypeError("cross: expected strings and numbers") from None
     if len(crossed) > _LONGEST_CROSS:
         raise ValueError(f"cross: expected at most {_LONGEST_CROSS:,} characters, got {len(crossed):,}")
     return crossed
@@ -443,7 +443,7 @@ def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401
 
 def _as_text(value: Any) -> str:  # noqa: ANN401
     if not isinstance(value, str):
-        raise TypeError("expected text")
+        raise TypeError("expected a string")
     return value
 
 

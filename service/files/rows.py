@@ -255,7 +255,7 @@ class _Cells:
 
     def _warn_of_text(self, name: str, what: str, hint: str) -> None:
         self._columns.warn(
-            f"the column {name!r} has {what}: each text becomes a category",
+            f"the column {name!r} has {what}: each string becomes a category",
             f"{hint}; to exclude it: {self._leaving_out(name)}",
         )
 

@@ -415,7 +415,7 @@ def _add_feature(
     role, entry, why = _entry(each)
     _add_decimals(proposal, [each])
     if not each.are_numbers and (words := _words_of_missing(each)):
-        known = _collected(proposal, "events.missing", [], "texts that mean missing")
+        known = _collected(proposal, "events.missing", [], "strings that mean missing")
         known[:] = sorted({*known, *words})
     if role != "text" and truths and determines(each, truths):
         role, why = _LEAK, f"{why}; determines the label"
@@ -479,7 +479,7 @@ def _entry(each: Field) -> tuple[str, str, str]:
     elif each.are_texts_of_numbers:
         words = _words_of_missing(each)
         meant = f": {', '.join(map(repr, words))}" if words else ""
-        entry, why = f"{{{name}: to_number({path})}}", f"numbers as text{absent}{meant}"
+        entry, why = f"{{{name}: to_number({path})}}", f"numbers as strings{absent}{meant}"
     elif each.are_numbers:
         why = f"numbers{absent}"
     else:

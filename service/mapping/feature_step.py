@@ -585,7 +585,7 @@ class Hook:
             raise self._rejection(f"{_RESULT}, not {type(result).__name__}")
         for name, value in made.items():
             if not isinstance(name, str):
-                raise self._rejection(f"expected text as feature name, got {name!r:.50}")
+                raise self._rejection(f"expected a string as feature name, got {name!r:.50}")
             features.values.pop(name, None)
             try:
                 features.add(value, name, f"{name}.", NOTHING)

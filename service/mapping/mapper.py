@@ -91,7 +91,7 @@ def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
 def _warn_of_text(name: str, what: str, hint: str) -> None:
     """Warn once for all partitions."""
     if is_to_warn(name):
-        _log.warning("the feature %r has %s: each text becomes a category; %s", name, what, hint)
+        _log.warning("the feature %r has %s: each string becomes a category; %s", name, what, hint)
 
 
 def _named(settings: EventSettings) -> Iterable[tuple[str, _Find]]:
@@ -273,7 +273,7 @@ class Mapper:
         if any(each["loc"] == ("id",) and each["input"] is None for each in errors):
             return Rejection(Reason.MISSING_FIELD, f"{self._location('id')}: missing")
         if any(each["loc"] == ("id",) and isinstance(each["input"], float) for each in errors):
-            what = "expected text or a whole number, got a number with a fraction: write 8 or '8', not 8.0"
+            what = "expected a string or a whole number, got a fraction: write 8 or '8', not 8.0"
             return Rejection(Reason.INVALID_ID, f"{self._location('id')}: {what}")
         return rejection_of_fields(errors, lambda location: self._path_of(location, document))
 
@@ -466,7 +466,7 @@ def _tenant_of(path: Path, document: object) -> str | None:
         return None
     where = f"{path.expression} (events.tenant)"
     if isinstance(value, (dict, list, bool)) or value == "":
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected non-empty text or a number")
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a non-empty string or a number")
     tenant = written(value, where)
     if isinstance(value, float) and value.is_integer():
         tenant = str(int(value))  # in JSON, 5 and 5.0 are the same number
@@ -480,5 +480,5 @@ def _lines(value: object, path: Path) -> list[str]:
     lines = value if isinstance(value, list) else [value]
     where = f"{path.expression} (events.text)"
     if any(isinstance(each, (dict, list)) for each in lines):
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a list of texts")
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a string or a list of strings")
     return [written(each, where) for each in lines if each is not None]

@@ -217,10 +217,10 @@ class DataWarnings:
             is_plain = (is_among or "." in text) and PLAIN_NUMBER.fullmatch(text)  # else it may be a code
             if sign := "." if is_plain else guess_decimal([text]):
                 how = f"events.decimal, such as --events-decimal {option}={sign}"
-                return "numbers as text", f"read them as numbers: {how}"
+                return "numbers as strings", f"read them as numbers: {how}"
             if form := guess_time_format([text]):
                 how = f"events.time_format, such as --events-time-format {option}={shlex.quote(form)}"
-                return "times as text", f"read them as times: {how}"
+                return "times as strings", f"read them as times: {how}"
         if is_among:
-            return "text among its numbers", "if it means that there is none, list it in events.missing"
+            return "strings among its numbers", "if it means that there is none, list it in events.missing"
         return "", ""

@@ -170,7 +170,7 @@ def key_text(value: object, name: str) -> str:
         return value
     where = f"{name} (events.windows)"
     if not isinstance(value, (bool, int, float)):
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a number")
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a string or a number")
     text = written(value, where)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else text
 

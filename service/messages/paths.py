@@ -217,7 +217,7 @@ def _of_text(text: str) -> int:
         time = datetime.fromisoformat(f"{text[:-1]}Z" if text.endswith("z") else text)
     except ValueError:
         expected = "expected ISO 8601 (hours 00 to 23, seconds 00 to 59); other times need a time_format"
-        raise ValueError(f"{expected}, numbers as text to_number(PATH), got {text[:40]!r}") from None
+        raise ValueError(f"{expected}, numbers as strings to_number(PATH), got {text[:40]!r}") from None
     if time.tzinfo is None:
         raise ValueError(f"expected a time zone, such as Z or +01:00, got {text[:40]!r}")
     return (time - _EPOCH) // _MILLISECOND

@@ -87,7 +87,7 @@ def test_every_error_that_pydantic_may_raise_has_a_sentence():
         ({"commit_interval_seconds": 0}, "expected a number above 0"),
         ({"text": "foo"}, "expected 'words', 'chars' or 'scripts'"),
         ({"classes": 7}, "expected a list, got a number"),
-        ({"group": ["a"]}, "expected text, got a list"),
+        ({"group": ["a"]}, "expected a string, got a list"),
         ({"nope": 1}, "unknown setting"),
         ({"group": ""}, "expected at least 1 characters"),
     ],

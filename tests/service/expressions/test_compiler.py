@@ -110,7 +110,7 @@ def test_position_of_an_error_is_marked(text, marked):
             ("seconds_between('x', at)", "expected ISO 8601"),
             ("seconds_between(at, 'x')", "expected ISO 8601"),
         ),
-        *(("length(5)", "no len"), ("contains('a', 5)", "contains: expected a text in a text, got int")),
+        *(("length(5)", "no len"), ("contains('a', 5)", "contains: expected a string in a string, got int")),
     ],
 )
 def test_always_invalid_call_is_rejected(text, why):

@@ -155,7 +155,7 @@ def test_time_outside_pythons_years_gives_one_warning(documents, name):
     known, outside, *others = documents(column, warn=lambda *words: said.append(words))
     assert known.startswith("1970-01-01")
     assert (outside, others) == (None, [known, None])
-    ((oddity, hint),) = [each for each in said if "times as text" not in each[0]]
+    ((oddity, hint),) = [each for each in said if "times as strings" not in each[0]]
     assert oddity.endswith("the column 'x' is omitted where it has a time outside the years 1 to 9999")
     assert hint == "to exclude it: --events-features '*' --events-exclude x"
 

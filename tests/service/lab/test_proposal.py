@@ -151,7 +151,7 @@ def test_missing_value_word_is_a_category_among_categories():
 
 def test_missing_value_word_is_missing_among_numbers():
     found = proposed(rows(**ID, label=half, balance=lambda n: [f"{n}.5", "NA", "-", "none"][n % 4]))
-    assert role_of(found, "balance") == ("feature", "numbers as text, missing in 30: '-', 'NA', 'none'")
+    assert role_of(found, "balance") == ("feature", "numbers as strings, missing in 30: '-', 'NA', 'none'")
     assert "missing" not in written(found)["events"]
 
 

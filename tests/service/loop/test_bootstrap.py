@@ -176,7 +176,7 @@ def test_log_names_rejected_rows_without_their_values(tmp_path, caplog):
     (tmp_path / "a.csv").write_text('x,label\n"9,1",true\n1,private\n')
     Bootstrap(settings(bootstrap=[str(tmp_path / "a.csv")])).train()
     assert "a.csv:3: unknown_label: `perceptron check-input` shows why" in caplog.text
-    assert "the column 'x' has numbers as text: " in caplog.text
+    assert "the column 'x' has numbers as strings: " in caplog.text
     assert not {"private", "9,1"} & {word for text in caplog.messages for word in text.split("'")}
 
 

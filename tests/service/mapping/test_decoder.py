@@ -139,7 +139,7 @@ ENDLESS = {"id": "a", "x": 1, "n": INFINITY}
 REJECTED = {
     "no id": ({"x": 1}, X, "missing_field: id (events.id): missing"),
     "no id at its path": ({"m": {}}, {"id": "m.uuid"}, "missing_field: m.uuid (events.id): missing"),
-    "a fraction as id": ({"id": 8.0, "x": 1}, X, "invalid_id: id (events.id): expected text or a whole"),
+    "a fraction as id": ({"id": 8.0, "x": 1}, X, "invalid_id: id (events.id): expected a string or a whole"),
     "a boolean as id": ({"id": True, "x": 1}, X, "invalid_id: id (events.id): "),
     "an empty id": ({"id": "", "x": 1}, X, "invalid_id: id (events.id): "),
     "a long id": ({"id": "i" * 257, "x": 1}, X, "invalid_id: id (events.id): "),

@@ -84,7 +84,7 @@ def test_event_without_hook_features_is_accepted(given):
     [
         ("of", 101, r"hook_error: .*:of \(events\.hook\): ValueError: too large \(hooks\.py:\d+, in of\)"),
         ("wrong", 1, "hook_error: .*expected a dictionary of features"),
-        ("unnamed", 1, "hook_error: .*expected text as feature name, got 7"),
+        ("unnamed", 1, "hook_error: .*expected a string as feature name, got 7"),
         ("infinite", 1, "not_finite: "),
         ("endless", 1, "hook_error: .*the result is nested too deeply"),
         ("leaves", 1, "hook_error: .*SystemExit"),

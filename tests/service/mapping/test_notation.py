@@ -97,12 +97,12 @@ def test_cells_are_read_as_written(tmp_path, mapped):
 
 
 TEXTS = [
-    (["9,91"], "numbers as text", "events.decimal, such as --events-decimal a=,"),
-    (["1,234.50"], "numbers as text", "--events-decimal a=."),
-    ([1, 2, 3, "9,91"], "numbers as text", "--events-decimal a=,"),
-    (["01.02.2026 00:01:43"], "times as text", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
-    (["2026-02-01T00:01:43Z"], "times as text", "a=%Y-%m-%dT%H:%M:%S%z"),
-    ([1, 2, 3, "abc"], "text among its numbers", "list it in events.missing"),
+    (["9,91"], "numbers as strings", "events.decimal, such as --events-decimal a=,"),
+    (["1,234.50"], "numbers as strings", "--events-decimal a=."),
+    ([1, 2, 3, "9,91"], "numbers as strings", "--events-decimal a=,"),
+    (["01.02.2026 00:01:43"], "times as strings", "--events-time-format a='%d.%m.%Y %H:%M:%S'"),
+    (["2026-02-01T00:01:43Z"], "times as strings", "a=%Y-%m-%dT%H:%M:%S%z"),
+    ([1, 2, 3, "abc"], "strings among its numbers", "list it in events.missing"),
 ]
 
 
@@ -118,9 +118,9 @@ def test_ambiguous_cells_give_a_warning(tmp_path, cells, warning, hint):
     ("values", "warning", "hint"),
     [
         *TEXTS,
-        (["21.66"], "numbers as text", "--events-decimal a=."),
-        ([1, 2, 3, "250"], "numbers as text", "--events-decimal a=."),
-        ([*range(300), *["abc"] * 64], "text among its numbers", "list it in events.missing"),
+        (["21.66"], "numbers as strings", "--events-decimal a=."),
+        ([1, 2, 3, "250"], "numbers as strings", "--events-decimal a=."),
+        ([*range(300), *["abc"] * 64], "strings among its numbers", "list it in events.missing"),
     ],
 )
 def test_number_like_mapped_texts_give_a_warning(caplog, values, warning, hint):

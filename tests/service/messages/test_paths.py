@@ -129,7 +129,7 @@ def test_z_is_the_zone_of_greenwich():
     [
         ("2023-11-14T23:13:20", "expected a time zone"),
         ("yesterday", "expected ISO 8601"),
-        ("1700000000", r"numbers as text to_number\(PATH\)"),
+        ("1700000000", r"numbers as strings to_number\(PATH\)"),
         ("2026-03-01T24:00:00Z", "hours 00 to 23"),
         ("2026-06-30T23:59:60Z", "seconds 00 to 59"),
         (True, "expected seconds"),
