@@ -13,7 +13,7 @@ from typing import Final
 from perceptron_core import FeatureError, Hyperplane
 from service.errors import InputFileError
 from service.files.rows import rejection_of_row
-from service.mapping.mapper import warn_of_unfound
+from service.mapping.mapper import warn_of_missing_fields
 from service.messages.features import RawFeatures, X
 from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection, Skipped
@@ -116,7 +116,7 @@ def read_examples(
         else:
             result.examples.append((x, incoming.truth))
             result.weights.append(1.0 if incoming.weight is None else incoming.weight)
-    warn_of_unfound([decoder.unfound()])
+    warn_of_missing_fields([decoder.missing_fields()])
     if not result.examples and not result.rejected and not result.unlabelled:
         raise InputFileError(f"{result.name}: {nothing_left(result.skipped)}")
     if not result.examples:

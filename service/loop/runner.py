@@ -18,7 +18,7 @@ from service.loop.context import Availability, Context
 from service.loop.queues import BatchSize, BatchTime, RecordQueues
 from service.loop.tasks import Tasks
 from service.loop.topics import EndOfInput, Growth, IntakeOpener
-from service.mapping.mapper import warn_of_unfound
+from service.mapping.mapper import warn_of_missing_fields
 from service.monitoring.health import State
 from service.monitoring.metrics import ThroughputLog
 from service.settings.topics import input_topics
@@ -167,7 +167,7 @@ class Runner:
     def close(self) -> None:
         """Leave the group; other members take over the partitions."""
         self._health.become(State.STOPPED, "the loop has ended")
-        warn_of_unfound(task.unfound() for task in self._tasks.running.values())
+        warn_of_missing_fields(task.missing_fields() for task in self._tasks.running.values())
         with self._health.waiting_for_stream():
             self._tasks.close()  # uses the member
             self._consumer.close()

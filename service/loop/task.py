@@ -373,9 +373,9 @@ class Task:
         self._commit_snapshot()
         self._publish(self._state())
 
-    def unfound(self) -> tuple[int, Collection[str]]:
-        """Return the fields that settings name and no event had; see `Decoder.unfound`."""
-        return self._processor.decoder.unfound()
+    def missing_fields(self) -> tuple[int, Collection[str]]:
+        """Return the fields that settings name and no event had; see `Decoder.missing_fields`."""
+        return self._processor.decoder.missing_fields()
 
     def hand_over(self) -> int:
         """Begin to commit a snapshot for the next owner, which then has nothing to replay; return its bytes.

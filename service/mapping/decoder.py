@@ -96,9 +96,9 @@ class Decoder:
         mapper = self._mapper_of(record)
         return OWN_TIME if mapper is None else mapper.time_location()
 
-    def unfound(self) -> tuple[int, Collection[str]]:
+    def missing_fields(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
-        return (0, ()) if self._events is None else self._events.unfound()
+        return (0, ()) if self._events is None else self._events.missing_fields()
 
     def _mapper_of(self, record: Record | None) -> Mapper | None:
         if record is not None and record.topic == self._labels_topic:

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 _Find = Callable[[object, Mapping[str, Any]], object]
 
 
-class Unfound:
+class FieldWatch:
     """The paths and derived features that no event has had yet.
 
     Parameters
@@ -71,7 +71,7 @@ class Unfound:
                     continue
             del self._waiting[named]
         if self._n_events == _RECORDS:
-            warn_of_unfound([self.missing()])
+            warn_of_missing_fields([self.missing()])
             self._waiting.clear()
 
     def missing(self) -> tuple[int, Collection[str]]:
@@ -79,9 +79,9 @@ class Unfound:
         return self._n_events, self._waiting.keys()
 
 
-def warn_of_unfound(unfound: Iterable[tuple[int, Collection[str]]]) -> None:
-    """Warn once of fields that no event had, given `Unfound.missing` of each partition."""
-    if seen := [(n_events, waiting) for n_events, waiting in unfound if n_events]:
+def warn_of_missing_fields(missing: Iterable[tuple[int, Collection[str]]]) -> None:
+    """Warn once of fields that no event had, given `FieldWatch.missing` of each partition."""
+    if seen := [(n_events, waiting) for n_events, waiting in missing if n_events]:
         for named in seen[0][1]:
             if all(named in waiting for _, waiting in seen) and is_to_warn(named):
                 n_events = f"{sum(n_events for n_events, _ in seen):,}"
@@ -229,7 +229,7 @@ class Mapper:
         """Return the name of the event time, for messages."""
         return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
 
-    def unfound(self) -> tuple[int, Collection[str]]:
+    def missing_fields(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
         return 0, ()
 
@@ -382,7 +382,7 @@ class EventMapper(Mapper):
         self._known = _known(settings, used | self._step.uses)
         self._find_label = None if label is None or asks_only else label.find
         self._asks_only = asks_only
-        self.watched = None if asks_only or is_text else Unfound(settings)
+        self.watched = None if asks_only or is_text else FieldWatch(settings)
         """The fields that no event has had yet, and doubtful texts; None if they are not watched."""
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
@@ -419,7 +419,7 @@ class EventMapper(Mapper):
         made.timestamp_ms, made.tenant, made.windowed = timestamp_ms, tenant, windowed
         return made
 
-    def unfound(self) -> tuple[int, Collection[str]]:
+    def missing_fields(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
         return (0, ()) if self.watched is None else self.watched.missing()
 

@@ -31,7 +31,7 @@ from service.files.sources import STDIN
 from service.formats.sources import Sources
 from service.formats.topics import make_schemas, reader_of
 from service.lab.proposal import Labels, Records, propose, toml_of
-from service.mapping.mapper import warn_of_unfound
+from service.mapping.mapper import warn_of_missing_fields
 from service.messages.incoming import Incoming
 from service.messages.labels import TrueLabel, Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
@@ -159,7 +159,7 @@ def _check(sample: Sample, settings: Settings, output: str, most: int | None = N
         if most is None or number < most:
             as_json = {"position": location, **_fields(became)}
             echo_result(output, as_json, partial(_as_text, location, became, name_of))
-    warn_of_unfound([decoder.unfound()])
+    warn_of_missing_fields([decoder.missing_fields()])
     skipped = rejected.pop(SKIPPED, 0)
     hint = rejection_hint(rejected, settings.events)
     if not read:

@@ -41,7 +41,7 @@ from service.files.labelled_examples import no_label_hint, nothing_used, rejecti
 from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
 from service.lab.replay_outputs import ConfidentMistakes
-from service.mapping.mapper import warn_of_unfound
+from service.mapping.mapper import warn_of_missing_fields
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner
 from service.models.model_file import made_with, reject_pickle, write_atomically, write_model_file
@@ -331,7 +331,7 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
 def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> None:
     """Warn of a file without labels, of ids that occur more than once, and of names that no event has."""
     counters = processor.counters
-    warn_of_unfound([processor.decoder.unfound()])
+    warn_of_missing_fields([processor.decoder.missing_fields()])
     if counters.predictions and not counters.labelled:
         hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
         report_warning("no event has a label, so the model learned nothing and mistakes are unknown", hint)
@@ -402,7 +402,7 @@ def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -
     """
     with inputs.open_all(settings) as files:
         process_in_batches(files, comparison.process)
-    warn_of_unfound([comparison.contenders[0].processor.decoder.unfound()])
+    warn_of_missing_fields([comparison.contenders[0].processor.decoder.missing_fields()])
     rejected = comparison.rejected()
     hint = rejection_hint(rejected, settings.events)
     if not any(contender.evaluation.labelled for contender in comparison.contenders):

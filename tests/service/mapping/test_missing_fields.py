@@ -53,14 +53,14 @@ def test_names_missing_in_a_thousand_records_are_reported_once(mapper, caplog):
 
 def test_name_found_in_one_record_is_not_reported(mapper, caplog):
     mapper.read(DOCUMENT | {"amont": 1, "totl": 0.5, "pric": 2}, None, 100)
-    mappers.warn_of_unfound([mapper.unfound()])
+    mappers.warn_of_missing_fields([mapper.missing_fields()])
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "derive: part", "windows: pric"}
 
 
 def test_path_across_a_list_is_not_called_misspelt(caplog):
     mapper = EventMapper(EventSettings(features=["items.id", "x"]), Vocabulary(), read_json, 1000)
     mapper.read(DOCUMENT | {"x": 1}, None, 100)
-    mappers.warn_of_unfound([mapper.unfound()])
+    mappers.warn_of_missing_fields([mapper.missing_fields()])
     assert caplog.messages == ["items.id: crosses a list: write [] after the list, as in items[].price"]
 
 
@@ -68,6 +68,6 @@ def test_name_found_in_any_partition_is_not_reported(mapper, caplog):
     other, idle = (EventMapper(EventSettings(**MAPPED), Vocabulary(), read_json, 1000) for _ in range(2))
     mapper.read(DOCUMENT, None, 100)
     other.read(DOCUMENT | {"amont": 1, "labl": True}, None, 100)
-    mappers.warn_of_unfound(each.unfound() for each in (mapper, other, idle))
+    mappers.warn_of_missing_fields(each.missing_fields() for each in (mapper, other, idle))
     assert told(caplog) == ORIGIN_HEADERS - {"features: amont", "exclude: labl"}
     assert "events.text: subjet: not found in the first 2 records: check the spelling" in caplog.messages
