@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from service.messages.incoming import Incoming, own_message, read_fields
+from service.messages.incoming import Incoming, native_message, read_fields
 from service.messages.labels import Vocabulary
-from service.messages.rejection import OWN_TIME, Reason, Rejection
+from service.messages.rejection import RECORD_TIME, Reason, Rejection
 from service.stream.protocol import Record
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ class Decoder:
         mapper = self._mapper_of(record)
         if mapper is not None:
             return mapper.decode(value, record)
-        return own_message(self._read_common(value) or read_fields(value), self.vocabulary, len(value))
+        return native_message(self._read_common(value) or read_fields(value), self.vocabulary, len(value))
 
     def time_location(self, record: Record | None) -> str:
         """Return the name of the event time of a record or a posted event, for messages."""
         mapper = self._mapper_of(record)
-        return OWN_TIME if mapper is None else mapper.time_location()
+        return RECORD_TIME if mapper is None else mapper.time_location()
 
     def missing_fields(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""

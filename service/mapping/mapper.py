@@ -20,10 +20,10 @@ from service.mapping.notation import DataWarnings
 from service.mapping.texts import text_of_html
 from service.mapping.windowed import written
 from service.messages.features import VectorFeatures
-from service.messages.incoming import Incoming, check_fields, own_message, rejection_of_fields
+from service.messages.incoming import Incoming, check_fields, native_message, rejection_of_fields
 from service.messages.labels import LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.paths import Find, Keys, Path, PathError, event_time_ms, parse_path
-from service.messages.rejection import OWN_TIME, Reason, Rejection, Skipped
+from service.messages.rejection import RECORD_TIME, Reason, Rejection, Skipped
 from service.messages.schema import check_input
 from service.settings.mapping import (
     HEADER,
@@ -227,7 +227,7 @@ class Mapper:
 
     def time_location(self) -> str:
         """Return the name of the event time, for messages."""
-        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else OWN_TIME
+        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else RECORD_TIME
 
     def missing_fields(self) -> tuple[int, Collection[str]]:
         """Return how many events were checked, and the mapped fields that none of them had."""
@@ -304,7 +304,7 @@ def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] 
     return skipping(uses) if settings.unknown_fields == "reject" and () not in uses else None
 
 
-class OwnMapper(Mapper):
+class NativeMapper(Mapper):
     """Reads documents with the fields of the native schema; null is a missing value."""
 
     def __init__(self, settings: LabelSettings, vocabulary: Vocabulary, read_value: Reader) -> None:
@@ -312,7 +312,7 @@ class OwnMapper(Mapper):
 
     def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
         """Read an event or a label. Raises `Rejection`."""
-        return own_message(check_fields(document), self._vocabulary, message_bytes)
+        return native_message(check_fields(document), self._vocabulary, message_bytes)
 
 
 class LabelMapper(Mapper):

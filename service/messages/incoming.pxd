@@ -22,4 +22,4 @@ cdef class Incoming:
 
 
 @cython.locals(made=Incoming)
-cpdef Incoming own_message(tuple fields, Vocabulary vocabulary, long long message_bytes)
+cpdef Incoming native_message(tuple fields, Vocabulary vocabulary, long long message_bytes)

@@ -74,7 +74,7 @@ class Incoming:
         self.weight: float | None = None
 
 
-def own_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> Incoming:
+def native_message(fields: Fields, vocabulary: Vocabulary, message_bytes: int) -> Incoming:
     """Return the message with these fields of the native schema. Raises `Rejection`."""
     event_id, features, text, label, weight = fields
     if type(features) is NamedValues:

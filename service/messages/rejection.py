@@ -75,10 +75,10 @@ class Skipped(Rejection):
         super().__init__(SKIPPED, why)
 
 
-OWN_TIME: Final = "the record's timestamp"
+RECORD_TIME: Final = "the record's timestamp"
 
 
-def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = OWN_TIME) -> Rejection:
+def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = RECORD_TIME) -> Rejection:
     """Return the rejection of an event time, which may be any number; `time` names its field."""
     what = f"{time}, {_cut(timestamp_ms)} ms,"
     if timestamp_ms < 0:

@@ -11,7 +11,7 @@ from service.formats.schema import Schemas
 from service.formats.sources import Sources
 from service.formats.topics import AS_JSON, KINDS, Reader, make_schemas, reader_of
 from service.mapping.decoder import Decoder
-from service.mapping.mapper import EventMapper, LabelMapper, Mapper, OwnMapper
+from service.mapping.mapper import EventMapper, LabelMapper, Mapper, NativeMapper
 from service.mapping.notation import Notation
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.json_values import read_json
@@ -77,7 +77,7 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
         events = _event_mapper(settings, vocabulary, read, asks_only=asks_only)
     if settings.labels.is_mapped:
         read = Notation.reading(settings.labels, reader_of(settings.labels, schemas))
-        kind = OwnMapper if settings.labels.has_own_fields else LabelMapper
+        kind = NativeMapper if settings.labels.has_native_fields else LabelMapper
         labels = kind(settings.labels, vocabulary, read)
     return Decoder(vocabulary, settings.max_message_bytes, events, labels, settings.labels_topic)
 
@@ -85,8 +85,8 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
 def _event_mapper(settings: Settings, vocabulary: Vocabulary, read: Reader, *, asks_only: bool) -> Mapper:
     events = settings.events
     read = Notation.reading(events, read)
-    if events.has_own_fields:
-        return OwnMapper(events, vocabulary, read)
+    if events.has_native_fields:
+        return NativeMapper(events, vocabulary, read)
     return EventMapper(events, vocabulary, read, settings.max_message_bytes, asks_only=asks_only)
 
 

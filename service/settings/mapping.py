@@ -146,7 +146,7 @@ class LabelSettings(Table):
         return bool(given - {"unknown_fields"}) or self.unknown_fields == "ignore"
 
     @property
-    def has_own_fields(self) -> bool:
+    def has_native_fields(self) -> bool:
         """Whether at most the format of values differs from the native schema."""
         plain = {"format": "json", "decimal": (), "time_format": ()}
         plain = {name: value for name, value in plain.items() if name in type(self).model_fields}
@@ -155,7 +155,7 @@ class LabelSettings(Table):
     @property
     def maps_fields(self) -> bool:
         """Whether the settings locate fields."""
-        return self.format != "text" and not self.has_own_fields
+        return self.format != "text" and not self.has_native_fields
 
     @model_validator(mode="after")
     def _check_text(self) -> Self:
