@@ -275,7 +275,7 @@ class PartitionQueue:
             self._n += len(records)
             self.n_bytes += records.size_bytes()
 
-    def first(self, max_records: int) -> RecordBatch:
+    def peek(self, max_records: int) -> RecordBatch:
         """Return the first records without dropping them."""
         batch, start = RecordBatch(), self._n_dropped
         for part in self._parts:
@@ -330,7 +330,7 @@ class TaskQueue:
         """The total size of the records."""
         return sum(records.n_bytes for records in self.by_partition.values())
 
-    def first(
+    def take(
         self, max_records: int, finished: Collection[TopicPartition] = (), before: RecordBatch | None = None
     ) -> RecordBatch:
         """Take the first records, merged by time, until an unfinished partition has no record here.
@@ -340,7 +340,7 @@ class TaskQueue:
         unfinished = [partition for partition in self.by_partition if partition not in finished]
         if max_records <= 0 or not all(self.by_partition[partition] for partition in unfinished):
             return RecordBatch()
-        given = merge_by_time(records.first(max_records) for records in self.by_partition.values())
+        given = merge_by_time(records.peek(max_records) for records in self.by_partition.values())
         last = given.last_indices()
         stop = min((last[partition] + 1 for partition in unfinished), default=len(given))
         given = self._cut(given, min(max_records, stop), before or RecordBatch())
@@ -495,7 +495,7 @@ class RecordQueues:
         for task, waiting in self._filled.items():
             if left <= 0:
                 break
-            batches[task] = waiting.first(left)
+            batches[task] = waiting.take(left)
             left -= len(batches[task])
         if left > 0 and self._merges:
             self._extend(batches, left, ask, lag, now)
@@ -524,7 +524,7 @@ class RecordQueues:
         reached = self._ends.partitions_at_end([*chain(*empty.values())], ask, lag, now)
         for task, batch in batches.items():
             if finished := reached.intersection(empty[task]):
-                more = self._filled[task].first(left, finished, batch)
+                more = self._filled[task].take(left, finished, batch)
                 left -= len(more)
                 batch.extend(more)
 

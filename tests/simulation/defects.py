@@ -266,7 +266,7 @@ def _lets_go(is_enough):
         for number, batch in batches.items():
             waiting = self._filled[number]
             if is_enough(waiting, given[-1]):
-                batch.extend(waiting.first(left, waiting.empty_partitions(), batch))
+                batch.extend(waiting.take(left, waiting.empty_partitions(), batch))
 
     return mock.patch.object(queues.RecordQueues, "_extend", impatient)
 
