@@ -86,13 +86,13 @@ class KeptState(NamedTuple):
             log = read_log(records, settings.group, self.log)
             known = {snapshot.first_offset for snapshot in self.log.snapshots}
             following = [snapshot for snapshot in log.snapshots if snapshot.first_offset not in known]
-            sound = first_offset <= log.snapshots[-1].needed_offset and all(
+            is_valid = first_offset <= log.snapshots[-1].needed_offset and all(
                 _follows(each, log, settings) for each in following
             )
             log.progress_after(self.point.snapshot.sequence)
         except (CheckpointError, DamagedError):
             return None
-        return log if sound else None
+        return log if is_valid else None
 
 
 def _follows(stored: StoredSnapshot, log: CheckpointLog, settings: Settings) -> bool:
