@@ -162,8 +162,8 @@ class Schemas:
         """Return the dictionary of readers of a kind, by key; they are dropped with their schemas."""
         return self._readers.setdefault(kind, {})
 
-    def missing(self, records: Sequence[Record]) -> list[bytes]:
-        """Return the keys of the unknown schemas that a batch needs; mark the known ones as used."""
+    def mark_used(self, records: Sequence[Record]) -> list[bytes]:
+        """Mark the schemas that a batch needs as used; return the keys of the unknown ones."""
         needed = sorted(keys_of(record for record in records if record.topic in self._topics))
         if len(self._known) > 1:
             self._known |= {key: self._known.pop(key) for key in needed if key in self._known}

@@ -73,7 +73,7 @@ class Sources:
             The registry does not answer.
 
         """
-        missing = schemas.missing(records)
+        missing = schemas.mark_used(records)
         return self._fetch(missing) if missing else {}
 
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:

@@ -307,4 +307,4 @@ def _add_schemas(
     while later and later[0].sequence <= sequence:
         read = later.popleft()
         processor.schemas.add({read.key: read.schema})
-    processor.schemas.missing(records)
+    processor.schemas.mark_used(records)

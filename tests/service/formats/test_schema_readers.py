@@ -36,9 +36,8 @@ def known(registry, value):
     """Return schemas after those that a record needs have been fetched."""
     found = Schemas({"events"})
     batch = [Record("events", 0, 0, 0, None, value)]
-    found.add(
-        {key: SchemaRegistry(RegistrySettings(url=registry.url)).schema(key) for key in found.missing(batch)}
-    )
+    schema_of = SchemaRegistry(RegistrySettings(url=registry.url)).schema
+    found.add({key: schema_of(key) for key in found.mark_used(batch)})
     return found
 
 

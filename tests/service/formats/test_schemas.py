@@ -47,18 +47,18 @@ def schemas(*ids):
 
 
 def test_unknown_schemas_of_a_batch_are_missing():
-    assert schemas(1).missing(records(3, 1, 2, 3)) == [key(2), key(3)]
+    assert schemas(1).mark_used(records(3, 1, 2, 3)) == [key(2), key(3)]
 
 
 def test_topics_without_schemas_need_none():
-    assert schemas().missing(records(1, topic="labels")) == []
+    assert schemas().mark_used(records(1, topic="labels")) == []
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.lists(st.integers(0, 9))))
 def test_state_of_schemas_round_trips(ids, batches):
     found, restored = schemas(*ids), schemas(99)
     for batch in batches:
-        found.missing(records(*batch))
+        found.mark_used(records(*batch))
     restored.restore(found.state())
     assert restored.state() == found.state()
     assert all(restored[key(each)] == schema(each) for each in ids)
@@ -67,7 +67,7 @@ def test_state_of_schemas_round_trips(ids, batches):
 
 def test_snapshot_holds_only_the_schemas_last_used():
     found = schemas(*range(MOST_KEPT + 2))
-    found.missing(records(0))
+    found.mark_used(records(0))
     kept = [each[0] for each in found.state()]
     assert kept == [*map(key, range(3, MOST_KEPT + 2)), key(0)]
     assert found[key(1)] is found[key(2)] is None
