@@ -30,7 +30,7 @@ class TemporaryMember(AbstractContextManager["TemporaryMember"]):
         As for `Transport.join`.
     session_timeout_seconds
         Time after which the group evicts a killed member; `wait_for` waits at least as long.
-    alone
+    owner_topic
         As for `Transport.join`.
 
     """
@@ -41,13 +41,13 @@ class TemporaryMember(AbstractContextManager["TemporaryMember"]):
         group: str,
         topics: Sequence[str],
         session_timeout_seconds: float,
-        alone: str = "",
+        owner_topic: str = "",
     ) -> None:
         self._group = group
         self._topics = topics
         self._patience_seconds = session_timeout_seconds + _PATIENCE_SECONDS
         self._held: frozenset[int] = frozenset()
-        self.consumer: Consumer = transport.join(group, topics, self, alone)
+        self.consumer: Consumer = transport.join(group, topics, self, owner_topic)
 
     def __exit__(self, *exception: object) -> None:
         self.consumer.close()

@@ -150,8 +150,8 @@ class Tasks:
         self._sent: set[int] = set()
         """Tasks that take part in the transaction under way."""
         self._growth = growth
-        alone = settings.checkpoints_topic if settings.share_model else ""
-        self.consumer = context.stream.join(settings.group, input_topics(settings), self, alone)
+        owner_topic = settings.checkpoints_topic if settings.share_model else ""
+        self.consumer = context.stream.join(settings.group, input_topics(settings), self, owner_topic)
         self._restorer = Restorer(context, self.consumer)
 
     @property

@@ -320,11 +320,11 @@ class Transport(ReadStream, Protocol):
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; reading then starts there."""
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee, owner_topic: str = "") -> Consumer:
         """Join `group` as a consumer of `topics`; the first one leads.
 
-        With `alone`, a topic of one partition, one member at a time owns all partitions: the member that the
-        group assigns that partition to. Its writers' commits always share a transaction.
+        With `owner_topic`, a topic of one partition, one member at a time owns all partitions: the member to
+        which the group assigns that partition. Its writers' commits always share a transaction.
 
         Raises
         ------

@@ -105,12 +105,12 @@ def topic(topics):
 class Member:
     """A consumer that starts each partition where its group stopped, and keeps what it is told."""
 
-    def __init__(self, transport, stream, *topics, alone=""):
+    def __init__(self, transport, stream, *topics, owner_topic=""):
         self.assigned = set()
         self.revoked = set()
         self.records = []
         self.when_revoked = lambda partitions: None
-        self.consumer = transport.join(stream.group(), topics, self, alone)
+        self.consumer = transport.join(stream.group(), topics, self, owner_topic)
 
     def partitions_assigned(self, partitions):
         for partition in partitions:
@@ -655,9 +655,9 @@ def test_only_partition_belongs_to_one_member(stream, transport):
     events, labels = stream.topic("events"), stream.topic("labels")
     predictions, one_partition = stream.topic("predictions"), stream.topic("one")
     transport.ensure_topics({events: 3, labels: 3, predictions: 1, one_partition: 1})
-    one = Member(transport, stream, events, labels, alone=one_partition)
+    one = Member(transport, stream, events, labels, owner_topic=one_partition)
     eventually(lambda: one.assigned == {0, 1, 2} and one.consumer.has_joined(), one)
-    two = Member(stream.open(), stream, events, labels, alone=one_partition)
+    two = Member(stream.open(), stream, events, labels, owner_topic=one_partition)
     transport.produce([*numbered(events, 30, partition=None), *numbered(labels, 30, partition=None)])
     eventually(lambda: len(one.records) >= 60, one, two)
     assert sorted(one.values()) == sorted(texts(*range(30)) * 2)

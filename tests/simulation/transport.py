@@ -103,12 +103,12 @@ class SimulatedTransport:
         self._broker.logs[topic, partition].delete_before(offset)
         self._life.after("delete_before")
 
-    def join(self, group, topics, assignee, alone=""):
+    def join(self, group, topics, assignee, owner_topic=""):
         self._life.before("join")
         counts = {self._broker.topics[topic] for topic in topics}
         if len(counts) > 1:
             raise ConfigurationError(f"{topics} differ in their partitions")
-        assert bool(alone) == self._broker.is_alone
+        assert bool(owner_topic) == self._broker.is_alone
         return SimulatedConsumer(self._life, self._broker, topics, assignee)
 
     def close(self):

@@ -91,7 +91,7 @@ class ClientOptions:
         How long a commit or a `produce` may take before it counts as failed.
     limits
         The known limits of the topics.
-    alone
+    owner_topic
         A topic whose only partition goes to the member that owns all partitions; empty: partitions have
         separate owners.
 
@@ -102,7 +102,7 @@ class ClientOptions:
     transaction_timeout_seconds: float = 60.0
     commit_timeout_seconds: float = 30.0
     limits: TopicLimits = field(default_factory=TopicLimits)
-    alone: str = ""
+    owner_topic: str = ""
 
 
 def for_appends(options: ClientOptions) -> ClientOptions:

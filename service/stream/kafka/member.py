@@ -38,7 +38,7 @@ class KafkaMembership(ABC):
     assignee
         Is notified of every rebalance.
     count_partitions
-        With `alone`, counts the partitions, which all belong to the owner of that topic's partition. None:
+        With `owner_topic`, counts the partitions, which all belong to the owner of its partition. None:
         partitions have separate owners.
 
     """
@@ -57,7 +57,7 @@ class KafkaMembership(ABC):
         """The started partitions, whose records are fetched."""
 
     def _note_assigned(self, numbers: Iterable[int]) -> None:
-        """Note an assignment: some partitions, or with `alone` all of them."""
+        """Note an assignment: some partitions, or with `owner_topic` all of them."""
         if self._count_all is None:
             self._arrived |= {*numbers}
         else:
@@ -77,7 +77,7 @@ class KafkaMembership(ABC):
         return not self._arrived and (not self._has_all or bool(self.owned))
 
     def count_partitions(self) -> None:
-        """With `alone`, count the partitions again, so that new ones are announced."""
+        """With `owner_topic`, count the partitions again, so that new ones are announced."""
         if self._has_all and self._count_all is not None:
             self._arrived |= {*range(self._count_all())} - self.owned
 
@@ -256,9 +256,9 @@ class KafkaMember(ABC):
     partitions of several topics together. The partitions of the same numbers of further topics are assigned
     to the client manually. Offsets of all topics are committed for the group.
 
-    If one member owns all partitions (`ClientOptions.alone`), the group distributes the only partition of
-    another topic, which is never read, and all partitions are assigned manually. The member's generation
-    fences all offsets, because a transaction accepts offsets of any partition.
+    If one member owns all partitions, the group distributes the only partition of another topic
+    (`ClientOptions.owner_topic`), which is never read, and all partitions are assigned manually. The member's
+    generation fences all offsets, because a transaction accepts offsets of any partition.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class KafkaMember(ABC):
             with self._translated(self._cluster.name):
                 self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
             raise_first(self._membership.failures)
-            if self._options.alone and monotonic() >= self._look_for_more_at:
+            if self._options.owner_topic and monotonic() >= self._look_for_more_at:
                 self._look_for_more_at = monotonic() + _GROWTH_SECONDS
                 self._membership.count_partitions()
             announced = self._membership.announce()
@@ -436,7 +436,7 @@ class KafkaMember(ABC):
             self._check_owned(partition)
         self._check_member()
         with self._translated(self._cluster.name):
-            logs = [0] if self._options.alone else sorted(partitions)
+            logs = [0] if self._options.owner_topic else sorted(partitions)
             return self._former_owners.wait(sorted(partitions), log, logs)
 
     def send(self) -> None:

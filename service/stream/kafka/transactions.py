@@ -252,7 +252,7 @@ class Transactions:
         self._options = self._first_options = first_options or options
         self._has_own_id = has_own_id
         self._group_metadata = group_metadata
-        self._are_one = bool(options.alone)
+        self._are_one = bool(options.owner_topic)
         """Whether parts are always committed together, even after a failure."""
         self._producer: Producer | None = None
         self._compresses = False

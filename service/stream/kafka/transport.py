@@ -349,10 +349,10 @@ class KafkaTransport(KafkaTopics):
         """Delete the records before `offset`; see `Transport.delete_before`."""
         self._cluster.delete_before(topic, partition, offset)
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee, alone: str = "") -> Consumer:
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee, owner_topic: str = "") -> Consumer:
         """Join `group`; see `Transport.join`."""
         check_copartitioned({topic: self.partition_count(topic) for topic in topics})
-        options = replace(self._options, alone=alone)
+        options = replace(self._options, owner_topic=owner_topic)
         member = self._cluster.member(self._cluster, group, topics, assignee, options, self._find_topics)
         self._members.add(member)
         return member

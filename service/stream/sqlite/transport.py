@@ -35,7 +35,7 @@ class EmbeddedTransport(Log):
         group: str,
         topics: Sequence[str],
         assignee: Assignee,
-        alone: str = "",  # noqa: ARG002 - a group has one owner here in any case
+        owner_topic: str = "",  # noqa: ARG002 - a group has one owner here in any case
     ) -> SqliteConsumer:
         """Join `group` as a consumer of `topics`; the first one leads."""
         check_copartitioned({topic: self.partition_count(topic) for topic in topics})

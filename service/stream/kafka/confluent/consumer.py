@@ -53,7 +53,7 @@ class ConfluentMembership(KafkaMembership):
         Asks the group's coordinator for its members.
     count_partitions
         Asks for the number of partitions of the leading topic.
-    alone
+    owner_topic
         The topic whose only partition determines the owner of all partitions; empty: there is none.
 
     """
@@ -65,20 +65,18 @@ class ConfluentMembership(KafkaMembership):
         assignee: Assignee,
         describe: Callable[[], ConsumerGroupDescription],
         count_partitions: Callable[[], int],
-        alone: str,
+        owner_topic: str,
     ) -> None:
-        super().__init__(assignee, count_partitions if alone else None)
+        super().__init__(assignee, count_partitions if owner_topic else None)
         self._client = client
         self._topics = topics
-        self._alone = alone
         self._describe = describe
         self._count_partitions = count_partitions
         self._is_settled: bool | None = None
         self.resumed_at = -inf
         """When (monotonic seconds) the last rebalance resumed all partitions."""
-        client.subscribe(
-            [alone or topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-        )
+        leading = [owner_topic or topics[0]]
+        client.subscribe(leading, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
     def begin(self, topic_partitions: Sequence[ClientPartition]) -> None:
         """Start to fetch topic partitions, one of each topic, from their offsets on; also used to rewind."""
@@ -99,11 +97,12 @@ class ConfluentMembership(KafkaMembership):
                 member.member_id: {partition.partition for partition in member.assignment.topic_partitions}
                 for member in group.members
             }
-            ours = {0} & self.owned if self._alone else self.owned
+            ours = {0} & self.owned if self._count_all else self.owned
             self._is_settled = (
                 group.state is ConsumerGroupState.STABLE
                 and shares.get(self._client.memberid()) == ours
-                and set().union(*shares.values()) >= {*range(1 if self._alone else self._count_partitions())}
+                and set().union(*shares.values())
+                >= {*range(1 if self._count_all else self._count_partitions())}
             )
         return bool(self._is_settled)
 
@@ -167,10 +166,10 @@ class ConfluentConsumer(KafkaMember):
         """The error of each partition whose position is out of range: librdkafka reports it once."""
         self._heartbeat_seconds = heartbeat_interval_ms(self._options.session_timeout_seconds) / 1000
         self._heartbeat_due = 0.0
-        client = self._open_member()
+        client, owner_topic = self._open_member(), self._options.owner_topic
         with self._translated(self._cluster.name):
             self._membership = ConfluentMembership(
-                client, self._topics, assignee, self._describe, self._count_partitions, self._options.alone
+                client, self._topics, assignee, self._describe, self._count_partitions, owner_topic
             )
         self._client: Consumer | None = client
 

@@ -255,9 +255,9 @@ class KafkaPythonConsumer(KafkaMember):
         cluster = self._cluster
         self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
-        alone = self._options.alone
+        owner_topic = self._options.owner_topic
         # The topic that determines the owner of all partitions is not read.
-        self._read_apart = self._topics if alone else self._topics[1:]
+        self._read_apart = self._topics if owner_topic else self._topics[1:]
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._read_apart else None
         self._observer = cluster.open_consumer() if self._read_apart else self._leading
         self._clients = [client for client in (self._further, self._leading) if client is not None]
@@ -265,11 +265,11 @@ class KafkaPythonConsumer(KafkaMember):
         """The partitions from which the second client's assignment was made."""
         self._shared_wait_seconds = _SHARED_WAIT_SECONDS
         self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
-        if not alone:
+        if not owner_topic:
             self._client_of[self._topics[0]] = self._leading
-        leading = alone or self._topics[0]
+        leading = owner_topic or self._topics[0]
         self._membership = KafkaPythonMembership(
-            assignee, self._leading, leading, self._count_partitions if alone else None
+            assignee, self._leading, leading, self._count_partitions if owner_topic else None
         )
         with self._translated(cluster.name):
             self._leading.learn_topics([leading])
@@ -304,7 +304,7 @@ class KafkaPythonConsumer(KafkaMember):
         is_joining = not self._membership.is_stable
         if is_joining:
             resume_join(self._leading)
-        if self._options.alone and not is_joining:  # the group's topic has no records
+        if self._options.owner_topic and not is_joining:  # the group's topic has no records
             self._clients.sort(key=lambda each: each is not self._leading and not self._is_paused(each))
         elif self._clients[-1] is not self._leading if is_joining else self._is_paused(self._clients[-1]):
             self._clients.reverse()
@@ -356,7 +356,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _follow_assignment(self) -> None:
         """Assign to the second client the partitions that the group has assigned to the first."""
-        if self._options.alone:
+        if self._options.owner_topic:
             assigned = {*self._membership.owned}
         else:
             assigned = {each.partition for each in self._leading.assignment()}

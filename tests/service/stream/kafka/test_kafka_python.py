@@ -268,7 +268,7 @@ def test_join_that_has_begun_is_resumed_before_the_next_poll():
     )
     member = object.__new__(adapter.KafkaPythonConsumer)
     vars(member).update(_leading=leading, _clients=[leading], _membership=SimpleNamespace(is_stable=False))
-    vars(member).update(_ask_again_at=0.0, _shared_wait_seconds=0.0, _options=SimpleNamespace(alone=""))
+    vars(member).update(_ask_again_at=0.0, _shared_wait_seconds=0.0, _options=SimpleNamespace(owner_topic=""))
     member._undelivered = SimpleNamespace(n_free=lambda most: most)
     member._poll_each(0.0, 10)
     assert asked == [True]
