@@ -42,7 +42,7 @@ class SystemClock:
 SYSTEM_CLOCK: Final = SystemClock()
 
 _FIRST_SECONDS: Final = 0.1
-_LONGEST_SECONDS: Final = 10.0
+_MAX_SECONDS: Final = 10.0
 """Long enough not to load a slow broker; short enough to notice its return soon."""
 _DOUBLINGS: Final = 7
 """Number of failures after which the wait is longest; the count stops here, as a float could overflow."""
@@ -66,7 +66,7 @@ class Backoff:
 
     def next_seconds(self) -> float:
         """Count a failure; return the seconds to wait."""
-        longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**self._failures)
+        longest = min(_MAX_SECONDS, _FIRST_SECONDS * 2**self._failures)
         self._failures = min(self._failures + 1, _DOUBLINGS)
         return self._random.uniform(longest / 2, longest)
 

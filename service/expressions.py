@@ -26,15 +26,15 @@ from service.messages.paths import Keys, event_time_ms, find_at
 NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 """Kinds of values; the kind of a field is known only when a record comes."""
 
-_LONGEST_CROSS: Final = 1000
+_MAX_CROSS_LENGTH: Final = 1000
 _HOUR_MS: Final = 3_600_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WEEKDAY_OF_EPOCH: Final = 3
 _URL: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?(\[[^\]/]*\]|[^/?#:]*)(?::\d*)?([^?#]*)"
 )
-_MOST_REMEMBERED: Final = 4096
-_LONGEST_REMEMBERED: Final = 256
+_MAX_CACHED: Final = 4096
+_MAX_CACHED_LENGTH: Final = 256
 """Number of cached texts and days; largest number of characters of a cached text."""
 
 
@@ -88,7 +88,7 @@ def _day(value: Any) -> int:  # noqa: ANN401
     return _day_of_month(event_time_ms(value) // (24 * _HOUR_MS))
 
 
-@lru_cache(maxsize=_MOST_REMEMBERED)
+@lru_cache(maxsize=_MAX_CACHED)
 def _day_of_month(days: int) -> int:
     return (_EPOCH + timedelta(days=days)).day
 
@@ -101,8 +101,8 @@ def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401
 
 def _remembering(find: Callable[[str], Any]) -> Callable[[str], Any]:
     """Cache the results for short texts: a look-up takes a third of the time."""
-    remembered = lru_cache(maxsize=_MOST_REMEMBERED)(find)
-    return lambda text: (remembered if len(text) <= _LONGEST_REMEMBERED else find)(text)
+    remembered = lru_cache(maxsize=_MAX_CACHED)(find)
+    return lambda text: (remembered if len(text) <= _MAX_CACHED_LENGTH else find)(text)
 
 
 @_remembering
@@ -152,8 +152,8 @@ def _cross(*values: Any) -> str:  # noqa: ANN401
         crossed = "×".join([value if isinstance(value, str) else f"{value:g}" for value in values])
     except TypeError:
         raise TypeError("cross: expected strings and numbers") from None
-    if len(crossed) > _LONGEST_CROSS:
-        raise ValueError(f"cross: expected at most {_LONGEST_CROSS:,} characters, got {len(crossed):,}")
+    if len(crossed) > _MAX_CROSS_LENGTH:
+        raise ValueError(f"cross: expected at most {_MAX_CROSS_LENGTH:,} characters, got {len(crossed):,}")
     return crossed
 
 
@@ -193,8 +193,8 @@ Evaluate = Callable[[Mapping[str, Any], object], Any]
 """Returns the value, given the features by name and the document. Raises `NoValue` and `ArithmeticError`
 where there is no value, `TypeError` and `ValueError` for wrong arguments."""
 
-_LONGEST: Final = 1000
-_MOST_INTEGER: Final = 1 << 63
+_MAX_LENGTH: Final = 1000
+_MAX_INTEGER: Final = 1 << 63
 _ARITHMETIC: Final[Mapping[type[ast.AST], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -260,8 +260,8 @@ def compile_expression(
 
     """
     text = text.replace("\n", " ").strip()
-    if len(text) > _LONGEST:
-        raise ExpressionError(f"longer than {_LONGEST:,} characters")
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"longer than {_MAX_LENGTH:,} characters")
     compiler = _Compiler(text, earlier, is_missing)
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -435,7 +435,7 @@ def _is_constant(node: ast.expr) -> bool:
 
 def _as_number(value: Any, name: str = "it") -> float:  # noqa: ANN401
     if isinstance(value, int):
-        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else float(value)
+        return value if -_MAX_INTEGER <= value < _MAX_INTEGER else float(value)
     if not isinstance(value, float):
         raise TypeError(f"{name} is not a number: convert it with number(…)")
     return value

@@ -107,14 +107,14 @@ def _handlers() -> list[logging.Handler]:
     return [handler for handler in logging.getLogger().handlers if isinstance(handler, _StderrHandler)]
 
 
-_MOST_WARNED_OF: Final = 64
-_LONGEST_WARNED_OF: Final = 1000
+_MAX_WARNED: Final = 64
+_MAX_WARNED_LENGTH: Final = 1000
 _warned_of: Final[set[str]] = set()
 
 
 def is_to_warn(name: str) -> bool:
     """Return whether to warn of a feature: once, and of 64 short names, since producers choose the names."""
-    is_new = name not in _warned_of and len(_warned_of) < _MOST_WARNED_OF and len(name) <= _LONGEST_WARNED_OF
+    is_new = name not in _warned_of and len(_warned_of) < _MAX_WARNED and len(name) <= _MAX_WARNED_LENGTH
     if is_new:
         _warned_of.add(name)
     return is_new

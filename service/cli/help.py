@@ -15,7 +15,7 @@ from service.settings.fields import DECLARED, SECTIONS
 
 ALL: Final = "service.cli.help.all"
 """Key in the `meta` of a context whose help shows all options."""
-MOST_SHOWN: Final = 25
+MAX_SHOWN: Final = 25
 """Largest number of settings of which a command's help shows all."""
 PREFIX: Final = "setting_"
 """Attribute of parameters that are options of settings."""

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from service.cli.help import HELP_ALL, MOST_SHOWN, PREFIX
+from service.cli.help import HELP_ALL, MAX_SHOWN, PREFIX
 from service.cli.output import report_progress, report_warning
 from service.errors import ConfigurationError
 from service.logs import log_to_stderr
@@ -99,7 +99,7 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
             loaded = _load(command_line, config_file, logs=logs)
             return command(*args, loaded=loaded, **given)
 
-        more = [HELP_ALL] * (len(names) > MOST_SHOWN)
+        more = [HELP_ALL] * (len(names) > MAX_SHOWN)
         return with_options(run, *map(_option, names), _CONFIG, *more)
 
     return decorate

@@ -10,7 +10,7 @@ from typing import Any, Final
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner, MixtureStatus
 from service.partition.parts.counters import LABELS
-from service.partition.parts.quality import MOST_CLASSES
+from service.partition.parts.quality import MAX_CLASSES
 from service.redaction import one_line
 
 _WEIGHTS_SHOWN: Final = 8
@@ -116,7 +116,7 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
 
 def class_table(classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Format the `ClassMetrics` of each class, of many classes only the most frequent."""
-    majority = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MOST_CLASSES]
+    majority = sorted(classes, key=lambda name: -classes[name]["labelled"])[:MAX_CLASSES]
     rows = [(one_line(name), *map(_cell, classes[name].values())) for name in sorted(majority)]
     left_out = len(classes) - len(rows)
     more = [f"{left_out:,} rarer classes: --format json has all"] if left_out else []

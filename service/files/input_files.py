@@ -30,7 +30,7 @@ from service.stream.protocol import Output, Record
 
 NO_TIME_MS: Final = -1
 """Kafka's timestamp of a record without a time, which is rejected."""
-_MOST_LINES: Final = 1 << 40
+_MAX_LINES: Final = 1 << 40
 """Largest number of lines of a file: an offset is the file's number times this, plus the line."""
 _event_time: Final = attrgetter("timestamp_ms")
 
@@ -109,7 +109,7 @@ class TopicFile:
                 time_ms = time_of(message, self.timestamp, self.source.columns.notation)
             except ValueError as error:
                 time_ms, message = NO_TIME_MS, UntimedRow(message, str(error))
-        return Record(self.topic, 0, self.number * _MOST_LINES + line, time_ms, None, message)
+        return Record(self.topic, 0, self.number * _MAX_LINES + line, time_ms, None, message)
 
 
 class InputFiles(AbstractContextManager["InputFiles"]):
@@ -148,7 +148,7 @@ class InputFiles(AbstractContextManager["InputFiles"]):
 
     def location_of(self, record: Record) -> str:
         """Return the origin of a record as ``file:line``."""
-        number, line = divmod(record.offset, _MOST_LINES)
+        number, line = divmod(record.offset, _MAX_LINES)
         return f"{self._of_topic[record.topic][number].name}:{line}"
 
     def complaint(self, record: Record, dead_letter: Output) -> str:

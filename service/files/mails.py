@@ -14,7 +14,7 @@ from service.files.columns import Columns
 from service.files.rows import BadRow, DamagedFile, FileFormat, Lines, TimedRow, encode_event, label_value
 from service.mapping.texts import mail_document
 
-MOST_MAIL_BYTES: Final = 64 << 20
+MAX_MAIL_BYTES: Final = 64 << 20
 """Largest mail in bytes; a larger one is a bad row, and only its beginning is kept."""
 _KEPT_BYTES: Final = 1000
 _SEPARATOR: Final = b"From "
@@ -33,7 +33,7 @@ def mail_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     """Yield one event for a file that is a mail."""
     mail = bytearray()
     for line in lines:
-        mail += line if len(mail) <= MOST_MAIL_BYTES else b""
+        mail += line if len(mail) <= MAX_MAIL_BYTES else b""
     if mail:
         yield _event(bytes(mail), 1, columns)
 
@@ -46,14 +46,14 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
             if begins:
                 yield begins, bytes(mail)
             mail, begins = bytearray(), lines.number - 1
-        elif len(mail) <= MOST_MAIL_BYTES:
+        elif len(mail) <= MAX_MAIL_BYTES:
             mail += waiting
         waiting = b""
         if follows_blank and line.startswith(_SEPARATOR):
             waiting = line
         elif not begins and (mail or line.strip()):
             raise DamagedFile("not a mailbox: expected a first line 'From …' and a header")
-        elif begins and len(mail) <= MOST_MAIL_BYTES:
+        elif begins and len(mail) <= MAX_MAIL_BYTES:
             mail += line
         follows_blank = line.isspace()
     if begins:
@@ -62,8 +62,8 @@ def _mails(lines: Lines) -> Iterator[tuple[int, bytes]]:
 
 def _event(mail: bytes, number: int, columns: Columns) -> bytes:
     """Return a mail as a document if there is a mapping; else its subject and text as an event."""
-    if len(mail) > MOST_MAIL_BYTES:
-        return BadRow(mail[:_KEPT_BYTES], f"the mail is longer than {MOST_MAIL_BYTES} bytes")
+    if len(mail) > MAX_MAIL_BYTES:
+        return BadRow(mail[:_KEPT_BYTES], f"the mail is longer than {MAX_MAIL_BYTES} bytes")
     try:
         document = mail_document(mail)
     except ValueError as error:

@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
 _MAX_CELL_BYTES: Final = 1 << 20
 """Longest cell that is read, unless a message may be longer."""
-_LONGEST_COMPLAINT: Final = 200
+_MAX_COMPLAINT_LENGTH: Final = 200
 """Longest complaint in characters; a field name in it may be of any length."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SKIPPED_BYTES: Final = 1 << 17
@@ -46,7 +46,7 @@ class BadRow(bytes):
     def __new__(cls, row: bytes, complaint: str) -> Self:
         """Keep the row, and the beginning of the complaint."""
         bad = super().__new__(cls, row)
-        bad.complaint = complaint[:_LONGEST_COMPLAINT]
+        bad.complaint = complaint[:_MAX_COMPLAINT_LENGTH]
         return bad
 
 

@@ -36,9 +36,9 @@ HEADER_HINT: Final = (
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _DELIMITERS: Final = ",;\t|"
 """Those that are known by the first line."""
-_MOST_CELL_BYTES: Final = (1 << 31) - 1
+_MAX_CELL_BYTES: Final = (1 << 31) - 1
 """Largest limit that `csv` takes; our cells are bounded by the length of their rows."""
-_MOST_READ_AGAIN_BYTES: Final = 64 << 20
+_MAX_READ_AGAIN_BYTES: Final = 64 << 20
 """Bytes of a file that are read twice: with an open quote in each line, reading would be quadratic."""
 
 
@@ -123,7 +123,7 @@ class _CsvReader:
     """
 
     def __init__(self, source: Lines, delimiter: str) -> None:
-        csv.field_size_limit(_MOST_CELL_BYTES)
+        csv.field_size_limit(_MAX_CELL_BYTES)
         self._source = source
         if not delimiter and (first := next(source, b"")):
             source.read_again([first])
@@ -193,7 +193,7 @@ class _CsvReader:
         opened = self._source.number - len(cells[-1].removesuffix("\n").split("\n")) + 1
         following = self._lines[1:]
         self._bytes_read_again += sum(map(len, following))
-        if self._bytes_read_again <= _MOST_READ_AGAIN_BYTES:
+        if self._bytes_read_again <= _MAX_READ_AGAIN_BYTES:
             self._source.read_again(following)
             del self._lines[1:]
         return f"the quote that opens in line {opened}, column {self._name(len(cells) - 1)}, is not closed"

@@ -43,8 +43,8 @@ _PER_MILLISECOND: Final = {
     for unit, divisor in (("millis", 1), ("micros", 1000), ("nanos", 1_000_000))
 }
 _UUID_BYTES: Final = 16
-_MOST_SCALE: Final = 1 << 31
-_LONGEST_SYMBOL: Final = 256
+_MAX_SCALE: Final = 1 << 31
+_MAX_SYMBOL_LENGTH: Final = 256
 """Characters: a byte of a record names a symbol, and an array of such bytes may become one text."""
 MAX_DEPTH: Final = 100
 """Deepest nesting of values: at least what Protobuf and JSON allow, and too little to overflow the stack."""
@@ -140,7 +140,7 @@ class _Planner:
             schema = self._named[name]
             kind = schema["type"]
             if kind == "enum":
-                self._plans[name] = Plan("enum", _names(schema["symbols"], _LONGEST_SYMBOL))
+                self._plans[name] = Plan("enum", _names(schema["symbols"], _MAX_SYMBOL_LENGTH))
             elif kind == "fixed":
                 self._plans[name] = _logical(schema) or Plan("fixed", size=_size(schema))
             else:
@@ -156,7 +156,7 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal" and kind in {"bytes", "fixed"}:
         size = _size(schema) if kind == "fixed" else -1
-        return Plan("decimal", size=size, scale=_number(schema.get("scale", 0), "scale", -_MOST_SCALE))
+        return Plan("decimal", size=size, scale=_number(schema.get("scale", 0), "scale", -_MAX_SCALE))
     if kind in {"int", "long"}:
         if logical == "date":
             return Plan("date")
@@ -186,7 +186,7 @@ def _size(schema: Mapping[str, Any]) -> int:
 
 
 def _number(value: object, what: str, least: int) -> int:
-    if type(value) is not int or not least <= value < _MOST_SCALE:
+    if type(value) is not int or not least <= value < _MAX_SCALE:
         raise UnusableSchema(f"{what}: expected a large enough number of 32 bits, got {value!r:.80}")
     return value
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 _EPOCH: Final = date(1970, 1, 1)
-_MOST_DIGIT_BYTES: Final = 1024
+_MAX_DIGIT_BYTES: Final = 1024
 _VARINT_BITS: Final = 70
 _GROUPS: Final = (0, 8, 12, 16, 20, 32)
 
@@ -23,7 +23,7 @@ def scaled(digits: bytes, scale: int) -> float:
     >>> scaled(b"\x30\x39", 2), scaled(b"\xff", 0), scaled(b"", 3)
     (123.45, -1.0, 0.0)
     """
-    if len(digits) > _MOST_DIGIT_BYTES:
+    if len(digits) > _MAX_DIGIT_BYTES:
         return math.inf
     return float(f"{int.from_bytes(digits, 'big', signed=True)}e{-scale}")
 
@@ -68,7 +68,7 @@ def is_utf8(text: str) -> bool:
 FREE_VALUES: Final = 10_000
 """Values that any record may hold, however short: some records have thousands of fields that are not set."""
 VALUES_PER_BYTE: Final = 16
-MOST_VALUES: Final = 1 << 20
+MAX_VALUES: Final = 1 << 20
 """Values of a record with at most this many bytes; a longer record may have a value for each byte."""
 
 
@@ -85,7 +85,7 @@ def most_values(n_bytes: int) -> int:
     >>> most_values(0), most_values(1000), most_values(100_000), most_values(2_000_000)
     (10000, 26000, 1048576, 2000000)
     """
-    return max(n_bytes, min(FREE_VALUES + VALUES_PER_BYTE * n_bytes, MOST_VALUES))
+    return max(n_bytes, min(FREE_VALUES + VALUES_PER_BYTE * n_bytes, MAX_VALUES))
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:

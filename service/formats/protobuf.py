@@ -63,7 +63,7 @@ def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
     return tuple(serialized)
 
 
-_SMALLEST: Final = 2
+_MIN_MESSAGE_BYTES: Final = 2
 """Fewest bytes of a nested message."""
 _VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
 """Types of a field on the wire: the lowest three bits of its tag."""
@@ -118,7 +118,7 @@ class ValueCounter:
         """Raise `TooManyValues` for a message that holds more than `most_values`."""
         n_bytes = len(data)
         most = most_values(n_bytes)
-        if self._kind.n_fields + self._most_fields * (n_bytes // _SMALLEST) <= most:
+        if self._kind.n_fields + self._most_fields * (n_bytes // _MIN_MESSAGE_BYTES) <= most:
             return  # the usual case
         try:
             count = self._count(data, most)
@@ -162,9 +162,9 @@ class ValueCounter:
 _PACKAGED: Final = re.compile(r"(google/(?:\w{1,60}/){0,8}\w{1,60})\.proto", re.ASCII)
 """Files that are part of Protobuf, or of googleapis-common-protos if that is installed."""
 _DECIMAL: Final = "confluent/type/decimal.proto"
-_LONGEST_WORD: Final = 256
+_MAX_WORD_LENGTH: Final = 256
 """Longest name of an enum value, or default, in characters: a message has at most one byte for it."""
-_MOST_DEPTH: Final = 200
+_MAX_DEPTH: Final = 200
 Read = Callable[[bytes], object]
 _Convert = Callable[[Any], object]
 _FieldReader = tuple[str, "Callable[[Message], bool] | None", _Convert]
@@ -290,13 +290,13 @@ def _check_depth(descriptor: Descriptor) -> None:
         elif (inner := field.message_type) is not None and inner.full_name not in seen:
             seen.add(inner.full_name)
             around.append(iter(inner.fields))
-            if len(around) > _MOST_DEPTH:
-                raise UnusableSchema(f"its messages refer to each other more than {_MOST_DEPTH} deep")
+            if len(around) > _MAX_DEPTH:
+                raise UnusableSchema(f"its messages refer to each other more than {_MAX_DEPTH} deep")
 
 
 def _check_word(word: str, what: str) -> None:
-    if len(word) > _LONGEST_WORD:
-        raise UnusableSchema(f"{what:.200} has {len(word)} characters, more than {_LONGEST_WORD}")
+    if len(word) > _MAX_WORD_LENGTH:
+        raise UnusableSchema(f"{what:.200} has {len(word)} characters, more than {_MAX_WORD_LENGTH}")
 
 
 def _converter_of(fields: Iterable[_FieldReader]) -> _Convert:

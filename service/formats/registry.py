@@ -28,10 +28,10 @@ _TIMEOUT_SECONDS: Final = 3.0
 """Timeout of connecting, and of a whole response."""
 _LOOKUP_SECONDS: Final = 10.0
 """Time limit of a schema with its references: after it the batch waits, and the next attempt continues."""
-_MOST_BYTES: Final = 16 << 20
+_MAX_BYTES: Final = 16 << 20
 """Largest response, and largest schema with its references."""
-_MOST_REFERENCES: Final = 1000
-_LONGEST_MESSAGE: Final = 500
+_MAX_REFERENCES: Final = 1000
+_MAX_MESSAGE_LENGTH: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _NO_REGISTRY: Final = "expected the response of a Schema Registry"
 _NOT_FOUND: Final = 404
@@ -123,7 +123,7 @@ class SchemaRegistry:
     def _referred(self, schema: _Registered, deadline: float) -> Iterator[tuple[str, _Registered]]:
         """Yield the schemas that a schema refers to, with the references' names; dependencies come first."""
         seen: set[tuple[str, int]] = set()
-        left = _MOST_BYTES - len(schema.text)
+        left = _MAX_BYTES - len(schema.text)
         waiting: list[tuple[str, _Registered, Iterator[_Reference]]] = [
             ("", schema, iter(schema.references or ()))
         ]
@@ -136,12 +136,12 @@ class SchemaRegistry:
                     yield name, referred
             elif (reference.subject, reference.version) not in seen:
                 seen.add((reference.subject, reference.version))
-                if len(seen) > _MOST_REFERENCES:
-                    raise UnusableSchema(f"it refers to more than {_MOST_REFERENCES} others")
+                if len(seen) > _MAX_REFERENCES:
+                    raise UnusableSchema(f"it refers to more than {_MAX_REFERENCES} others")
                 other = self._ask_for(reference, deadline)
                 left -= len(other.text)
                 if left < 0:
-                    raise UnusableSchema(f"it has more than {_MOST_BYTES} characters, with what it refers to")
+                    raise UnusableSchema(f"it has more than {_MAX_BYTES} characters, with what it refers to")
                 waiting.append((reference.name, other, iter(other.references or ())))
 
     def _ask_for(self, reference: _Reference, deadline: float) -> _Registered:
@@ -171,7 +171,7 @@ class SchemaRegistry:
         request = Request(url, None, headers)  # noqa: S310 - the settings take http and https
         try:
             with self._opener.open(request, timeout=seconds) as response:
-                return bytes(response.read(_MOST_BYTES))
+                return bytes(response.read(_MAX_BYTES))
         except HTTPError as error:
             raise _explain(error, url) from None
         except InvalidURL:  # its message shows the URL
@@ -184,7 +184,7 @@ class SchemaRegistry:
 def _explain(error: HTTPError, url: str) -> Exception:
     with error:
         try:
-            rejection = _ErrorResponse.model_validate_json(error.read(_MOST_BYTES))
+            rejection = _ErrorResponse.model_validate_json(error.read(_MAX_BYTES))
         except (ValueError, OSError, HTTPException):
             rejection = _ErrorResponse()
     message = rejection.message or ""
@@ -199,4 +199,4 @@ _HINT: Final = "check schema_registry.url and that the registry is running"
 
 def _unavailable(url: str, reason: object, hint: str = _HINT) -> RegistryUnavailable:
     address = re.split("[?#]", url)[0]  # a query may contain a key
-    return RegistryUnavailable(f"schema registry: {address}: {str(reason)[:_LONGEST_MESSAGE]}", hint=hint)
+    return RegistryUnavailable(f"schema registry: {address}: {str(reason)[:_MAX_MESSAGE_LENGTH]}", hint=hint)

@@ -24,8 +24,8 @@ from service.stream.protocol import Record
 ID_END: Final = 5
 """Position of the data after the id."""
 _ID: Final = 0
-_MOST_INDEXES: Final = 100
-_MOST_BYTES: Final = 32 << 20
+_MAX_INDEXES: Final = 100
+_MAX_BYTES: Final = 32 << 20
 """Largest schema with its references: twice what is read from a registry."""
 
 
@@ -76,7 +76,7 @@ def message_indexes(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
         count, start = _zigzag(data, start)
         if count == 0:
             return (0,), start
-        if not 0 < count <= _MOST_INDEXES:
+        if not 0 < count <= _MAX_INDEXES:
             raise Rejection(Reason.INVALID_DATA, f"{count} message indexes")
         indexes = []
         for _ in range(count):
@@ -128,14 +128,14 @@ def from_bytes(data: bytes) -> Schema:
     _, body = unseal(_KIND, range(1, _VERSION + 1), data)
     unpacked = zlib.decompressobj()
     try:
-        packed = unpacked.decompress(body, _MOST_BYTES)
+        packed = unpacked.decompress(body, _MAX_BYTES)
         kind, parts = unpack(packed if unpacked.eof else b"")  # empty: damaged
         return Schema(kind, tuple(parts))
     except (ValueError, TypeError, zlib.error) as error:
         raise DamagedError(f"unreadable schema: {error}") from error
 
 
-MOST_KEPT: Final = 100
+MAX_KEPT: Final = 100
 """Number of schemas in a snapshot, the last used ones: others are fetched again when needed."""
 
 
@@ -177,7 +177,7 @@ class Schemas:
 
     def state(self) -> list[Any]:
         """Return the last used schemas as plain values, and drop the others."""
-        for key in [*self._known][:-MOST_KEPT]:
+        for key in [*self._known][:-MAX_KEPT]:
             self._forget(key)
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 

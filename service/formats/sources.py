@@ -28,8 +28,8 @@ _DOUBT_SECONDS: Final = 60.0
 """How long a schema then counts as missing, so that records with invalid ids do not slow down the others."""
 _FETCH_SECONDS: Final = 10.0
 """Longest time for all schemas of a batch; after it the batch waits, as without a response."""
-_MOST_REMEMBERED: Final = 1000
-_LONGEST_COMPLAINT: Final = 500
+_MAX_REMEMBERED: Final = 1000
+_MAX_COMPLAINT_LENGTH: Final = 500
 _NEVER: Final = Event()
 _log = logging.getLogger(__name__)
 _MODULES: Final = {"avro": "fastavro", "protobuf": "google.protobuf"}
@@ -123,15 +123,15 @@ class Sources:
             why = f"{type(error).__name__}: {error}"
             _log.exception("unusable schema %s: please report this", name_of(key))
             schema = Schema(
-                SchemaKind.UNUSABLE, (why[:_LONGEST_COMPLAINT].encode(errors="backslashreplace"),)
+                SchemaKind.UNUSABLE, (why[:_MAX_COMPLAINT_LENGTH].encode(errors="backslashreplace"),)
             )
-        if len(self._found) >= _MOST_REMEMBERED:
+        if len(self._found) >= _MAX_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         self._found[key] = schema
         return True
 
     def _remember_absent(self, keys: Sequence[bytes]) -> None:
-        if len(self._absent) + len(keys) > _MOST_REMEMBERED:
+        if len(self._absent) + len(keys) > _MAX_REMEMBERED:
             self._absent.clear()
             self._warned_of.clear()
         self._absent |= dict.fromkeys(keys, self._clock.monotonic() + _DOUBT_SECONDS)

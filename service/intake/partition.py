@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 _RecordName = tuple[str, bytes | None, bytes | None]
 
-_MOST_AT_ONCE: Final = 5000
+_MAX_AT_ONCE: Final = 5000
 """Records of one transaction."""
 
 
@@ -283,7 +283,7 @@ class PartitionIntake:
     def _next_batch(self) -> Sequence[Ticket]:
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._is_closed)
-            batch, self._queue = self._queue[:_MOST_AT_ONCE], self._queue[_MOST_AT_ONCE:]
+            batch, self._queue = self._queue[:_MAX_AT_ONCE], self._queue[_MAX_AT_ONCE:]
             return batch
 
     def _fail(self, batch: Sequence[Ticket], error: Exception) -> None:

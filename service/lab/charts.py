@@ -36,8 +36,8 @@ _STYLE: Final[Any] = {
 _SIZE_INCHES: Final = (7.5, 5.0)
 _SQUARE_INCHES: Final = (6.5, 6.5)
 _DOTS_PER_INCH: Final = 150
-_LONGEST_NAME: Final = 40
-_MOST_POINTS: Final = 2000
+_MAX_NAME_LENGTH: Final = 40
+_MAX_POINTS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _of_shares(figure: Figure) -> Figure:
 
 def _thinned(points: Sequence[Threshold]) -> list[Threshold]:
     """Leave out points that are too close to show, but keep the last."""
-    step = -(-len(points) // _MOST_POINTS)
+    step = -(-len(points) // _MAX_POINTS)
     return [*points[:-1:step], points[-1]]
 
 
@@ -191,5 +191,5 @@ def _with_legend(figure: Figure) -> Figure:
 def plain(text: str) -> str:
     """Make a label of any text: printable, short, no formulas."""
     printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    short = printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 1] + "…"
+    short = printable if len(printable) <= _MAX_NAME_LENGTH else printable[: _MAX_NAME_LENGTH - 1] + "…"
     return short.replace("$", r"\$")

@@ -23,9 +23,9 @@ _NEXT_PARAMETER: Final = re.compile(r",(?=\w+=)")
 """A comma before the next parameter; other commas belong to a value."""
 _OF_A_CLASS: Final = 250
 """Events that are examined of each class: the first ones."""
-_MOST_FEATURES: Final = 500
+_MAX_FEATURES: Final = 500
 """Most features of an examined event: in larger events, such as images, no field leaks the label."""
-_FEWEST: Final = 20
+_MIN_EVENTS: Final = 20
 """Fewest events of each class for a finding that is not chance."""
 
 
@@ -147,13 +147,13 @@ class Leaks:
     def observe(self, learned: LearnedExamples) -> None:
         """Examine the labelled predictions of a batch."""
         for number, truth in enumerate(learned.truths):
-            if self._counts[truth] < _OF_A_CLASS and len(x := learned.examples[number].x) <= _MOST_FEATURES:
+            if self._counts[truth] < _OF_A_CLASS and len(x := learned.examples[number].x) <= _MAX_FEATURES:
                 self._counts[truth] += 1
                 self._rows.append((x, truth))
 
     def determining(self) -> list[str]:
         """Return the names of the fields; empty if the model hashes them, or for too few events."""
-        if len([count for count in self._counts.values() if count >= _FEWEST]) <= 1:
+        if len([count for count in self._counts.values() if count >= _MIN_EVENTS]) <= 1:
             return []
         truths = {number: truth for number, (_, truth) in enumerate(self._rows)}
         return [field.keys[0] for field in self._fields() if determines(field, truths)]

@@ -24,7 +24,7 @@ _COMPACT_TIME: Final = re.compile(r"(19|20)\d{6}(\d{4}|\d{6})?")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _WORDS_OF_TEXT: Final = 3
-_SHORTEST_TEXT: Final = 40
+_MIN_TEXT_LENGTH: Final = 40
 _TEXT_DISTINCT_RATIO: Final = 0.3
 """Lowest ratio of distinct texts; below it, they are categories."""
 _VECTOR_LENGTH: Final = 2
@@ -150,7 +150,7 @@ class Field:
         if not texts or len(texts) < len(self.known) or self.are_numbers:
             return 0.0
         words = sum(len(text.split()) for text in texts) / len(texts)
-        is_long = words >= _WORDS_OF_TEXT or (words > 1 and max(map(len, texts)) >= _SHORTEST_TEXT)
+        is_long = words >= _WORDS_OF_TEXT or (words > 1 and max(map(len, texts)) >= _MIN_TEXT_LENGTH)
         return words if is_long and len(self.distinct) >= _TEXT_DISTINCT_RATIO * len(texts) else 0.0
 
     @cached_property
@@ -223,12 +223,12 @@ _RIVAL: Final = 45
 """Difference in score up to which another field may be the label, too."""
 _SURE: Final = 75
 """Lowest score of an outcome that is not the label."""
-_MOST_CLASSES: Final = 20
-_LONGEST_CLASS: Final = 40
+_MAX_CLASSES: Final = 20
+_MAX_CLASS_LENGTH: Final = 40
 _IDS: Final[list[str]] = _NAMES["ranked"]["ids"]
 _TIMES: Final[list[str]] = _NAMES["ranked"]["times"]
 _NEARLY_UNIQUE: Final = 0.95
-_LEAST_KNOWN: Final = 0.9
+_MIN_KNOWN: Final = 0.9
 """Share of records that must have an id."""
 _ENTITY_RATIO: Final = 0.3
 """Lowest ratio of distinct values to records for names of entities, such as users; below, categories."""
@@ -238,7 +238,7 @@ _SHORT_WORD: Final = 3
 _UNITS: Final = (1, 1_000, 1_000_000, 1_000_000_000)
 _SEPARATION: Final = 0.499
 """Least difference of the area under ROC from chance for a field that leaks the label."""
-_LEAST_SHOWN: Final = 20
+_MIN_SHOWN: Final = 20
 """Fewest records for a leak that is not chance."""
 
 
@@ -261,10 +261,10 @@ def is_guess(field: Field) -> bool:
 
 def _may_be_label(field: Field) -> bool:
     values = field.distinct
-    if not values or len(values) > _MOST_CLASSES or not field.is_scalar:
+    if not values or len(values) > _MAX_CLASSES or not field.is_scalar:
         return False
     is_fraction = any(isinstance(value, float) and not value.is_integer() for value in values)
-    return not is_fraction and all(len(str(value)) <= _LONGEST_CLASS for value in values)
+    return not is_fraction and all(len(str(value)) <= _MAX_CLASS_LENGTH for value in values)
 
 
 def _label_score(field: Field) -> int:
@@ -284,7 +284,7 @@ def _position_score(field: Field, fields: Sequence[Field]) -> int:
 
 def find_id(fields: Sequence[Field], *, may_repeat: bool) -> Field | None:
     """Return the field with the ids of the records; None if there is none."""
-    most = [each for each in fields if len(each.known) >= _LEAST_KNOWN * each.n_records]
+    most = [each for each in fields if len(each.known) >= _MIN_KNOWN * each.n_records]
     named = [each for each in most if _id_rank(each) and (may_repeat or each.is_unique)]
     named = named or [each for each in most if each.name in _IDS and each.is_nearly_unique]
     first = [each for each in most if each is fields[0] and each.is_unique and _names_records(each)]
@@ -326,14 +326,14 @@ def _names_records(field: Field) -> bool:
 
 def is_identifier(field: Field) -> bool:
     """Return whether a field is another id of the records: its values are nearly unique."""
-    many = len(field.distinct) > 0.9 * len(field.known) > 0.9 * _LEAST_SHOWN
+    many = len(field.distinct) > 0.9 * len(field.known) > 0.9 * _MIN_SHOWN
     is_text = all(isinstance(value, str) for value in field.known.values()) and not field.are_numbers
     return many and field.is_scalar and (is_text or bool(_id_rank(field)))
 
 
 def is_entity(field: Field) -> bool:
     """Return whether a field names entities that have several records each, such as users."""
-    many = len(field.distinct) > max(_MOST_CLASSES, _ENTITY_RATIO * len(field.known))
+    many = len(field.distinct) > max(_MAX_CLASSES, _ENTITY_RATIO * len(field.known))
     return many and field.is_scalar and (field.name in WORDS["entities"] or bool(field.words & WORDS["ids"]))
 
 
@@ -402,7 +402,7 @@ def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
     for number, value in field.known.items():
         if number in truths:
             scores[truths[number]].append(float(value))
-    if min(map(len, scores.values())) < _LEAST_SHOWN or len(field.known) < len(truths):
+    if min(map(len, scores.values())) < _MIN_SHOWN or len(field.known) < len(truths):
         return False
     curve = ScoreCurve.of(*scores.values())
     return curve is not None and abs(curve.auc() - 0.5) >= _SEPARATION
@@ -410,7 +410,7 @@ def _separates(field: Field, truths: Mapping[int, Any]) -> bool:
 
 def _predicts(pairs: Collection[tuple[str, str]]) -> bool:
     counts = Counter(value for value, _ in pairs)
-    repeats = len(pairs) >= max(_LEAST_SHOWN, 4 * len(counts))
+    repeats = len(pairs) >= max(_MIN_SHOWN, 4 * len(counts))
     return repeats and len(counts) > 1 and len({*pairs}) == len(counts)
 
 

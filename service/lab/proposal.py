@@ -43,9 +43,9 @@ OWN: Final = frozenset({"id", "features", "text", "label"})
 _ENVELOPES: Final = (("payload", "after"), ("after",))
 """Paths of a row in Debezium's envelopes."""
 _OUTCOME: Final = "an outcome, known only after the label"
-_LONGEST_VECTOR: Final = 1024
+_MAX_VECTOR_LENGTH: Final = 1024
 _SHOWN: Final = 3
-_LONGEST_SHOWN: Final = 24
+_MAX_SHOWN_LENGTH: Final = 24
 
 
 class Row(NamedTuple):
@@ -457,7 +457,7 @@ def _why_not(each: Field, root: tuple[str, ...], label: Field | None) -> str:
         (not each.known, "never known"),
         (label is not None and is_outcome(each, label), _OUTCOME),
         (is_time(each), "a time"),
-        (each.vector_length > _LONGEST_VECTOR, f"a vector of more than {_LONGEST_VECTOR} numbers"),
+        (each.vector_length > _MAX_VECTOR_LENGTH, f"a vector of more than {_MAX_VECTOR_LENGTH} numbers"),
         (not each.n_words and is_identifier(each), "an identifier: nearly each record has its own"),
         (is_entity(each), f"names one of {len(each.distinct)}: windows may count `by` it"),
     )
@@ -492,7 +492,7 @@ def _words_of_missing(each: Field) -> list[str]:
 
 
 def _examples(each: Field) -> str:
-    shown = ", ".join(_class_name(value)[:_LONGEST_SHOWN] for value in each.distinct[:_SHOWN])
+    shown = ", ".join(_class_name(value)[:_MAX_SHOWN_LENGTH] for value in each.distinct[:_SHOWN])
     return f"{len(each.distinct)} values: {shown}" if len(each.distinct) > 1 else f"always {shown}"
 
 

@@ -40,7 +40,7 @@ from service.stream.records import nested
 _log = logging.getLogger(__name__)
 
 _BATCH_RECORDS: Final = 256
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _TAKEN_OVER: Final = frozenset({ModelPart.name, Windows.name, "vectors", "spelling", "classes"})
 """The parts of the state after the files that a partition takes over."""
 
@@ -120,7 +120,7 @@ class Bootstrap:
             n_late += sum(record.timestamp_ms >= start_ms for record in batch)
             processing_time_ms = int(SYSTEM_CLOCK.time() * 1000) if files.are_timed else None
             dead_letters = processor.process_batch(batch, processing_time_ms).dead_letters
-            for position, dead_letter in dead_letters[: _MOST_NAMED - n_named]:
+            for position, dead_letter in dead_letters[: _MAX_NAMED - n_named]:
                 where, reason = files.location_of(batch[position]), dict(dead_letter.headers)[REASON].decode()
                 _log.warning("bootstrap: %s: %s: `perceptron check-input` shows why", where, reason)
                 n_named += 1

@@ -227,14 +227,14 @@ class TopicEnds:
 _UNKNOWN_BYTES: Final = 16_384
 """Assumed size of a record before any was seen."""
 
-_MOST_POLLED: Final = 8000
+_MAX_POLLED: Final = 8000
 """Records to ask for in a poll, at most. Their size is unknown before they arrive; a stream returns only what
 it has fetched, some tens of megabytes."""
 
-_MOST_WITHOUT_ROOM: Final = 1000
+_MAX_WITHOUT_ROOM: Final = 1000
 """Records to ask for when too many are queued: they may wait for records of another partition."""
 
-_MOST_WAITING: Final = 10_000
+_MAX_WAITING: Final = 10_000
 """Records of one partition that may wait before it is paused, unless a batch is larger. A client may
 discard what it has fetched of a paused partition, so pauses should be few."""
 
@@ -361,7 +361,7 @@ class TaskQueue:
 
     def to_pause(self, batch_records: int) -> Collection[TopicPartition]:
         """Choose the partitions to pause: so far ahead that half of their records are to be taken first."""
-        most_records = max(_MOST_WAITING, batch_records)
+        most_records = max(_MAX_WAITING, batch_records)
         for partition, records in self.by_partition.items():
             fullness = max(len(records) / most_records, records.n_bytes / BATCH_BYTES)
             if fullness >= 1:
@@ -420,8 +420,8 @@ class RecordQueues:
             self._record_bytes = self._n_bytes // count
         left = min(max_records - count, (BATCH_BYTES - self._n_bytes) // self._record_bytes)
         if left > 0:
-            return min(left, _MOST_POLLED)
-        return _MOST_WITHOUT_ROOM if self._merges else 1
+            return min(left, _MAX_POLLED)
+        return _MAX_WITHOUT_ROOM if self._merges else 1
 
     @property
     def _merges(self) -> bool:

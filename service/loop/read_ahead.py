@@ -24,7 +24,7 @@ from service.settings.load import Settings
 from service.settings.topics import input_partitions, input_topics, task_partitions
 from service.stream.protocol import ReadStream, Record, TopicPartition, Transport
 
-_MOST_BYTES: Final = 256 * 1024 * 1024
+_MAX_BYTES: Final = 256 * 1024 * 1024
 """Total bytes of the partitions of a topic that are read together; larger ones are read one by one."""
 Range = tuple[int, int]
 
@@ -170,7 +170,7 @@ class ReadAhead(ReadStream):
         }
         for record in self._stream.read_partitions(topic, there):
             n_bytes += len(record.value or b"")
-            if n_bytes > _MOST_BYTES and len(ranges) > 1:
+            if n_bytes > _MAX_BYTES and len(ranges) > 1:
                 return {}
             records[record.partition].append(record)
         return records

@@ -42,7 +42,7 @@ INCREMENT_RATIO: Final = 0.5
 CHAIN_RATIO: Final = 1.0
 """Total size of the increments, as a fraction of the whole snapshot, at which the next snapshot is whole."""
 
-MOST_INCREMENTS: Final = 100
+MAX_INCREMENTS: Final = 100
 """Increments in a chain, at most: the next owner reads each, and the stream keeps each."""
 
 
@@ -107,7 +107,7 @@ class _Chain(NamedTuple):
     @property
     def may_grow(self) -> bool:
         """Whether another increment costs less than a whole snapshot."""
-        return self.size_bytes < CHAIN_RATIO * self.whole_bytes and self.n_increments < MOST_INCREMENTS
+        return self.size_bytes < CHAIN_RATIO * self.whole_bytes and self.n_increments < MAX_INCREMENTS
 
     def with_increment(self, sequence: int, mark: bytes, size_bytes: int) -> _Chain:
         """Return the chain with another increment."""

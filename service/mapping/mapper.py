@@ -181,7 +181,7 @@ def _of_record(location: str, record: Record) -> str | None:
 
 
 _WHOLE: Final = "@"
-_LONGEST_TENANT: Final = 256
+_MAX_TENANT_LENGTH: Final = 256
 """Longest tenant in characters, as of ids: each feature's name contains it."""
 
 
@@ -470,8 +470,8 @@ def _tenant_of(path: Path, document: object) -> str | None:
     tenant = written(value, where)
     if isinstance(value, float) and value.is_integer():
         tenant = str(int(value))  # in JSON, 5 and 5.0 are the same number
-    if len(tenant) > _LONGEST_TENANT:
-        raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_LONGEST_TENANT} characters")
+    if len(tenant) > _MAX_TENANT_LENGTH:
+        raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_MAX_TENANT_LENGTH} characters")
     return tenant
 
 

@@ -34,7 +34,7 @@ _TIME_FORMATS: Final = [date + clock + zone for date, clock, zone in product(_DA
 _LIKE_TIME: Final = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d", re.ASCII)
 PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 """A text that is a number in JSON; 007 is a code, not a number."""
-_LARGEST_EXACT_INTEGER: Final = 1 << 53
+_MAX_EXACT_INTEGER: Final = 1 << 53
 """Beyond it, a float stands for several integers."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -123,7 +123,7 @@ def read_number(text: str, decimal: str) -> float | None:
 
 def plain_number(number: float) -> float:
     """Return whole numbers as integers. NaN and infinity stay: the decoder rejects them."""
-    exact = isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
+    exact = isfinite(number) and number.is_integer() and abs(number) < _MAX_EXACT_INTEGER
     return int(number) if exact else number
 
 
@@ -177,9 +177,9 @@ def guess_time_format(texts: Collection[str]) -> str | None:
 
 
 _FEW_NUMBERS: Final = 3
-_MOST_LOOKED_AT: Final = 20
+_MAX_LOOKED_AT: Final = 20
 """How many texts of a feature are checked for numbers and times."""
-_MOST_FEATURES: Final = 1000
+_MAX_FEATURES: Final = 1000
 
 
 class DataWarnings:
@@ -201,8 +201,8 @@ class DataWarnings:
     def note(self, name: str, value: object) -> None:
         """Check the value of a feature."""
         is_text = isinstance(value, str)
-        most = _MOST_LOOKED_AT if is_text else _FEW_NUMBERS
-        count = self._counts.get((name, is_text), 0 if len(self._counts) < _MOST_FEATURES else most)
+        most = _MAX_LOOKED_AT if is_text else _FEW_NUMBERS
+        count = self._counts.get((name, is_text), 0 if len(self._counts) < _MAX_FEATURES else most)
         if count < most:
             self._counts[name, is_text] = count + 1
             warning, hint = self._warning(name, value) if isinstance(value, str) else ("", "")

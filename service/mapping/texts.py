@@ -61,12 +61,12 @@ def _index_after(html: str, end: str, start: int) -> int:
 _SPACES: Final = re.compile(r"\s+")
 _TEXTS: Final = ("text/plain", "text/html")
 _ADDRESSES: Final = ("from", "to", "cc", "reply-to")
-_LONGEST_HEADER: Final = 10_000
+_MAX_HEADER_LENGTH: Final = 10_000
 """Longest text in characters; a longer one is cut."""
-_MOST_HEAD_BYTES: Final = 65_536
+_MAX_HEAD_BYTES: Final = 65_536
 """Largest size of a mail's headers in bytes; of a part's headers, a sixteenth. The rest is left out."""
-_MOST_PARTS: Final = 100
-_MOST_LEVELS: Final = 10
+_MAX_PARTS: Final = 100
+_MAX_LEVELS: Final = 10
 _CODECS: Final = {module.name for module in iter_modules(encodings.__path__)} - {"punycode", "idna"}
 """Charsets, except charsets of host names, whose decoding takes the square of the length."""
 _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -84,7 +84,7 @@ def parameter_of(header: str, name: str) -> str | None:
     >>> parameter_of('text/plain; format=flowed; Charset="utf-8"', "charset")
     'utf-8'
     """
-    for match in _PARAMETER.finditer(header[:_LONGEST_HEADER]):
+    for match in _PARAMETER.finditer(header[:_MAX_HEADER_LENGTH]):
         if match[1].lower() == name:
             return match[2] if match[3] is None else match[3]
     return None
@@ -100,8 +100,8 @@ def mail_document(mail: bytes) -> dict[str, Any]:
     >>> found["from"], found["subject"], found["text"], found["to"]
     ('ann@x.org', 'Grüße', 'Hello\n', [])
     """
-    message, body = _split(mail, _MOST_HEAD_BYTES)
-    parts = list(islice(_leaves(message, body, 0), _MOST_PARTS))
+    message, body = _split(mail, _MAX_HEAD_BYTES)
+    parts = list(islice(_leaves(message, body, 0), _MAX_PARTS))
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
         headers.setdefault(name.lower(), _decoded(value))
@@ -145,10 +145,10 @@ def _leaves(message: Message, body: bytes, level: int) -> Iterator[Message]:
     if message.get_content_maintype() == "multipart":
         boundary = parameter_of(str(message.get("content-type")), "boundary")
         pieces = _pieces(body, boundary) if boundary else []
-    if pieces and level == _MOST_LEVELS:
+    if pieces and level == _MAX_LEVELS:
         raise ValueError("its parts are nested too deeply")
     for piece in pieces:
-        yield from _leaves(*_split(piece, _MOST_HEAD_BYTES // 16), level + 1)
+        yield from _leaves(*_split(piece, _MAX_HEAD_BYTES // 16), level + 1)
     if not pieces:
         message.set_payload(body.decode("ascii", "surrogateescape"))
         yield message
@@ -159,7 +159,7 @@ def _pieces(body: bytes, boundary: str) -> list[bytes]:
     line = rb"(?:\A|\r\n|[\r\n])--%b(--)?[ \t]*(?=[\r\n]|\Z)"
     delimiter = re.compile(line % re.escape(boundary.encode("ascii", "surrogateescape")))
     pieces, start = [], -1
-    for match in islice(delimiter.finditer(body), _MOST_PARTS + 1):
+    for match in islice(delimiter.finditer(body), _MAX_PARTS + 1):
         if start >= 0:
             pieces.append(body[start : match.start()])
         start = match.end()
@@ -167,7 +167,7 @@ def _pieces(body: bytes, boundary: str) -> list[bytes]:
             break
     else:
         pieces += [body[start:]] if start >= 0 else []
-    return [piece for each in pieces[:_MOST_PARTS] if (piece := _LINE_END.sub(b"", each))]
+    return [piece for each in pieces[:_MAX_PARTS] if (piece := _LINE_END.sub(b"", each))]
 
 
 def _is_attached(part: Message) -> bool:
@@ -202,7 +202,7 @@ def _content(part: Message) -> str:
 
 def _decoded(value: object) -> str:
     """Return the decoded text of a header: encoded words are decoded, lines are joined."""
-    text = str(value)[:_LONGEST_HEADER]
+    text = str(value)[:_MAX_HEADER_LENGTH]
     try:
         pieces = [_text(each, charset) for each, charset in decode_header(text)]
     except (*_BROKEN, ArithmeticError):

@@ -17,7 +17,7 @@ from service.settings.parts import WindowSettings
 from service.stream.protocol import Record
 
 _HASH_BYTES: Final = 8
-_MOST_REMEMBERED: Final = 64
+_MAX_CACHED_LENGTH: Final = 64
 """Longest text in characters whose hash is cached: a lookup takes a tenth of the time."""
 _log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def key_text(value: object, name: str) -> str:
 
 def hash_of(text: str) -> int:
     """Return a signed 64-bit hash, never 0."""
-    return _remembered(text) if len(text) <= _MOST_REMEMBERED else _digest(text)
+    return _remembered(text) if len(text) <= _MAX_CACHED_LENGTH else _digest(text)
 
 
 def _digest(text: str) -> int:

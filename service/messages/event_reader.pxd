@@ -1,7 +1,7 @@
 # What compiled code knows of event_reader.pyx.
 
 # Features of a message whose names the next one is expected to have in the same order.
-cdef enum: MOST_EXPECTED = 256
+cdef enum: MAX_EXPECTED = 256
 
 
 cdef class EventReader:
@@ -17,8 +17,8 @@ cdef class EventReader:
     cdef list _known_names
     # The expected names in quotes, one after the other, and how long each is.
     cdef bytes _written
-    cdef Py_ssize_t _sizes[MOST_EXPECTED]
-    cdef double _numbers[MOST_EXPECTED]
+    cdef Py_ssize_t _sizes[MAX_EXPECTED]
+    cdef double _numbers[MAX_EXPECTED]
 
     cpdef tuple read(self, value)
     cdef bint read_at(self, const unsigned char* value, Py_ssize_t size) except -1

@@ -194,7 +194,7 @@ cdef class EventReader:
     cdef _expect(self, dict features):
         """Expect these names from now on, if there are as many as in the last message."""
         cdef Py_ssize_t n = len(features), k
-        if n == self._n_last and n <= MOST_EXPECTED:
+        if n == self._n_last and n <= MAX_EXPECTED:
             names = tuple(features)
             written = [b'"%s"' % name.encode() for name in names]
             self._written = b"".join(written) + bytes(7)  # `is_same` may read these bytes

@@ -7,8 +7,8 @@ from perceptron_core.weights.feature_array cimport FeatureArray
 from perceptron_core.weights.values cimport IndexedValues, NamedValues, indexed_values
 
 
-cdef Py_ssize_t _MOST_JOINED
-cdef double _LARGEST
+cdef Py_ssize_t _MAX_JOINED
+cdef double _MAX_VALUE
 
 
 @cython.final

@@ -36,8 +36,8 @@ from service.messages.schema import Features
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
 _TENANT = "tenant"
-_MOST_JOINED = 64
-_LARGEST = float(MAX_MAGNITUDE)
+_MAX_JOINED = 64
+_MAX_VALUE = float(MAX_MAGNITUDE)
 
 X = dict[Any, Any]
 """Feature values by name (str) or, hashed, by index (int): numbers, and with `RawFeatures` any values."""
@@ -69,7 +69,7 @@ class VectorNames:
         first = tuple(features)
         joined = self._joined.get(first)
         if joined is None and self.are_new(features):
-            if len(self._joined) >= _MOST_JOINED:
+            if len(self._joined) >= _MAX_JOINED:
                 self._joined.clear()
             joined = self._joined[first] = first + self.names
         return joined
@@ -175,7 +175,7 @@ def listed_values(names: tuple[str, ...], values: list[Any]) -> NamedValues | No
             if type(value) is not float and type(value) is not int:
                 return None
             number = float(value)
-            if not -_LARGEST <= number <= _LARGEST:
+            if not -_MAX_VALUE <= number <= _MAX_VALUE:
                 return None
             made.numbers[k] = number
     except OverflowError:

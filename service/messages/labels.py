@@ -25,7 +25,7 @@ BINARY: Final = 2
 MAX_WEIGHT: Final = 1e12
 """Largest weight of an event or a class; the product of two is a weight that every learner accepts."""
 
-_LONGEST_TYPO: Final = 64
+_MAX_TYPO_LENGTH: Final = 64
 """Longest label in characters that is compared with the classes."""
 
 BOOLEANS: Final[Spelling] = (False, True)
@@ -151,7 +151,7 @@ class Vocabulary:
 
     def _meant(self, label: LabelValue) -> str:
         """Return a suggestion if a class name is similar to the label."""
-        short = isinstance(label, str) and len(label) <= _LONGEST_TYPO
+        short = isinstance(label, str) and len(label) <= _MAX_TYPO_LENGTH
         close = difflib.get_close_matches(str(label), self.classes, n=1) if short else []
         return "".join(f"; did you mean {name!r}?" for name in close)
 

@@ -29,9 +29,9 @@ _SECONDS_BELOW: Final = 1e11
 _MILLISECONDS_BELOW: Final = 1e14
 _MICROSECONDS_BELOW: Final = 1e17
 """Magnitudes that decide the unit of a number."""
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 """Largest number of names in a path; values are nested less deeply."""
-_LONGEST: Final = 10_000
+_MAX_LENGTH: Final = 10_000
 """Longest expression, in characters, that is not only names with dots."""
 _PROJECTIONS: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
@@ -82,11 +82,11 @@ def parse_path(expression: str) -> Path:
 def _parsed(expression: str) -> Path:
     if _PLAIN.fullmatch(expression):
         keys = tuple(expression.split("."))
-        if len(keys) > _DEEPEST:
+        if len(keys) > _MAX_DEPTH:
             raise RecursionError
         return Path(expression, keys, frozenset({keys}), find_at(keys))
-    if len(expression) > _LONGEST:
-        raise PathError(f"longer than {_LONGEST:,} characters")
+    if len(expression) > _MAX_LENGTH:
+        raise PathError(f"longer than {_MAX_LENGTH:,} characters")
     import jmespath  # noqa: PLC0415 - most services and commands need none
     from jmespath.exceptions import JMESPathError  # noqa: PLC0415
 

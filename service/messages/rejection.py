@@ -39,8 +39,8 @@ class Reason(StrEnum):
 SKIPPED: Final = "skipped"
 """Name of the reason of `Skipped` in commands and responses; no dead letter has it."""
 BEFORE_START: Final = "the record is earlier than start_from"
-_LONGEST_MESSAGE: Final = 500
-_LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
+_MAX_MESSAGE_LENGTH: Final = 500
+_MAX_DIGITS: Final = 20  # digits; no time of a record has more
 
 
 class Rejection(Exception):
@@ -57,7 +57,7 @@ class Rejection(Exception):
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
-        self.message = message[:_LONGEST_MESSAGE]
+        self.message = message[:_MAX_MESSAGE_LENGTH]
         super().__init__(f"{reason}: {self.message}")
 
 
@@ -92,4 +92,4 @@ def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = RE
 def _cut(number: int) -> str:
     """Format a number that may be too large for a float; of a very long one, only its beginning."""
     digits = str(number)
-    return digits if len(digits) <= _LONGEST_NUMBER else f"{digits[:_LONGEST_NUMBER]}…"
+    return digits if len(digits) <= _MAX_DIGITS else f"{digits[:_MAX_DIGITS]}…"

@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 _LEARNING: Final = attrgetter("score_one", "predict_learn", "update_one", "decide")
 """The methods with which a learner learns and predicts."""
-_LONGEST_MEMO: Final = 2048
+_MAX_MEMO_BYTES: Final = 2048
 """Largest memo kept with a pending event in bytes: enough for about ten classes."""
 
 
@@ -218,7 +218,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
 
     def memo(self) -> bytes:
         """Return all learners' scores of the last assessed event; if they are too long, only its time."""
-        return self.model.prediction_context(_LONGEST_MEMO)
+        return self.model.prediction_context(_MAX_MEMO_BYTES)
 
     def learn(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn one example; the memo's scores evaluate the learners. Return True: it is always an update."""

@@ -19,9 +19,9 @@ from service.messages.features import X
 from service.messages.labels import TrueLabel
 from service.models.learner import Learner, MixtureStatus
 
-_MOST_LEFT_OUT: Final = 100
+_MAX_LEFT_OUT: Final = 100
 """Most features that are left out one by one: each needs another prediction."""
-_MOST_REPEATED: Final = 200_000
+_MAX_REPEATED: Final = 200_000
 """Most features of all these predictions together, since the loop waits for them."""
 
 
@@ -84,7 +84,7 @@ def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decisi
         return _of_mixture(learner, mixture, x, predicted, score)
     terms = learner.terms(x, predicted)
     if terms is None:
-        most = min(_MOST_LEFT_OUT, _MOST_REPEATED // max(1, len(x)))
+        most = min(_MAX_LEFT_OUT, _MAX_REPEATED // max(1, len(x)))
         examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:most]
         contributions = [
             Contribution(str(name), value, None, score - learner.score(_without(x, name), predicted))

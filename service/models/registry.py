@@ -26,7 +26,7 @@ from service.models.learner import Learner, last_step
 from service.models.river import RiverLearner
 from service.settings.code import import_code
 
-_MOST_BITS_IN_ARRAYS: Final = 24
+_MAX_BITS_IN_ARRAYS: Final = 24
 """Largest arrays: 128 MiB for each number per feature. In larger arrays, few cells would ever be used."""
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = learners()
@@ -77,7 +77,7 @@ def make_learner(
             hint=f"choose a multiclass model: {', '.join((*OWN_FEATURES, *_OF_SEVERAL_CLASSES.values()))}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
-        if isinstance(made, LinearRule) and 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
+        if isinstance(made, LinearRule) and 0 < hash_bits <= _MAX_BITS_IN_ARRAYS:
             made = HashedClassifier(made, hash_bits)
         return BinaryLearner(made)
     if not _classifies(made):

@@ -25,18 +25,18 @@ from service.partition.examples import LearnedExamples, Observer
 from service.partition.label_join import WAITING_LABELS
 from service.partition.parts.counters import Counters, Totals, format_labels, label_warnings
 from service.partition.parts.part import PartMetric
-from service.partition.parts.quality import MOST_CLASSES, OTHERS, copied, first_classes
+from service.partition.parts.quality import MAX_CLASSES, OTHERS, copied, first_classes
 from service.partition.processor import Processor
 
 _log = logging.getLogger(__name__)
 
-_LABELLED: Final = f"Labels by class and predicted class; classes after the first {MOST_CLASSES} are one."
+_LABELLED: Final = f"Labels by class and predicted class; classes after the first {MAX_CLASSES} are one."
 _REVOKED: Final = "Of the labels by class and prediction, those that a later label has corrected."
 _EVENTS_LOST: Final = "Records lost before they were processed or replayed; only with on_data_loss=continue."
 _STANDBY: Final = "Partitions of other processes whose state is kept here as last committed."
 _SNAPSHOT_TIME: Final = "When the last snapshot was committed, in seconds since the Unix epoch."
 _BUILD: Final = "Version of the service, and whether its core is compiled (true or false)."
-_FEWEST_WAITING: Final = 20
+_MIN_WAITING: Final = 20
 """Labels that came before their events may be as many."""
 _UNITS: Final = ("bytes", "ratio", "seconds")
 
@@ -73,7 +73,7 @@ def _waiting_labels(states: Sequence[Published]) -> str:
     """Name labels that wait for their events while no label has found one; empty if there are few."""
     counts = [each.value for state in states for each in state.metrics if each.metric == WAITING_LABELS]
     waiting = sum(value for value in counts if isinstance(value, (int, float)))
-    if waiting < _FEWEST_WAITING or any(state.counters.labels["matched"] for state in states):
+    if waiting < _MIN_WAITING or any(state.counters.labels["matched"] for state in states):
         return ""
     return (
         f"no label has found its event, and {waiting:,} labels wait: check that labels.id and events.id "

@@ -21,9 +21,9 @@ RANKED: Final = 1000
 """Number of the largest weights that are found."""
 _LOOKED_AT: Final = 400
 """Events whose terms are added up before older events begin to count less."""
-_MOST_NAMES: Final = 8000
-_MOST_FIELDS: Final = 8
-_MOST_OF_A_FIELD: Final = 12
+_MAX_NAMES: Final = 8000
+_MAX_FIELDS: Final = 8
+_MAX_OF_A_FIELD: Final = 12
 
 
 class Weights(NamedTuple):
@@ -73,10 +73,10 @@ class Terms:
                 side = sums[contribution.contribution < 0]
                 side[contribution.feature] = side.get(contribution.feature, 0.0) + contribution.contribution
         self._n_events[truth] = self._n_events.get(truth, 0.0) + 1.0
-        if self._n_events[truth] > _LOOKED_AT or len(sums[0]) + len(sums[1]) > _MOST_NAMES:
+        if self._n_events[truth] > _LOOKED_AT or len(sums[0]) + len(sums[1]) > _MAX_NAMES:
             self._n_events[truth] /= 2
             for side in sums:
-                kept = heapq.nlargest(_MOST_NAMES // 4, side.items(), key=_size)
+                kept = heapq.nlargest(_MAX_NAMES // 4, side.items(), key=_size)
                 side.clear()
                 side.update({name: added / 2 for name, added in kept})
 
@@ -91,9 +91,9 @@ class Terms:
                     fields[field] = {"name": field, "plus": 0.0, "minus": 0.0, "features": Counter()}
                 fields[field][side] += added / n_events
                 fields[field]["features"][name] += added / n_events
-        largest = heapq.nlargest(_MOST_FIELDS, fields.values(), key=lambda each: each["plus"] - each["minus"])
+        largest = heapq.nlargest(_MAX_FIELDS, fields.values(), key=lambda each: each["plus"] - each["minus"])
         for each in largest:
-            each["features"] = heapq.nlargest(_MOST_OF_A_FIELD, each["features"].items(), key=_size)
+            each["features"] = heapq.nlargest(_MAX_OF_A_FIELD, each["features"].items(), key=_size)
         return {"n_events": round(n_events), "fields": largest}
 
 

@@ -13,7 +13,7 @@ from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.output_writer import OutputWriter
-from service.partition.parts.counters import MOST_UNMATCHED_IDS, Counters
+from service.partition.parts.counters import MAX_UNMATCHED_IDS, Counters
 from service.stream.batches import OutputBatch
 
 _REJECTIONS: Final = (LearnerError, ModelError)
@@ -72,7 +72,7 @@ class LabelLearner:
             self._learn_overdue(timestamp_ms, self.join.truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += len(orphans)
-            self.counters.unmatched_ids.extend(orphans[-MOST_UNMATCHED_IDS:])
+            self.counters.unmatched_ids.extend(orphans[-MAX_UNMATCHED_IDS:])
 
     def receive(self, label: Incoming, timestamp_ms: int) -> None:
         """Join a label with its event, which may be pending, expected, expired or already labelled."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from service.partition.examples import Example
 
-_MOST_DELAYS: Final = 1000
+_MAX_DELAYS: Final = 1000
 _SHARE_OF_AGE: Final = 0.1
 """Fraction of the stream's age that is added to a drawn delay: a longer history allows a longer wait."""
 _SETTLED_MS: Final = -1
@@ -65,7 +65,7 @@ class MatchedDelays:
                 n_earlier = bisect_right(self._sorted, example.due_ms - example.timestamp_ms)
                 example.due_ms = _SETTLED_MS
                 yield example, n_earlier / len(self._sorted) if self._sorted else 1.0
-        if len(self._due) > 2 * len(kept) + _MOST_DELAYS:  # many left before they were due
+        if len(self._due) > 2 * len(kept) + _MAX_DELAYS:  # many left before they were due
             self.replace_waiting(kept.values())
 
     def add_delay(self, delay_ms: int, kept: Iterable[Example], event_time_ms: int) -> bool:
@@ -73,13 +73,13 @@ class MatchedDelays:
 
         They do whenever the number of delays has doubled, because short delays are seen first.
         """
-        if len(self._delays) == _MOST_DELAYS:
+        if len(self._delays) == _MAX_DELAYS:
             oldest = self._delays.popleft()
             del self._sorted[bisect_right(self._sorted, oldest) - 1]
         self._delays.append(delay_ms)
         insort(self._sorted, delay_ms)
         self._n_delays += 1
-        if self._n_delays & (self._n_delays - 1) or self._n_delays > _MOST_DELAYS:
+        if self._n_delays & (self._n_delays - 1) or self._n_delays > _MAX_DELAYS:
             return False
         waiting = [each for each in kept if each.truth is None and each.due_ms != _SETTLED_MS]
         for example in waiting:

@@ -38,7 +38,7 @@ from service.messages.rejection import Rejection
 
 MAX_NGRAM: Final = 10
 MAX_PORT: Final = 65_535
-_SHORTEST_KEY: Final = 16
+_MIN_KEY_LENGTH: Final = 16
 
 _HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
 _IPV6: Final = re.compile(r"[0-9a-f:.]+")
@@ -358,8 +358,8 @@ def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
 
 def check_key(key: SecretStr) -> SecretStr:
     """Check a secret, which may be empty, but not so short that its fingerprint reveals it."""
-    if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
-        raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
+    if 0 < len(key.get_secret_value()) < _MIN_KEY_LENGTH:
+        raise ValueError(f"expected at least {_MIN_KEY_LENGTH} characters, as `openssl rand -hex 32` prints")
     return key
 
 

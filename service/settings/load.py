@@ -36,7 +36,7 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 # Environment variables of this project that configure tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 _FREE = ("model_params",)
 """Settings that are tables with names chosen by the user."""
@@ -246,13 +246,13 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
     """Describe each error: the setting, its value, the origin of the value, and the reason."""
     details = errors.errors(include_url=False)
-    names = [_blamed(error, given) for error in details[:_MOST_LINES]]
+    names = [_blamed(error, given) for error in details[:_MAX_LINES]]
     lines = [_sentence(name, error, given) for name, error in zip(names, details, strict=False)]
-    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in details[:_MOST_LINES]]
+    paths = [[each for each in error["loc"] if isinstance(each, str)] for error in details[:_MAX_LINES]]
     hint = next(filter(None, (instead_of(".".join(path)) for path in paths)), "")
     origin = given[names[0]].origin if names[0] in given else _variable(names[0])
     hint = hint or f"correct {names[0]} {'on the' if origin == COMMAND_LINE else 'in'} {origin}"
-    more = [f"and {len(details) - _MOST_LINES} more"] * (len(details) > _MOST_LINES)
+    more = [f"and {len(details) - _MAX_LINES} more"] * (len(details) > _MAX_LINES)
     return ConfigurationError(*dict.fromkeys(lines), *more, hint=hint)
 
 

@@ -36,9 +36,9 @@ _PERIODS_MS: Final[Mapping[str, int]] = {
 }
 _UNITS_MS: Final = {period[0]: length_ms for period, length_ms in _PERIODS_MS.items()}
 _SPAN: Final = re.compile(r"([1-9]\d{0,8})([smhdw])", re.ASCII)
-_LONGEST_MS: Final = 10 * 366 * 86_400_000
-_MOST_SPANS: Final = 8
-_MOST_FEATURES: Final = 256
+_MAX_MS: Final = 10 * 366 * 86_400_000
+_MAX_SPANS: Final = 8
+_MAX_FEATURES: Final = 256
 
 
 def span_ms(span: str) -> int:
@@ -48,7 +48,7 @@ def span_ms(span: str) -> int:
     (90000, 86400000)
     """
     match = _SPAN.fullmatch(span)
-    if match is None or (length := int(match[1]) * _UNITS_MS[match[2]]) > _LONGEST_MS:
+    if match is None or (length := int(match[1]) * _UNITS_MS[match[2]]) > _MAX_MS:
         wanted = "a number and s, m, h, d or w, such as 10m; 3660d at most"
         raise ValueError(f"expected {wanted}, got {span!r}")
     return length
@@ -81,7 +81,7 @@ class WindowSettings(Table):
 
     by: str = setting(..., min_length=1, check=forms.check_path)
     """Where the key is: a path, or the name of a derived feature."""
-    over: Names = setting(..., min_length=1, max_length=_MOST_SPANS, check=_check_spans)
+    over: Names = setting(..., min_length=1, max_length=_MAX_SPANS, check=_check_spans)
     """Spans of event time, such as `10m`."""
     of: Mapping[str, Names] = setting(..., min_length=1, check=_check_aggregates)
     """What is aggregated, each with its aggregates: paths, names of derived features, `@event`, `@label`."""
@@ -115,8 +115,8 @@ def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, 
     names = [name for window in windows for name in window.feature_names()]
     if twice := forms.first_repeated(names):
         raise ValueError(f"expected distinct features, got {twice!r} twice")
-    if len(names) > _MOST_FEATURES:
-        raise ValueError(f"expected at most {_MOST_FEATURES} features, got {len(names)}")
+    if len(names) > _MAX_FEATURES:
+        raise ValueError(f"expected at most {_MAX_FEATURES} features, got {len(names)}")
     return windows
 
 
@@ -124,7 +124,7 @@ COST: Final = "cost"
 _GOALS: Final = ("min_precision", "max_false_positive_rate", "min_recall", COST, "threshold", "max_rate")
 """Goals in the order of `service.partition.parts.decisions`."""
 _CONFIDENCE: Final = 0.8
-_LARGEST: Final = 1e100
+_MAX_THRESHOLD: Final = 1e100
 """Largest threshold; `perceptron_core` has this constant, too, but takes long to import."""
 _RATE: Final = re.compile(rf"([1-9]\d{{0,8}}) */ *({'|'.join(_PERIODS_MS)})", re.ASCII)
 
@@ -168,8 +168,8 @@ class DecisionSettings(Table):
             raise ValueError(f"expected one goal, got {' and '.join(goals)}")
         if self.goal in {COST, "threshold", "max_rate"} and self.confidence != _CONFIDENCE:
             raise ValueError(f"confidence: has no effect on {self.goal}")
-        if abs(self.threshold or 0.0) > _LARGEST:
-            raise ValueError(f"threshold: expected a number from {-_LARGEST:g} to {_LARGEST:g}")
+        if abs(self.threshold or 0.0) > _MAX_THRESHOLD:
+            raise ValueError(f"threshold: expected a number from {-_MAX_THRESHOLD:g} to {_MAX_THRESHOLD:g}")
         if self.max_rate is not None and not _RATE.fullmatch(self.max_rate):
             wanted = f"a whole number from 1 to 999999999 by {', '.join(_PERIODS_MS)}, such as 100/day"
             raise ValueError(f"max_rate: expected {wanted}")

@@ -20,7 +20,7 @@ __all__ = ["open_transport"]
 # A client is imported when its kind of stream is opened: importing an unused one would take time.
 
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
-_HIGHEST_PORT = 65535
+_MAX_PORT = 65535
 
 
 def open_transport(
@@ -103,7 +103,7 @@ def _servers(url: str, address: str) -> list[str]:
     servers = address.split(",")
     for server in servers:
         match = _SERVER.fullmatch(server)
-        if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
+        if not match or not 0 < int(match["port"]) <= _MAX_PORT:
             raise _malformed(url)
     return servers
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from service.settings.load import Settings
 from service.stream.protocol import Record, Transport
 
-_MOST_KEPT: Final = 1000
+_MAX_KEPT: Final = 1000
 
 NOT_VERIFIABLE: Final = (
     "results of the model: labels, scores, updates, weights (`verify` checks probabilities against scores)",
@@ -81,7 +81,7 @@ class Findings:
     def add(self, finding: Finding) -> None:
         """Add a contradiction."""
         self.counts[finding.fault] += 1
-        self.kept += [finding] * (len(self.kept) < _MOST_KEPT)
+        self.kept += [finding] * (len(self.kept) < _MAX_KEPT)
 
 
 @dataclass

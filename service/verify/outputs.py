@@ -15,7 +15,7 @@ from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, labels_in, output_fields
 from service.stream.protocol import Record
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 _NUMBERS: Final = tuple({field.name for field in PREDICTION + OUTCOME if field.types == (float,)})
 
 
@@ -99,7 +99,7 @@ def _contradiction(fields: Mapping[str, Any], predicted: TrueLabel, truth: TrueL
 def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
     """Return what is wrong with the names, order or types of the fields; empty if they are valid."""
     if names != _wanted(names):
-        return f"unexpected fields or order: {', '.join(names)}"[:_LONGEST]
+        return f"unexpected fields or order: {', '.join(names)}"[:_MAX_LENGTH]
     try:
         (Outcome if "predicted" in fields else Prediction).model_validate(fields)
     except ValidationError as error:
@@ -107,7 +107,7 @@ def _fault_of_form(names: tuple[str, ...], fields: Mapping[str, Any]) -> str:
     else:
         name = next((name for name in _NUMBERS if not isfinite(fields.get(name) or 0.0)), "")
         name = name or ("probability" if fields.get("probability", 0.5) is None else "")
-    return f"invalid {name}: {json.dumps(fields.get(name))}"[:_LONGEST] if name else ""
+    return f"invalid {name}: {json.dumps(fields.get(name))}"[:_MAX_LENGTH] if name else ""
 
 
 @lru_cache(maxsize=32)

@@ -141,7 +141,7 @@ def _probes(registry: CollectorRegistry, health: Health) -> APIRouter:
 _Ask: TypeAlias = Callable[..., Assessed]
 """A method of `LiveModel`."""
 
-_LARGEST_PARTITION: Final = 2**31 - 1
+_MAX_PARTITION: Final = 2**31 - 1
 _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
 _EVENT: Final = UnlabelledEvent.model_json_schema()
 _MAPPED_EVENT: Final[dict[str, Any]] = {
@@ -152,7 +152,7 @@ _MAIL: Final = {"type": "string", "description": "A mail: its subject and text; 
 
 
 class _AskedPartition(Parameters):
-    partition: int | None = Field(None, ge=0, le=_LARGEST_PARTITION)
+    partition: int | None = Field(None, ge=0, le=_MAX_PARTITION)
     """Partition whose model to ask. Default: the partition of an event with this id as its key, if this
     process serves it; otherwise, or without an event, the first partition that this process serves. The
     response has it as `partition`; `owned` is whether it is the event's partition."""

@@ -58,7 +58,7 @@ from service.web.responses import (
 )
 
 _WAIT_SECONDS: Final = 10.0
-_MOST_WAITED_SECONDS: Final = 60.0
+_MAX_WAITED_SECONDS: Final = 60.0
 _PREDICTION_FIELDS: Final = tuple(CommittedPrediction.model_fields)
 _PATIENCE_SECONDS: Final = 10.0
 """Longest time of an append: longer than the loop takes to prepare the first append."""
@@ -92,7 +92,7 @@ class _LabelParameters(Parameters):
 
 
 class _EventParameters(_LabelParameters):
-    wait_seconds: float = Field(_WAIT_SECONDS, ge=0, le=_MOST_WAITED_SECONDS, allow_inf_nan=False)
+    wait_seconds: float = Field(_WAIT_SECONDS, ge=0, le=_MAX_WAITED_SECONDS, allow_inf_nan=False)
     """Seconds to wait for the prediction; after that, the response is 202 with the position of the event."""
 
 

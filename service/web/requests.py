@@ -26,12 +26,12 @@ from service.web.responses import UnsupportedBody, problem_of
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 MAIL: Final = "message/rfc822"
-MOST_LINES: Final = 10_000
+MAX_LINES: Final = 10_000
 """Most lines of a body: the default of `http_max_lag`, the largest lag."""
 READ_AT_ONCE_BYTES: Final = 16_384
 """Longer messages are read on another thread: the server's thread answers other requests meanwhile."""
 _NOT_ENCODED: Final = "identity"
-_LONGEST_SHOWN: Final = 40
+_MAX_SHOWN: Final = 40
 _ID: Final = "-"
 """Id of a posted mail, which is only predicted."""
 
@@ -107,7 +107,7 @@ def _check_form(request: Request, wanted: str) -> None:
     encoding = ", ".join(request.headers.getlist("content-encoding")) or _NOT_ENCODED
     if encoding.strip().lower() != _NOT_ENCODED:
         raise UnsupportedBody(
-            f"expected a body without Content-Encoding, got {encoding[:_LONGEST_SHOWN]}",
+            f"expected a body without Content-Encoding, got {encoding[:_MAX_SHOWN]}",
             hint="send it without `Content-Encoding`",
         )
     media_type = media_type_of(request)
@@ -125,12 +125,12 @@ async def lines_of(request: Request) -> Sequence[bytes]:
     Raises `MessageTooLarge` if there are too many.
     """
     body = await body_of(request, NDJSON)
-    lines = body.replace(b"\r\n", b"\n").split(b"\n", MOST_LINES)
+    lines = body.replace(b"\r\n", b"\n").split(b"\n", MAX_LINES)
     if not lines[-1]:
         lines.pop()
-    if len(lines) > MOST_LINES:
+    if len(lines) > MAX_LINES:
         raise MessageTooLarge(
-            f"expected at most {MOST_LINES} lines in the body",
+            f"expected at most {MAX_LINES} lines in the body",
             hint="send it in parts, as made by `split --lines`",
         )
     return lines
@@ -162,4 +162,4 @@ def described_body(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 def described_lines(what: str) -> dict[str, Any]:
     """Describe an NDJSON body, for the OpenAPI document."""
-    return {NDJSON: {"type": "string", "description": f"{what}, at most {MOST_LINES}."}}
+    return {NDJSON: {"type": "string", "description": f"{what}, at most {MAX_LINES}."}}

@@ -26,10 +26,10 @@ _STOP_SECONDS: Final = 5.0
 _REQUEST_SECONDS: Final = 10.0
 """How long a connection may take to send the head of a request. Bodies: `service.web.guard`."""
 
-_MOST_HEAD_BYTES: Final = 65_536
+_MAX_HEAD_BYTES: Final = 65_536
 """Largest head of a request; httptools has no limit."""
 
-_MOST_CONNECTIONS: Final = 200
+_MAX_CONNECTIONS: Final = 200
 """Open connections above which requests get 503, except probes."""
 
 _PROBE_CONNECTIONS: Final = 50
@@ -43,7 +43,7 @@ _CHECK_SECONDS: Final = 5.0
 
 _BUSY: Final = problem_response(
     HTTPStatus.SERVICE_UNAVAILABLE,
-    f"more than {_MOST_CONNECTIONS} connections are open",
+    f"more than {_MAX_CONNECTIONS} connections are open",
     "connection",
     "close unused connections, and send it again",
     Connection="close",
@@ -129,7 +129,7 @@ class _Protocol(HttpToolsProtocol):
         self._stop_waiting()
         self._answered_now += 1
         try:
-            too_many = len(self.connections) >= _MOST_CONNECTIONS and scope["path"] not in MONITORING
+            too_many = len(self.connections) >= _MAX_CONNECTIONS and scope["path"] not in MONITORING
             await (_BUSY if too_many else self._app)(scope, receive, send)
         finally:
             self._answered_now -= 1
@@ -138,13 +138,13 @@ class _Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._wait_for_request()
         self._check_later()
-        if len(self.connections) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
+        if len(self.connections) > _MAX_CONNECTIONS + _PROBE_CONNECTIONS:
             self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
         self._unread_bytes += len(data)
         super().data_received(data)
-        if self._unread_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
+        if self._unread_bytes > _MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("Invalid HTTP request received.")
         if not self._answered_now and self._deadline is None:
             self._wait_for_request()

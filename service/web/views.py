@@ -30,7 +30,7 @@ from service.web.responses import Bound, Counts, ModelDescription, Weight
 _PAGE_WEIGHTS: Final = 12
 _CLASSES_SHOWN: Final = 30
 """Classes of a confusion matrix that are shown: the most frequent ones."""
-_LONGEST_SHOWN: Final = 300
+_MAX_SHOWN: Final = 300
 """Characters of a text, and features of an event, that the page shows."""
 _COLUMNS: Final = [
     {"name": field.name, "title": field.written.column[0], "as": field.written.column[1]}
@@ -92,7 +92,7 @@ class Window:
         assert published is not None, "wait for the model's first commit"
         described = self.describe(model, _PAGE_WEIGHTS).model_dump()
         for weight in described["weights"] or ():
-            weight["name"] = weight["name"][:_LONGEST_SHOWN]
+            weight["name"] = weight["name"][:_MAX_SHOWN]
         outputs, mistakes = model.latest()
         state, reason = self._health.condition
         now = SYSTEM_CLOCK.monotonic()
@@ -206,8 +206,8 @@ def _shown(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return text and features of an event; long ones are cut."""
     features = content.get("features") or {}
     return {
-        "text": str(content.get("text", ""))[:_LONGEST_SHOWN],
-        "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
+        "text": str(content.get("text", ""))[:_MAX_SHOWN],
+        "features": {str(name): value for name, value in list(features.items())[:_MAX_SHOWN]},
     }
 
 

@@ -19,7 +19,7 @@ from service.webhooks.alerts import Alert, headers_of
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_ASKED_SECONDS: Final = 300
+_MAX_ASKED_SECONDS: Final = 300
 """Longest Retry-After of a server that is followed."""
 
 
@@ -93,4 +93,4 @@ def _why(error: BaseException) -> str:
 
 
 def _asked(seconds: str | None) -> float:
-    return min(float(seconds), _LONGEST_ASKED_SECONDS) if seconds and seconds.isdecimal() else 0.0
+    return min(float(seconds), _MAX_ASKED_SECONDS) if seconds and seconds.isdecimal() else 0.0

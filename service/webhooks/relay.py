@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.2
 _WAITING_POLL_SECONDS: Final = 0.02
 """Seconds between polls while alerts are being posted."""
-_MOST_RECORDS: Final = 500
+_MAX_RECORDS: Final = 500
 _COMMIT_SECONDS: Final = 5.0
 """Seconds after which offsets are committed if there was no alert."""
 
@@ -155,7 +155,7 @@ class Relay:
         waiting = {(self._topic, number) for number, part in self._parts.items() if part.is_waiting}
         timeout = _WAITING_POLL_SECONDS if waiting else _POLL_SECONDS
         try:
-            for number, records in consumer.poll(timeout, _MOST_RECORDS, waiting).items():
+            for number, records in consumer.poll(timeout, _MAX_RECORDS, waiting).items():
                 if (part := self._parts.get(number)) is not None:
                     position = consumer.positions(number)[self._topic]
                     part.take(self._begin(records, part, pool), position)

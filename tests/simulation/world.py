@@ -661,7 +661,7 @@ class World:
         chains = {
             "INCREMENT_RATIO": random.choice((0.9, inf)),
             "CHAIN_RATIO": random.choice((0.5, 3, inf)),
-            "MOST_INCREMENTS": random.choice((1, 3, 100)),
+            "MAX_INCREMENTS": random.choice((1, 3, 100)),
         }
         most_ratio = random.choice((0.5, inf))
         if self.has_holes:

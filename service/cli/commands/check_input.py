@@ -53,9 +53,9 @@ class Sample(NamedTuple):
     """The records, each with its position."""
 
 
-_MOST_LABELS: Final = 100_000
+_MAX_LABELS: Final = 100_000
 _CHARS_SHOWN: Final = 400
-_WIDEST: Final = 50
+_MAX_WIDTH: Final = 50
 _FORMAT: Final = ("events.format", "events.id", "events.label")
 _OF_LABELS: Final = ("labels.id", "labels.label")
 _ANY: Final = EventSettings(id=OFFSET, features=("*",))
@@ -236,14 +236,14 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
         raise InputFileError(none, hint=_hint(settings))
     labels = None
     if inputs.labels is not None:  # more of them than events: they may come in another order
-        label_rows = _rows(inputs, settings, _MOST_LABELS, are_labels=True)
+        label_rows = _rows(inputs, settings, _MAX_LABELS, are_labels=True)
         labels = Labels(_objects(label_rows, settings), settings.labels)
     proposal = propose(records, settings.events, topic=topic or "", labels=labels)
     if topic is not None and settings.events.format != "json":
         for setting in _FORMAT[:3]:
             if value := setting_values(settings)[setting]:
                 proposal.settings[setting] = (value, "as given")
-    rows = [(one_line(row.field)[:_WIDEST], row.role, one_line(row.why)) for row in proposal.rows]
+    rows = [(one_line(row.field)[:_MAX_WIDTH], row.role, one_line(row.why)) for row in proposal.rows]
     echo(table([("field", "role", "why"), *rows], left=3))
     for warning in proposal.warnings:
         report_warning(warning)

@@ -46,7 +46,7 @@ from service.messages.labels import Vocabulary
 from service.models.learner import Learner
 from service.models.model_file import made_with, reject_pickle, write_atomically, write_model_file
 from service.partition.parts.counters import (
-    MOST_UNMATCHED_RATIO,
+    MAX_UNMATCHED_RATIO,
     Counters,
     concerns,
     data_warnings,
@@ -107,7 +107,7 @@ def process_in_batches(files: InputFiles, process: Process) -> None:
 
 
 _HEAD: Final = ("threshold", "score from", "probability", "precision", "recall", "FPR", "events")
-_LONGEST_ID: Final = 40
+_MAX_ID_LENGTH: Final = 40
 
 
 def _goals(_: click.Context, __: click.Parameter, given: Sequence[str]) -> list[tuple[str, float]]:
@@ -162,7 +162,7 @@ def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
     ]
     for each in summary["errors"]:
         event_id = one_line(each["id"])
-        shown = event_id if len(event_id) <= _LONGEST_ID else event_id[: _LONGEST_ID - 1] + "…"
+        shown = event_id if len(event_id) <= _MAX_ID_LENGTH else event_id[: _MAX_ID_LENGTH - 1] + "…"
         sure = f", probability {each['probability']:.4f}" if "probability" in each else ""
         truth, predicted = one_line(each["truth"]), one_line(each["predicted"])
         lines.append(f"  {shown}: {predicted}, but is {truth}; score {each['score']:+.4g}{sure}")
@@ -173,7 +173,7 @@ def mistakes_text(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _ALONE: Final = ("waiting", "orphan", "late")
 """Outcomes of labels without an event."""
 
@@ -317,12 +317,12 @@ def _labels(files: InputFiles, processor: Processor) -> dict[str, Any]:
     counts = processor.counters.labels | Counter(waiting=len(early))
     alone = sum(counts[each] for each in _ALONE)
     total = counts.total() - counts["timed_out"]
-    named = f", such as {', '.join(islice(early, _MOST_NAMED))}" if early else ""
+    named = f", such as {', '.join(islice(early, _MAX_NAMED))}" if early else ""
     skipped = ", are of events that events.where skips" if processor.counters.skipped else ""
     hint = f"their ids are not in {files.name}{named}{skipped}, or they came after label_timeout_seconds"
     if alone and alone == total:
         raise InputFileError(f"{files.label_name}: {alone} of {total} labels match no event", hint=hint)
-    if len(early) > MOST_UNMATCHED_RATIO * total:
+    if len(early) > MAX_UNMATCHED_RATIO * total:
         waiting = f"{files.label_name}: {len(early)} of {total} labels precede their events or match none"
         report_warning(waiting, hint)
     return {"labels": {name: count for name, count in sorted(counts.items()) if count}}
@@ -345,7 +345,7 @@ def _warn(processor: Processor, events: EventSettings, *, are_apart: bool) -> No
 def warn_of_leaks(leaks: Leaks, column: str | None) -> None:
     """Warn of fields that alone determine the label, if --label-column is given."""
     if paths := leaks.determining():
-        named = ", ".join(map(one_line, paths[:_MOST_NAMED])) + (", …" if paths[_MOST_NAMED:] else "")
+        named = ", ".join(map(one_line, paths[:_MAX_NAMED])) + (", …" if paths[_MAX_NAMED:] else "")
         hint = f"if it is known only after the label, exclude it:  {leaving_out(','.join(paths), column)}"
         report_warning(f"{named}: determines the label", hint)
 

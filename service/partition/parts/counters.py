@@ -16,11 +16,11 @@ from service.redaction import one_line
 from service.settings.parts import DecisionSettings
 from service.stream.records import TopicPartition
 
-_MOST_REJECTED_RATIO: Final = 0.05
-MOST_UNMATCHED_RATIO: Final = 0.05
+_MAX_REJECTED_RATIO: Final = 0.05
+MAX_UNMATCHED_RATIO: Final = 0.05
 """Share of labels without an event from which on to warn."""
-_MOST_NAMED: Final = 3
-_FEWEST_JUDGED: Final = 100
+_MAX_NAMED: Final = 3
+_MIN_JUDGED: Final = 100
 """Labels from which on a model is compared with baselines that need no features."""
 
 WINDOW: Final = 1000
@@ -30,11 +30,11 @@ _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among
 _CALIBRATION_ERROR: Final = "Expected calibration error, of 15 bins; only of models with log-odds."
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models with log-odds."
 
-MOST_UNMATCHED_IDS: Final = 3
+MAX_UNMATCHED_IDS: Final = 3
 """How many ids of unmatched labels to remember for warnings."""
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
-_unmatched_ids: Final = partial(deque[str], maxlen=MOST_UNMATCHED_IDS)
+_unmatched_ids: Final = partial(deque[str], maxlen=MAX_UNMATCHED_IDS)
 _KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
 """Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
 _COUNTED: Final = (
@@ -270,12 +270,12 @@ def _plain(counted: Any) -> Any:  # noqa: ANN401
 def data_warnings(rejected: int, records: int, classes: Sequence[str], truths: Collection[TrueLabel]) -> str:
     """Return a warning of many rejected records, or of classes without a label; empty if there is none."""
     warnings = []
-    if rejected > _MOST_REJECTED_RATIO * records:
+    if rejected > _MAX_REJECTED_RATIO * records:
         warnings.append(f"{rejected:,} of {records:,} records ({rejected / records:.1%}) were rejected")
     truth_of = Vocabulary(classes).truth
     if unseen := [repr(name) for name in classes if truth_of(name) not in truths]:
-        more = len(unseen) - _MOST_NAMED
-        named = unseen if more <= 0 else [*unseen[:_MOST_NAMED], f"{more:,} others"]
+        more = len(unseen) - _MAX_NAMED
+        named = unseen if more <= 0 else [*unseen[:_MAX_NAMED], f"{more:,} others"]
         warnings.append(f"no label has the class {' or '.join(named)}")
     return "; ".join(warnings)
 
@@ -283,8 +283,8 @@ def data_warnings(rejected: int, records: int, classes: Sequence[str], truths: C
 def label_warnings(totals: Totals, unmatched_ids: Iterable[str]) -> str:
     """Return a warning of many unmatched labels, with some ids, and of evicted events; empty without any."""
     warnings, unmatched = [], totals.late + totals.orphaned
-    if unmatched > MOST_UNMATCHED_RATIO * totals.received:
-        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MOST_NAMED:])
+    if unmatched > MAX_UNMATCHED_RATIO * totals.received:
+        ids = ", ".join(one_line(repr(each)) for each in [*dict.fromkeys(unmatched_ids)][-_MAX_NAMED:])
         skipped = "refer to events that events.where or start_from skips, " if totals.skipped else ""
         warnings.append(
             f"{unmatched:,} of {totals.received:,} labels match no event: they may be late by "
@@ -320,7 +320,7 @@ def concerns(
 
     """
     truths = labels_of(cells)
-    if truths.total() < _FEWEST_JUDGED:
+    if truths.total() < _MIN_JUDGED:
         return []
     mistakes = sum(count for (truth, predicted), count in cells.items() if truth != predicted)
     warnings = []

@@ -37,11 +37,11 @@ _LEARNED: Final = COST
 """The last of the goals whose threshold is found in bins."""
 FIXED, BUDGET = COST + 1, COST + 2
 """Goals without a search in bins: a given threshold, and a budget of the highest scores of each period."""
-_LARGEST: Final = 1.7976931348623157e308
+_MAX_FLOAT: Final = 1.7976931348623157e308
 _DRIFTED: Final = 5.0
 """Log-likelihood ratio that signals a drift: of twice as many wrong decisions as the goal allows."""
 _AFTER_DRIFT: Final = 0.1
-_MOST_COST: Final = 1e18
+_MAX_COST: Final = 1e18
 """The largest count that a progress record may hold."""
 
 _DECISIONS = "Predictions with a decision, by decision."
@@ -160,7 +160,7 @@ class Rule:
         """Update the threshold as users see it."""
         least = self.lowest_score()
         self.shown = None
-        if -_LARGEST < least < NEVER:
+        if -_MAX_FLOAT < least < NEVER:
             self.shown = logistic(least) if self._has_log_odds else least
         if self.goal == FIXED:
             self.shown = self.level
@@ -274,7 +274,7 @@ class Decisions(Part):
         if rule.goal == FIXED:
             return _log_odds(rule.level) if self.has_log_odds else rule.level
         if rule.goal == BUDGET:
-            return -_LARGEST if by_cost is None else by_cost
+            return -_MAX_FLOAT if by_cost is None else by_cost
         return by_cost if rule.goal == COST and self.has_log_odds else None
 
     def on_event(self, example: Example, event: Incoming | None, timestamp_ms: int, is_new: bool) -> bytes:  # noqa: ARG002, FBT001 - see Part
@@ -531,13 +531,13 @@ class Decisions(Part):
 
 
 def _counts(n_decided: int, cost: float, *, has_cost: bool) -> Mapping[str, int]:
-    return {"decided": n_decided} | ({"cost": round(min(cost, _MOST_COST))} if has_cost else {})
+    return {"decided": n_decided} | ({"cost": round(min(cost, _MAX_COST))} if has_cost else {})
 
 
 def _log_odds(probability: float) -> float:
     if 0.0 < probability < 1.0:
         return log(probability) - log(1.0 - probability)
-    return NEVER if probability >= 1.0 else -_LARGEST
+    return NEVER if probability >= 1.0 else -_MAX_FLOAT
 
 
 def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _ERROR: Final = "error"
 """Name of the signal of a risen error."""
 UNIT: Final = 32
 """Labels in the smallest block; each new block is tested for drift."""
-_MOST: Final = 4
+_MAX_BLOCKS: Final = 4
 """Blocks of one size, at most; with one more, the oldest two are merged."""
 
 
@@ -81,8 +81,8 @@ class Detector:
         sizes.append(UNIT)
         wrong.append(n_wrong)
         last = len(sizes)
-        while last > _MOST and sizes[last - 1 - _MOST] == sizes[last - 1]:
-            last -= _MOST
+        while last > _MAX_BLOCKS and sizes[last - 1 - _MAX_BLOCKS] == sizes[last - 1]:
+            last -= _MAX_BLOCKS
             sizes[last - 1] += sizes[last]
             wrong[last - 1] += wrong[last]
             del sizes[last], wrong[last]

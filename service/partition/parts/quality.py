@@ -29,7 +29,7 @@ BINS: Final = 15
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
 """Lowest bin number of negative scores, whose numbers rise with the absolute value."""
 
-MOST_CLASSES: Final = 32
+MAX_CLASSES: Final = 32
 """Number of classes that are distinguished; all further classes count as one."""
 OTHERS: Final = "(others)"
 """Name of the further classes."""
@@ -390,4 +390,4 @@ def ratio(part: float, whole: float) -> float | None:
 
 def first_classes(pairs: Iterable[tuple[Label, Label]]) -> list[Label]:
     """Return the distinguished classes: the first to occur, so that the choice never changes."""
-    return [*dict.fromkeys(label for pair in pairs for label in pair)][:MOST_CLASSES]
+    return [*dict.fromkeys(label for pair in pairs for label in pair)][:MAX_CLASSES]

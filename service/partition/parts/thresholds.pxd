@@ -10,7 +10,7 @@ cdef double _LOWEST
 cdef double _PARTS
 cdef double _FAINTEST
 cdef double _PRIOR
-cdef double _MOST_SURE
+cdef double _MAX_PROBABILITY
 cdef int _HALVINGS
 cdef double _HALF_LOG_2PI
 cdef double _LARGE

@@ -36,7 +36,7 @@ _FIRST: Final = struct.Struct("<q")
 _DOUBLE: Final = struct.Struct("<d")
 _PRIOR: Final = 50.0
 """Weight of the prior from calibrated probabilities, in labels."""
-_MOST_SURE: Final = 0.999
+_MAX_PROBABILITY: Final = 0.999
 """Largest mean probability of that prior."""
 _HALVINGS: Final = 40
 _HALF_LOG_2PI: Final = 0.9189385332046727
@@ -49,7 +49,7 @@ _CANDIDATES: Final = 100
 """Candidates after which the threshold is searched again at the latest."""
 _TIMES: Final = 256
 """Least number of searches in a period."""
-_LEAST_FADING: Final = 1e-9
+_MIN_FADING: Final = 1e-9
 
 
 class Row(NamedTuple):
@@ -180,7 +180,7 @@ class ClassBins:
         elif goal == FALSE_POSITIVES:
             self._right, n = others - self._above_others[k], others
         elif self.is_calibrated and n > 0.0:
-            mean = min(self._above_expected[k] / n, _MOST_SURE)
+            mean = min(self._above_expected[k] / n, _MAX_PROBABILITY)
             self._prior, self._prior_wrong = _PRIOR * mean, _PRIOR * (1.0 - mean)
         self._wrong = n - self._right
 
@@ -384,7 +384,7 @@ class Budget:
         end_ms = (self._period_of(latest_ms) + 1) * self.period_ms - _ORIGIN_MS
         remaining = float(end_ms - latest_ms) / period
         known = 1.0 - exp(-float(latest_ms - self._first_ms) / period)
-        return self._bins.lowest_of(left * known / (remaining * max(self._fading(latest_ms), _LEAST_FADING)))
+        return self._bins.lowest_of(left * known / (remaining * max(self._fading(latest_ms), _MIN_FADING)))
 
     def _fading(self, latest_ms: int) -> float:
         """Return the present weight of candidates counted at the last search."""

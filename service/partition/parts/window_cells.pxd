@@ -3,8 +3,8 @@ cimport cython
 
 from perceptron_core.elementary cimport sqrt
 
-cdef int _REGISTERS, _REGISTER_BITS, _MOST_RANK
-cdef long long _REST, _MOST_COUNT
+cdef int _REGISTERS, _REGISTER_BITS, _MAX_RANK
+cdef long long _REST, _MAX_COUNT
 cdef int _EVENTS, _COUNT, _SUM, _MEAN, _LEAST, _MOST, _STD, _DISTINCT, _RATE
 cdef double _FACTOR, _LINEAR_UP_TO, _NAN
 cdef double[::1] _POWERS

@@ -27,10 +27,10 @@ from service.partition.parts.window_keys import grown, numbers_of, written
 _FIRST_CELLS: Final = 64
 _REGISTERS = 64
 _REGISTER_BITS = 6
-_MOST_RANK = 59
+_MAX_RANK = 59
 _REST = (1 << 58) - 1
 """The bits of a hash that do not select its register."""
-_MOST_COUNT = (1 << 32) - 1
+_MAX_COUNT = (1 << 32) - 1
 
 _EVENTS, _COUNT, _SUM, _MEAN, _LEAST, _MOST, _STD, _DISTINCT, _RATE = range(9)
 EVENTS: Final = _EVENTS
@@ -50,7 +50,7 @@ KINDS: Final[Mapping[str, int]] = {
 _FACTOR = 0.709 * _REGISTERS * _REGISTERS
 _LINEAR_UP_TO = 2.5 * _REGISTERS
 _NAN = nan
-_POWERS = array("d", [2.0**-rank for rank in range(_MOST_RANK + 1)])
+_POWERS = array("d", [2.0**-rank for rank in range(_MAX_RANK + 1)])
 _LINEAR = array("d", [0.0] + [_REGISTERS * log(_REGISTERS / zeros) for zeros in range(1, _REGISTERS + 1)])
 """The estimates of linear counting, by the number of empty registers."""
 
@@ -140,7 +140,7 @@ class Cells:
             raise DamagedError("windows: columns of different lengths")
         if not -1 <= min(*following, free, 0) <= max(*following, free, -1) < n:
             raise DamagedError("windows: references to missing cells")
-        if max(registers, default=0) > _MOST_RANK:
+        if max(registers, default=0) > _MAX_RANK:
             raise DamagedError("windows: zeros in place of hashes")
         self.number, self.next, self.counts, self.doubles = number, following, counts, doubles
         self.registers, self._free, self.n = registers, free, n
@@ -193,14 +193,14 @@ class Cells:
         """Count an event in a cell."""
         self.changed[cell] = 1
         at = cell * self.n_counts
-        if self.counts[at] < _MOST_COUNT:
+        if self.counts[at] < _MAX_COUNT:
             self.counts[at] += 1
         at += self.first_number
         start = cell * self.n_doubles
         for column in range(self.n_numbers):
             value = numbers[column]
             if value == value:  # noqa: PLR0124 - NaN alone is not
-                if self.counts[at + column] < _MOST_COUNT:
+                if self.counts[at + column] < _MAX_COUNT:
                     self.counts[at + column] += 1
                 self._count_number(start, self.counts[at + column], value)
             start += self.width
@@ -217,7 +217,7 @@ class Cells:
         self.changed[cell] = 1
         counts, at = self.counts, cell * self.n_counts + 1
         if before < 0:
-            if counts[at] < _MOST_COUNT:
+            if counts[at] < _MAX_COUNT:
                 counts[at] += 1
                 counts[at + 1] += truth
         elif truth > before and counts[at + 1] < counts[at]:
@@ -250,7 +250,7 @@ class Cells:
         register += digest & _REGISTERS - 1
         rest = (digest >> _REGISTER_BITS) & _REST
         rank = 1
-        while rank < _MOST_RANK and not rest & 1:
+        while rank < _MAX_RANK and not rest & 1:
             rest >>= 1
             rank += 1
         self.registers[register] = max(self.registers[register], rank)

@@ -6,7 +6,7 @@ from service.partition.parts.window_keys cimport KeyTable
 
 cdef int _CELLS
 cdef long long _LATEST_MS
-cdef double _LARGEST
+cdef double _MAX_VALUE
 
 
 @cython.locals(n=Py_ssize_t, window=Window, inputs=tuple)

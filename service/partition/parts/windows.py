@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _CELLS = 16
 _FIRST_ROWS: Final = 16
 _LATEST_MS = 1 << 58
-_LARGEST = float(MAX_MAGNITUDE)
+_MAX_VALUE = float(MAX_MAGNITUDE)
 
 
 class Output(NamedTuple):
@@ -142,7 +142,7 @@ class Window:
             for output in range(self._n_outputs):
                 value = totals.value(self._kinds[output], self._columns[output])
                 name = self._names[span * self._n_outputs + output]
-                if -_LARGEST <= value <= _LARGEST:  # False for NaN
+                if -_MAX_VALUE <= value <= _MAX_VALUE:  # False for NaN
                     features[name] = value
                 else:
                     features.pop(name, None)

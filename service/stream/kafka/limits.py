@@ -36,7 +36,7 @@ _APPEND_SECONDS: Final = 5.0
 _APPEND_TRANSACTION_SECONDS: Final = 10.0
 # A transaction may take this fraction of a session timeout, but at least some seconds for a busy broker.
 _SHARE_OF_SESSION: Final = 0.9
-_SHORTEST_TRANSACTION_SECONDS: Final = 5.0
+_MIN_TRANSACTION_SECONDS: Final = 5.0
 # A client repeats an unanswered request although its first copy may still arrive: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 # During a rebalance, kafka-python delivers nothing until all members have noticed it.
@@ -116,7 +116,7 @@ def for_appends(options: ClientOptions) -> ClientOptions:
 
 def within_session(options: ClientOptions) -> ClientOptions:
     """Return the options of a producer whose transactions end before a killed owner's partitions move."""
-    longest = max(_SHORTEST_TRANSACTION_SECONDS, _SHARE_OF_SESSION * options.session_timeout_seconds)
+    longest = max(_MIN_TRANSACTION_SECONDS, _SHARE_OF_SESSION * options.session_timeout_seconds)
     seconds = min(longest, options.transaction_timeout_seconds)
     return replace(
         options,

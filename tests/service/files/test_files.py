@@ -178,7 +178,7 @@ def test_quoted_cell_over_many_lines_is_bounded(messages):
 
 
 def test_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
-    monkeypatch.setattr(text_files, "_MOST_READ_AGAIN_BYTES", 10_000)
+    monkeypatch.setattr(text_files, "_MAX_READ_AGAIN_BYTES", 10_000)
     first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
     assert first == b'x","'
     assert last.endswith(b'x","\nx","')

@@ -75,7 +75,7 @@ def test_readable_parts_of_broken_mails_are_read(messages, broken):
 def test_deeply_nested_or_too_long_mail_is_a_bad_row(messages, monkeypatch):
     nested = b"".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d\n" % (n, n) for n in range(2000))
     assert isinstance(messages(nested, "x.eml")[0], BadRow)
-    monkeypatch.setattr("service.files.mails.MOST_MAIL_BYTES", 100)
+    monkeypatch.setattr("service.files.mails.MAX_MAIL_BYTES", 100)
     long, short = messages(ANN + b"From x Mon\nSubject: a\n\nb\n")
     assert (isinstance(long, BadRow), json.loads(short)["text"]) == (True, "a\nb\n")
 

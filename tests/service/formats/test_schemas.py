@@ -9,7 +9,7 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import pack, seal
 from service.formats.plain_values import iso_date, scaled
 from service.formats.schema import (
-    MOST_KEPT,
+    MAX_KEPT,
     Schema,
     Schemas,
     from_bytes,
@@ -66,10 +66,10 @@ def test_state_of_schemas_round_trips(ids, batches):
 
 
 def test_snapshot_holds_only_the_schemas_last_used():
-    found = schemas(*range(MOST_KEPT + 2))
+    found = schemas(*range(MAX_KEPT + 2))
     found.mark_used(records(0))
     kept = [each[0] for each in found.state()]
-    assert kept == [*map(key, range(3, MOST_KEPT + 2)), key(0)]
+    assert kept == [*map(key, range(3, MAX_KEPT + 2)), key(0)]
     assert found[key(1)] is found[key(2)] is None
 
 

@@ -94,8 +94,8 @@ def test_process_begins_with_a_whole_snapshot_and_continues_from_it(stream, kill
     ("limit", "value", "chain"),
     [
         ("CHAIN_RATIO", 0.01, {0: None, 3: 0, 6: None, 9: 6, 12: None}),
-        ("MOST_INCREMENTS", 1, {0: None, 3: 0, 6: None, 9: 6, 12: None}),
-        ("MOST_INCREMENTS", 0, {0: None, 3: None, 6: None, 9: None, 12: None}),
+        ("MAX_INCREMENTS", 1, {0: None, 3: 0, 6: None, 9: 6, 12: None}),
+        ("MAX_INCREMENTS", 0, {0: None, 3: None, 6: None, 9: None, 12: None}),
         ("INCREMENT_RATIO", 0, {0: None, 3: None, 6: None, 9: None, 12: None}),
     ],
 )
@@ -107,7 +107,7 @@ def test_whole_snapshot_follows_a_too_large_or_long_chain(stream, killed, monkey
 
 
 def test_kept_whole_snapshots_keep_all_their_increments(stream, killed, monkeypatch):
-    monkeypatch.setattr("service.loop.snapshots.MOST_INCREMENTS", 2)
+    monkeypatch.setattr("service.loop.snapshots.MAX_INCREMENTS", 2)
     produce(stream, EVENTS)
     run(stream, 26, snapshots_kept=2)
     assert chain_of(stream) == {9: None, 12: 9, 15: 12, 18: None, 21: 18, 24: 21}

@@ -61,7 +61,7 @@ def test_read_ahead_returns_logs_and_bounds_without_another_request(stream):
 
 
 def test_logs_of_large_total_size_are_read_one_by_one(stream, monkeypatch):
-    monkeypatch.setattr("service.loop.read_ahead._MOST_BYTES", 4)
+    monkeypatch.setattr("service.loop.read_ahead._MAX_BYTES", 4)
     ahead = ReadAhead(stream, settings(), [0, 1, 2])
     assert stream.asked["read"] == 0
     assert values(ahead.read("checkpoints", 1)) == [b"1", b"4", b"7"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.errors import TransactionFailed
 from service.stream.partitioner import partition_for_key
-from service.web.requests import JSON, MOST_LINES, NDJSON
+from service.web.requests import JSON, MAX_LINES, NDJSON
 from service.web.responses import LinesAppended, Problem
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
@@ -110,7 +110,7 @@ class FailingLater:
     """A stream of which transactions fail after the first ones."""
 
     def __init__(self, stage, monkeypatch, at_once, n_good):
-        monkeypatch.setattr("service.intake.partition._MOST_AT_ONCE", at_once)
+        monkeypatch.setattr("service.intake.partition._MAX_AT_ONCE", at_once)
         self._append = stage.live.intakes.get(0)._writer.commit
         self._n_good = n_good
         monkeypatch.setattr(stage.live.intakes.get(0)._writer, "commit", self.commit)
@@ -203,11 +203,11 @@ def test_line_count_includes_empty_lines(client, body, count):
 
 @pytest.mark.parametrize("path", ALL)
 def test_too_many_lines_get_413(client, path):
-    assert post(client, path, b"1\n" * MOST_LINES).status_code == 422
-    response = post(client, path, b"\n" * MOST_LINES + b"1")
+    assert post(client, path, b"1\n" * MAX_LINES).status_code == 422
+    response = post(client, path, b"\n" * MAX_LINES + b"1")
     assert (response.status_code, response.json()["what"]) == (
         413,
-        f"expected at most {MOST_LINES} lines in the body",
+        f"expected at most {MAX_LINES} lines in the body",
     )
     assert "split" in response.json()["hint"]
 

@@ -89,7 +89,7 @@ def is_closed(dialled):
 
 def test_probe_gets_a_response_while_all_connections_are_busy(dial, monkeypatch):
     """The oldest connection is closed for it, though it has sent nothing yet when it is accepted."""
-    monkeypatch.setattr(server, "_PROBE_CONNECTIONS", 100 - server._MOST_CONNECTIONS)
+    monkeypatch.setattr(server, "_PROBE_CONNECTIONS", 100 - server._MAX_CONNECTIONS)
     opened = []
     for count in (3, 97):
         opened += [dial() for _ in range(count)]

@@ -137,7 +137,7 @@ class ConfluentMembership(KafkaMembership):
 
 
 # A member that has not polled for this long is removed; time for restoring a partition counts, too.
-_LONGEST_PAUSE_SECONDS: Final = 300.0
+_MAX_PAUSE_SECONDS: Final = 300.0
 # How long partitions may take to resume after a rebalance; also the timeout of wake-up requests.
 _WAKE_SECONDS: Final = 0.3
 
@@ -183,7 +183,7 @@ class ConfluentConsumer(KafkaMember):
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": session_ms,
                 "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
-                "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
+                "max.poll.interval.ms": max(session_ms, int(_MAX_PAUSE_SECONDS * 1000)),
                 "error_cb": self._note_error,
                 # Continuing elsewhere would silently lose or repeat records.
                 "auto.offset.reset": "error",
