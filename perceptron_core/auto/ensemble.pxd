@@ -19,7 +19,7 @@ cdef class ExpertTables:
     cdef readonly list rules
     cdef int[::1] maps, _room
     cdef list _blocks
-    cdef unsigned char[::1] _left
+    cdef unsigned char[::1] _is_moved_out
 
     cpdef add(self, LinearRule rule, int map_number)
 

@@ -59,7 +59,7 @@ class ExpertTables:
         """Capacity of each map's tables, in slots."""
         self._blocks: list[Any] = [_NOTHING] * n_maps
         """The cells of each map's tables, row by row."""
-        self._left = bytearray(n_maps)
+        self._is_moved_out = bytearray(n_maps)
         """For each map, whether its experts are updated by `SeveralClasses`."""
 
     def add(self, rule: LinearRule, map_number: int) -> None:
@@ -83,7 +83,7 @@ class ExpertTables:
     def reserve(self, sizes: array[int]) -> None:
         """Make room for `sizes` slots of each map."""
         for number in range(len(self._room)):
-            if sizes[number] > self._room[number] and not self._left[number]:
+            if sizes[number] > self._room[number] and not self._is_moved_out[number]:
                 spare = 0 if self._room[number] == 0 else sizes[number] // 4 + _SPARE
                 room = sizes[number] + spare
                 self._lay_out(number, room)
@@ -91,7 +91,7 @@ class ExpertTables:
 
     def move_out(self, number: int) -> None:
         """Transfer the experts of a map and their cells to `SeveralClasses`, which sets `scores`."""
-        self._left[number] = True
+        self._is_moved_out[number] = True
         self._blocks[number] = _NOTHING
 
     def _lay_out(self, number: int, n_slots: int) -> None:
@@ -188,7 +188,7 @@ class Ensemble(ExpertTables):
         for k in range(self.n):
             self.inputs[k] = 0.0
             if active[self.maps[k]]:
-                if not self._left[self.maps[k]]:
+                if not self._is_moved_out[self.maps[k]]:
                     rule = self.rules[k]
                     x = examples[self.maps[k]]
                     self.scores[k] = rule.score(x)
@@ -262,7 +262,7 @@ class Ensemble(ExpertTables):
         """Update the experts with the scored event."""
         for k in range(self.n):
             if active[self.maps[k]]:
-                if self._left[self.maps[k]]:
+                if self._is_moved_out[self.maps[k]]:
                     continue
                 rule = self.rules[k]
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])

@@ -220,7 +220,7 @@ class _Cells:
         self._columns = columns
         self._value, self._text = value, text
         self._unread: set[str] = set()
-        self._doubts = None if columns.mapping else DataWarnings(self._warn_of_text)
+        self._data_warnings = None if columns.mapping else DataWarnings(self._warn_of_text)
 
     def value(self, name: str, cell: object) -> Any:  # noqa: ANN401 - whatever is in the file
         """Return the value of a cell; None if it is empty. Raises ValueError."""
@@ -241,8 +241,8 @@ class _Cells:
                 except ValueError as error:
                     self._warn(name, error)
                 else:
-                    if self._doubts is not None:
-                        self._doubts.note(name, value)
+                    if self._data_warnings is not None:
+                        self._data_warnings.note(name, value)
         return values
 
     def _warn(self, name: str, error: ValueError) -> None:

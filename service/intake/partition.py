@@ -177,7 +177,7 @@ class PartitionIntake:
         label = self._vocabulary.spell(example.predicted, processor.spelling)
         has_log_odds = processor.learner.has_log_odds
         fields = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
-        if any(isinstance(part, Decisions) for part in processor.further):
+        if any(isinstance(part, Decisions) for part in processor.optional_parts):
             fields["decision"] = example.decision
         return fields | {"event_time_ms": example.timestamp_ms}
 

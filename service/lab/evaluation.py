@@ -242,6 +242,6 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
     if (mixture := learner.mixture) is not None:
         experts = [expert._asdict() for expert in mixture.experts]
         summary |= {"leader": mixture.leader, "experts": experts}
-    for part in processor.further:
+    for part in processor.optional_parts:
         summary |= part.summary(counters.confusion.cells)
     return {name: value for name, value in summary.items() if value is not None}

@@ -49,11 +49,11 @@ RETRYABLE: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, Stor
 """Errors after which a task can be retried; every other error ends the loop."""
 
 _SHORT: Final = RecordLimit(16_384, 16_384)
-
+"""Limit of dead letters after `_SHORT_AFTER` rejected records, whatever the topic's limit: 16 KiB."""
 
 _SHORT_AFTER: Final = 2
-"""A topic's size limit may have been lowered. At the first rejected record the limit is read again; at the
-second, dead letters are cut to 16 KiB whatever the limit."""
+"""Rejected records of a task after which dead letters are cut. A topic's size limit may have been lowered: at
+the first rejected record, it is read again."""
 
 
 class Failures:

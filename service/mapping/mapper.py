@@ -57,14 +57,14 @@ class FieldWatch:
     def __init__(self, settings: EventSettings) -> None:
         self._waiting = dict(_named(settings))
         self._n_events = 0
-        self._doubts = DataWarnings(_warn_of_text)
+        self._data_warnings = DataWarnings(_warn_of_text)
 
     def note(self, document: object, features: Mapping[str, Any]) -> None:
         """Check an event and its features."""
         self._n_events += 1
         if self._n_events <= _RECORDS_OF_TEXTS or not self._n_events % 64:
             for name, value in features.items():
-                self._doubts.note(name, value)
+                self._data_warnings.note(name, value)
         for named, find in [*self._waiting.items()]:
             with suppress(PathError):  # there is a value, of another type
                 if find(document, features) is None:
@@ -383,7 +383,7 @@ class EventMapper(Mapper):
         self._find_label = None if label is None or asks_only else label.find
         self._asks_only = asks_only
         self.watched = None if asks_only or is_text else FieldWatch(settings)
-        """The fields that no event has had yet, and doubtful texts; None if they are not watched."""
+        """The fields that no event has had yet, and warnings of strings; None if they are not watched."""
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         """Read an event. Raises `Rejection`."""

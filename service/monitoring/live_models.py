@@ -193,7 +193,8 @@ class LiveModel:
         self.published: Published | None = None
         self.processor = processor
         self._vocabulary = vocabulary
-        self._decisions = next((each for each in processor.further if isinstance(each, Decisions)), None)
+        found = (each for each in processor.optional_parts if isinstance(each, Decisions))
+        self._decisions = next(found, None)
         self._summary = ModelSummary(None, None)
         self.terms = Terms()
 

@@ -24,13 +24,14 @@ _EXAMPLE_BYTES = 512
 _FEATURE_BYTES = 128
 """Memory of a feature in a dictionary, without the feature's name."""
 _LOOSE_FEATURES = 256
+"""Features of an event up to which they remain a dictionary: packing would take as long as learning."""
 _LOOSE_BYTES = 4096
-"""Up to this many features remain a dictionary: packing and unpacking would take as long as learning."""
+"""Bytes of a message up to which its features remain a dictionary."""
 
 _ROWS_OF_A_CHUNK: Final = 200
 """Rows packed at a time, so that the GIL is held for half a millisecond."""
 
-_FURTHER: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "is_learned_early")
+_OPTIONAL_FIELDS: Final = ("keys", "is_provisional", "decision", "weight", "due_ms", "is_learned_early")
 """Optional last fields of a row."""
 
 _pack: Final = msgpack.Packer().pack
@@ -152,10 +153,10 @@ def row_of(example: Example) -> tuple[Any, ...]:
         example.message_bytes,
     )
     if example.due_ms or example.weight != 1.0:
-        further = example.keys, example.is_provisional, example.decision, example.weight
+        optional = example.keys, example.is_provisional, example.decision, example.weight
         if example.due_ms:
-            return (*row, *further, example.due_ms, example.is_learned_early)
-        return row + further
+            return (*row, *optional, example.due_ms, example.is_learned_early)
+        return row + optional
     if example.decision is not None:
         return (*row, example.keys, example.is_provisional, example.decision)
     if example.is_provisional:
@@ -165,10 +166,10 @@ def row_of(example: Example) -> tuple[Any, ...]:
 
 def example_of(row: Sequence[Any]) -> Example:
     """Return the example of a row from `row_of`."""
-    event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, *further = row
+    event_id, kept, predicted, score, timestamp_ms, truth, step, message_bytes, *optional = row
     example = Example(event_id, kept, predicted, score, timestamp_ms, message_bytes)
     example.truth, example.step = truth, step
-    for name, value in zip(_FURTHER, further, strict=False):
+    for name, value in zip(_OPTIONAL_FIELDS, optional, strict=False):
         setattr(example, name, value)
     return example
 

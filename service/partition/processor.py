@@ -100,12 +100,12 @@ class Processor:
         *,
         uses_fast_path: bool = True,
     ) -> None:
-        join, counters, *further = parts
+        join, counters, *optional_parts = parts
         self.join: LabelJoin = join
         self.counters: Counters = counters
-        self.further: tuple[Part, ...] = tuple(further)
+        self.optional_parts: tuple[Part, ...] = tuple(optional_parts)
         self._featuring, self._predicting, self._learning, self._observing = (
-            tuple(part for part in self.further if getattr(type(part), what) is not getattr(Part, what))
+            tuple(part for part in optional_parts if getattr(type(part), what) is not getattr(Part, what))
             for what in ("features", "on_event", "on_label", "on_batch")
         )
         self._feature_names = frozenset[str]().union(*(part.feature_names for part in self._featuring))
@@ -133,7 +133,7 @@ class Processor:
         """Set the model, and decide whether compiled code processes records of the common case."""
         self._learner = self._labels.learner = learner
         self._labels.takes_weights = learner.takes_weights
-        for part in self.further:
+        for part in self.optional_parts:
             part.start(has_log_odds=learner.has_log_odds, is_calibrated=learner.is_calibrated)
         self._extract = self._extractor.extract
         if self._uses_fast_path:
@@ -228,7 +228,7 @@ class Processor:
         model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
         optional = {"schemas": self.schemas, "vectors": self.decoder.vectors}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
-        return model, self.join, self.counters, *kept, *self.further
+        return model, self.join, self.counters, *kept, *self.optional_parts
 
     def counts(self) -> dict[str, int]:
         """Return the counts that are committed with each batch and that recovery checks."""

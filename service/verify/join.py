@@ -101,7 +101,7 @@ class Join:
                 yield event_id, event
             self._waiting.popleft()
 
-    def event(self, number: int, event: Incoming, timestamp_ms: int) -> Expected:
+    def add_event(self, number: int, event: Incoming, timestamp_ms: int) -> Expected:
         """Add a pending event, or note that it is repeated."""
         pending = self._events.get(event.id)
         if pending is not None:
@@ -127,7 +127,7 @@ class Join:
             self._label(pending, truth)
         return Expected((truth,), number)
 
-    def label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> PendingEvent | None:
+    def join_label(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> PendingEvent | None:
         """Join a label; return the event if this is its first label, so that an outcome is due."""
         pending = self._events.get(event_id)
         if pending is None:

@@ -148,11 +148,11 @@ class Replay:
             return "rejected"
         ledger.is_mixed |= record.key != message.id.encode()
         if message.truth is not None and message.is_label:
-            joined = join.label(message.id, message.truth, timestamp_ms)
+            joined = join.join_label(message.id, message.truth, timestamp_ms)
             due = None if joined is None else joined.number
             ledger.add_expected(message.id, Label(*where, timestamp_ms, message.truth, due))
             return "labels"
-        expected = join.event(self._record, message, timestamp_ms)
+        expected = join.add_event(self._record, message, timestamp_ms)
         ledger.add_expected(message.id, Event(*where, timestamp_ms, message.truth, *expected))
         return "predictions"
 

@@ -207,7 +207,7 @@ def export(file: Path, chosen: int | None, loaded: Loaded) -> None:
         log = f"{settings.checkpoints_topic}[{partition}]"
         settings = completed_settings(_settings_in(logs[partition]), log, loaded).settings
         restored = restore(transport, settings, partition, _committed(transport, settings, partition))
-    kept = made_with(settings) | kept_rules(restored.processor.further)
+    kept = made_with(settings) | kept_rules(restored.processor.optional_parts)
     size = size_text(write_model_file(file, restored.processor.learner, kept))
     model = f"the model of partition {partition} after batch {restored.sequence}"
     report("exported", "green", f"{model} to {file}, {size}")

@@ -276,7 +276,8 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
 def _save(wanted: _Wanted, settings: Settings, processor: Processor, written: Sequence[bytes]) -> None:
     """Write the requested files, and report each."""
     if wanted.save:
-        write_model_file(wanted.save, processor.learner, made_with(settings) | kept_rules(processor.further))
+        kept = made_with(settings) | kept_rules(processor.optional_parts)
+        write_model_file(wanted.save, processor.learner, kept)
         report("saved", "green", f"the model to {wanted.save}")
     if wanted.predictions:
         write_atomically(wanted.predictions, b"".join(line + b"\n" for line in written))

@@ -41,6 +41,7 @@ _MAX_FLOAT: Final = 1.7976931348623157e308
 _DRIFTED: Final = 5.0
 """Log-likelihood ratio that signals a drift: of twice as many wrong decisions as the goal allows."""
 _AFTER_DRIFT: Final = 0.1
+"""Factor of the weight of labels from before a drift."""
 _MAX_COST: Final = 1e18
 """The largest count that a progress record may hold."""
 

@@ -7,15 +7,15 @@ cdef extern from "math.h":
 from perceptron_core.elementary cimport exp, log, logistic
 
 cdef double _LOWEST
-cdef double _PARTS
-cdef double _FAINTEST
-cdef double _PRIOR
-cdef double _MAX_PROBABILITY
-cdef int _HALVINGS
+cdef double _SLICES
+cdef double _MIN_BIN_WEIGHT
+cdef double _PRIOR_WEIGHT
+cdef double _MAX_PRIOR_MEAN
 cdef double _HALF_LOG_2PI
-cdef double _LARGE
-cdef int _STEPS
-cdef double _PRECISION
+cdef double _STIRLING_FROM
+cdef int _HALVINGS, _MAX_TERMS
+cdef double _MAX_GROWTH
+cdef double _TOLERANCE
 
 
 @cython.final

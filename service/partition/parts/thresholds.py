@@ -27,29 +27,36 @@ PRECISION, FALSE_POSITIVES, RECALL, COST = range(4)
 NEVER: Final = inf
 """The threshold that no score reaches."""
 _LOWEST: Final = -inf
-_ROOM: Final = 64
-"""Initial capacity, in bins."""
-_PARTS: Final = 16.0
-_FAINTEST: Final = 0.01
+_INITIAL_CAPACITY: Final = 64
+"""Room for new bins, before the columns grow."""
+_SLICES: Final = 16.0
+"""Equal slices of a bin, over which its weight is assumed to be evenly distributed."""
+_MIN_BIN_WEIGHT: Final = 0.01
 """A bin with less than this weight (an example has 1) is dropped."""
-_FIRST: Final = struct.Struct("<q")
-_DOUBLE: Final = struct.Struct("<d")
-_PRIOR: Final = 50.0
+_INTEGER, _DOUBLE = struct.Struct("<q"), struct.Struct("<d")
+_PRIOR_WEIGHT: Final = 50.0
 """Weight of the prior from calibrated probabilities, in labels."""
-_MAX_PROBABILITY: Final = 0.999
+_MAX_PRIOR_MEAN: Final = 0.999
 """Largest mean probability of that prior."""
 _HALVINGS: Final = 40
+"""Steps of a bisection: the error is at most 1e-12 of the interval."""
 _HALF_LOG_2PI: Final = 0.9189385332046727
-_LARGE: Final = 10.0
-_STEPS: Final = 1000
-_PRECISION: Final = 1e-12
+_STIRLING_FROM: Final = 10.0
+"""Argument from which on four terms of Stirling's series are accurate to 1e-12."""
+_MAX_TERMS: Final = 1000
+"""Terms of the continued fraction, at most."""
+_TOLERANCE: Final = 1e-12
+"""Relative change by which the continued fraction has converged."""
+_MAX_GROWTH: Final = 1000.0
+"""Largest factor by which labels are said to have to grow."""
 _ORIGIN_MS: Final = 3 * 86_400_000
 """Offset that makes weeks begin on Monday, as the Unix epoch began on a Thursday."""
-_CANDIDATES: Final = 100
+_MAX_CANDIDATES: Final = 100
 """Candidates after which the threshold is searched again at the latest."""
-_TIMES: Final = 256
+_SEARCHES_PER_PERIOD: Final = 256
 """Least number of searches in a period."""
 _MIN_FADING: Final = 1e-9
+"""Least weight of earlier candidates, since a budget is divided by it."""
 
 
 class Row(NamedTuple):
@@ -117,9 +124,9 @@ class ClassBins:
         for k in range(self.n):
             self._of_class[k] *= factor
             self._others[k] *= factor
-            n_faint += self._of_class[k] + self._others[k] < _FAINTEST
+            n_faint += self._of_class[k] + self._others[k] < _MIN_BIN_WEIGHT
         if n_faint:
-            self._fill([row for row in self._rows() if row[1] + row[2] >= _FAINTEST])
+            self._fill([row for row in self._rows() if row[1] + row[2] >= _MIN_BIN_WEIGHT])
 
     def find_threshold(
         self,
@@ -180,8 +187,8 @@ class ClassBins:
         elif goal == FALSE_POSITIVES:
             self._right, n = others - self._above_others[k], others
         elif self.is_calibrated and n > 0.0:
-            mean = min(self._above_expected[k] / n, _MAX_PROBABILITY)
-            self._prior, self._prior_wrong = _PRIOR * mean, _PRIOR * (1.0 - mean)
+            mean = min(self._above_expected[k] / n, _MAX_PRIOR_MEAN)
+            self._prior, self._prior_wrong = _PRIOR_WEIGHT * mean, _PRIOR_WEIGHT * (1.0 - mean)
         self._wrong = n - self._right
 
     def _meets(self, times: float, share: float, confidence: float) -> bool:
@@ -191,7 +198,7 @@ class ClassBins:
 
     def _times_more(self, share: float, confidence: float) -> float | None:
         """Return the factor by which the labels must grow to meet a share; None if it is too large."""
-        low, high = 1.0, float(_STEPS)
+        low, high = 1.0, _MAX_GROWTH
         if self._meets(low, share, confidence):
             return 0.0
         if not self._meets(high, share, confidence):
@@ -213,7 +220,7 @@ class ClassBins:
         for k in range(self.n - 1, -1, -1):
             if self._of_class[k] > left:
                 width = self._highs[k] - self._lows[k] if self._lows[k] != _LOWEST else 0.0
-                return float(self._highs[k] - width * floor(_PARTS * left / self._of_class[k]) / _PARTS)
+                return float(self._highs[k] - width * floor(_SLICES * left / self._of_class[k]) / _SLICES)
             left -= self._of_class[k]
         return _LOWEST
 
@@ -297,7 +304,7 @@ class ClassBins:
 
     def _fill(self, rows: Sequence[Sequence[float]]) -> None:
         self.n = len(rows)
-        columns = zip(*rows, *[[0.0] * 4] * _ROOM, strict=True)
+        columns = zip(*rows, *[[0.0] * 4] * _INITIAL_CAPACITY, strict=True)
         self._lows, self._of_class, self._others, self._highs = (array("d", column) for column in columns)
         self._above, self._above_others, self._above_expected = [array("d", self._lows) for _ in range(3)]
         self._right = self._wrong = self._prior = self._prior_wrong = 0.0
@@ -368,15 +375,15 @@ class Budget:
         """Count the candidate; return whether it is decided."""
         takes = score >= self.threshold and self.n_used < self.most
         self._bins.add(score, True)  # noqa: FBT003 - compiled, there are no keywords
-        self._n_since_search = _CANDIDATES if takes else self._n_since_search + 1
+        self._n_since_search = _MAX_CANDIDATES if takes else self._n_since_search + 1
         self.n_used += takes
         return takes
 
     def _is_due(self, left: int, timestamp_ms: int) -> bool:
         """Return whether to search the threshold: in a new period, after a decision, or after some time."""
         is_new = left != self.most - self.n_used
-        is_old = timestamp_ms - self._searched_ms > self.period_ms // _TIMES
-        return is_new or is_old or self._n_since_search >= _CANDIDATES
+        is_old = timestamp_ms - self._searched_ms > self.period_ms // _SEARCHES_PER_PERIOD
+        return is_new or is_old or self._n_since_search >= _MAX_CANDIDATES
 
     def _find(self, left: int, timestamp_ms: int) -> float:
         """Return the lowest score at or above which at most `left` candidates are expected."""
@@ -398,7 +405,7 @@ class Budget:
     def restore(self, state: Sequence[Any]) -> None:
         """Restore a state, also of another rate with this period. Raises `ValueError` if it is impossible."""
         n_used, threshold, times, n_since_search, bins = state
-        if n_used < 0 or not 0 <= n_since_search <= _CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
+        if n_used < 0 or not 0 <= n_since_search <= _MAX_CANDIDATES or threshold != threshold:  # noqa: PLR0124 - NaN
             raise ValueError("decisions: impossible budget")
         self._bins.restore(bins)
         self.n_used = min(n_used, self.most)  # the rate may have changed
@@ -429,7 +436,7 @@ def _rounded(n: float) -> int:
 
 def _rank(score: float) -> int:
     """Return the rank of a score's bin among all possible bins."""
-    (bits,) = _FIRST.unpack(_DOUBLE.pack(score + 0.0))
+    (bits,) = _INTEGER.unpack(_DOUBLE.pack(score + 0.0))
     number: int = bits >> BITS_LEFT_OUT
     return number if number >= 0 else -(1 << 63 - BITS_LEFT_OUT) - number - 1
 
@@ -440,7 +447,7 @@ def _lowest(rank: int) -> float:
         bits = rank << BITS_LEFT_OUT
     else:
         bits = (-(1 << 63 - BITS_LEFT_OUT) - rank - 1 << BITS_LEFT_OUT) | (1 << BITS_LEFT_OUT) - 1
-    (score,) = _DOUBLE.unpack(_FIRST.pack(bits))
+    (score,) = _DOUBLE.unpack(_INTEGER.pack(bits))
     return _LOWEST if isnan(score) else score
 
 
@@ -489,7 +496,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     """
     c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0))
     fraction = d
-    for m in range(1, _STEPS):
+    for m in range(1, _MAX_TERMS):
         even, odd = m * (b - m) * x, -(a + m) * (a + b + m) * x
         even /= (a - 1.0 + 2.0 * m) * (a + 2.0 * m)
         odd /= (a + 2.0 * m) * (a + 1.0 + 2.0 * m)
@@ -497,7 +504,7 @@ def _fraction(a: float, b: float, x: float) -> float:
         fraction *= c * d
         d, c = 1.0 / (1.0 + odd * d), 1.0 + odd / c
         fraction *= c * d
-        if -_PRECISION < c * d - 1.0 < _PRECISION:
+        if -_TOLERANCE < c * d - 1.0 < _TOLERANCE:
             break
     return fraction
 
@@ -509,7 +516,7 @@ def log_gamma(x: float) -> float:
     3.17805383...
     """
     product = 1.0
-    while x < _LARGE:
+    while x < _STIRLING_FROM:
         product *= x
         x += 1.0
     y = 1.0 / (x * x)

@@ -97,7 +97,7 @@ def stage_and_model(request, tmp_path_factory):
     write_model_file(
         file,
         stage.feeds[0].processor.learner,
-        made_with(stage.settings) | kept_rules(stage.feeds[0].processor.further),
+        made_with(stage.settings) | kept_rules(stage.feeds[0].processor.optional_parts),
     )
     return stage, service.load(file)
 

@@ -211,7 +211,7 @@ def test_fast_path_decides_as_the_reference_while_thresholds_change(model):
         if begin == 1200:
             quick.restore(unpack(pack(plain.state())))
     assert pack(quick.state()) == pack(plain.state())
-    (part,) = quick.further
+    (part,) = quick.optional_parts
     assert sum(rule.n_decided > 0 for rule in part.rules) >= 3
 
 

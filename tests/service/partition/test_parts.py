@@ -135,4 +135,4 @@ def test_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
     for message in MESSAGES[:2]:
         feed(message)
     feed(label("b", True), topic="labels")
-    assert feed.processor.further[-1].counts() == {"labels_seen": 2}
+    assert feed.processor.optional_parts[-1].counts() == {"labels_seen": 2}

@@ -25,7 +25,7 @@ def fed(**given):
 
 
 def decisions(feed):
-    (part,) = feed.processor.further
+    (part,) = feed.processor.optional_parts
     return part
 
 
@@ -67,7 +67,7 @@ def test_decision_without_threshold_has_a_reason():
     feed = Feed(
         decisions=[{"name": "block", "min_precision": 0.95}, {"name": "rare", "max_false_positive_rate": 0.2}]
     )
-    (part,) = feed.processor.further
+    (part,) = feed.processor.optional_parts
 
     def undecided():
         restored = Decisions.of_state(feed.processor.state())

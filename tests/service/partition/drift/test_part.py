@@ -73,7 +73,7 @@ def test_correcting_labels_count_on_arrival():
 
 def test_drift_count_is_in_progress_snapshots_metrics_and_summaries():
     feed, found = fed()
-    (part,) = feed.processor.further
+    (part,) = feed.processor.optional_parts
     assert part.counts() == {"drifts": len(found)}
     assert part.summary({}) == {"drifts": len(found)}
     assert counts_of(unpack(pack(feed.processor.state())))["drifts"] == len(found)
@@ -85,4 +85,4 @@ def test_snapshot_without_drift_state_restarts_detection():
     feed, _ = fed()
     plain = Feed()
     feed.processor.restore(unpack(pack(plain.processor.state())))
-    assert feed.processor.further[0].counts() == {"drifts": 0}
+    assert feed.processor.optional_parts[0].counts() == {"drifts": 0}
