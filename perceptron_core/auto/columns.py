@@ -20,7 +20,8 @@ _FEWEST_SEEN: Final = 16
 _WIDEST: Final = 32.0
 """Standard deviations from the mean at which a value is clipped."""
 _NEAR: Final = 5.0
-"""As `_FAR`, for the update of mean and variance, in columns without a dominant value."""
+"""Standard deviations beyond which a value is clipped before it updates mean and variance, unless one value
+dominates the column."""
 _RUN: Final = 3
 """Consecutive values beyond `_NEAR` after which the next is not clipped, as the scale has changed."""
 _EARLY: Final = 16

@@ -9,8 +9,7 @@ Meanwhile the partition that is ahead is paused, so the queues are bounded.
 A commit takes milliseconds whatever its size, so large batches cost less per record. But the output of a
 batch is invisible before its commit, and the whole batch is repeated if the commit fails. So a batch is as
 large as can be processed within one commit interval: small for a slow model, large for a fast model with a
-backlog.
-The duration of the commit does not count, because a slow stream needs large batches.
+backlog. The duration of the commit does not count, because a slow stream needs large batches.
 """
 
 from __future__ import annotations
