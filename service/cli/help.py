@@ -33,7 +33,7 @@ class _NumberOption(click.Option):
 
     def make_metavar(self, ctx: click.Context) -> str:
         """Return the placeholder of the value."""
-        return super().make_metavar(ctx).removesuffix(" RANGE")
+        return super().make_metavar(ctx).removesuffix(" RANGE").replace("FLOAT", "NUMBER")
 
 
 def number_option(*names: str, **described: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - as `click.option` takes them

@@ -114,7 +114,7 @@ _CONFIG = click.option(
 )
 
 
-def format_option(description: str = "Form of the output.") -> Decorator:
+def format_option(description: str = "Output format.") -> Decorator:
     """Return the option that chooses between text and JSON; the command gets it as `output`."""
     choices = click.Choice(["text", "json"])
     return click.option("--format", "output", type=choices, default="text", help=description)
@@ -138,7 +138,7 @@ def broker_url(loaded: Loaded) -> str:
     """Return the stream's URL; report on stderr if it is the default."""
     settings = loaded.settings
     if not settings.broker:
-        report_progress(f"note: without --broker, the stream is {settings.broker_url}")
+        report_progress(f"without --broker, the stream is {settings.broker_url}")
     return settings.broker_url
 
 

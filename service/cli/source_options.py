@@ -126,13 +126,12 @@ _TIMESTAMP = click.option(
     metavar="COLUMN|PATH",
     help="Column or path of each record's time: seconds, milliseconds or ISO 8601.  [default: as mapped]",
 )
+_LABEL_COLUMN = "CSV column of labels, which is not a feature.  [default: label, class, target or y]"
 _HOW = (
     click.option(
         "--input-format", type=click.Choice(list(FORMATS)), help="Format of FILE.  [default: by extension]"
     ),
-    click.option(
-        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
-    ),
+    click.option("--label-column", metavar="NAME", help=_LABEL_COLUMN),
     click.option(
         "--delimiter",
         metavar="CHAR",

@@ -156,7 +156,7 @@ class Settings(Table):
     )
     """Lowest severity that is logged."""
     log_format: LogFormat = setting("auto")
-    """Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
+    """Format of the log: text, json, or auto for text on a terminal and JSON elsewhere."""
     kafka: KafkaSettings = setting(KafkaSettings(), section=Section.STREAM)
     """Settings for kafka:// streams."""
 

@@ -72,7 +72,7 @@ _ANY: Final = EventSettings(id=OFFSET, features=("*",))
     default=20,
     help="Largest number of records to check.  [default: 20]",
 )
-@format_option("Form of the output; json prints one object per line.")
+@format_option("Output format; json prints one object per line.")
 @setting_options(
     *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
 )

@@ -69,7 +69,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
 
     Use it after the checkpoints topic was lost or damaged, or for settings that make another model. Models,
     counts and pending labels of the partitions are deleted for good; predictions and dead letters stay. The
-    service must not be running.
+    service must not be running. Give the settings of `serve`: they make the new model.
 
     \b
     --from committed   each new event is predicted once; labels of events that were

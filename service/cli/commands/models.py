@@ -35,7 +35,7 @@ _APART: Final = frozenset({"weights", "bias", "decisions"})
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@format_option("Form of the output; json has every weight in full precision.")
+@format_option("Output format; json has every weight in full precision.")
 def inspect_command(file: Path, *, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
@@ -109,7 +109,7 @@ _FORMATS: Final = "json", "sklearn", "onnx"
 
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Form of the output.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Output format.")
 @output_option("--output", required=True, help="File to write.")
 @setting_options("classes", *names_that_decide(Decides.TEXT), "hash_bits")
 def export_command(model: Path, form: str, output: Path, loaded: Loaded) -> None:

@@ -45,9 +45,9 @@ def plot_command() -> None:
 @setting_options(*LEARNING)
 @_output_option("boundary")
 def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
-    """Train on the two features of FILE; draw the examples, the boundary, the mistakes.
+    """Draw the boundary of a model of two features.
 
-    Mistakes are the examples on the wrong side after training.
+    Train on FILE, and draw the examples as well. Mistakes are those on the wrong side after training.
     """
     charts = _import_charts(output)
     settings = loaded.settings
@@ -76,7 +76,10 @@ def boundary(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: P
 @setting_options(*LEARNING)
 @_output_option("learning-curve")
 def learning_curve(inputs: Inputs, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
-    """Train on FILE; draw training and held-out error per epoch, and mark the best epoch."""
+    """Draw training and held-out error per epoch.
+
+    Train on FILE, and mark the best epoch.
+    """
     charts = _import_charts(output)
     examples = load_examples(inputs, loaded.settings)
     _write_picture(charts, charts.learning_curve(train(loaded.settings, examples, options)), output)
@@ -98,16 +101,13 @@ def _curves_command(kind: str, text: str) -> None:
             raise InputFileError("expected labels of two classes")
         _write_picture(charts, charts.CURVES[kind](curves), output)
 
-    plot_command.command(kind, cls=SettingsCommand, help=text)(draw)
+    described = f"{text}\n\nPredict and learn over FILE as `compare` does."
+    plot_command.command(kind, cls=SettingsCommand, help=described)(draw)
 
 
+_curves_command("roc", "Draw recall against the false positive rate.")
 _curves_command(
-    "roc", "Predict and learn over FILE as `compare` does; draw recall against the false positive rate."
-)
-_curves_command(
-    "pr",
-    "Predict and learn over FILE as `compare` does; draw precision against recall.\n\n"
-    "If positive events are rare, this plot shows more than ROC.",
+    "pr", "Draw precision against recall.\n\nIf positive events are rare, this shows more than ROC."
 )
 
 
@@ -116,9 +116,10 @@ _curves_command(
 @setting_options(*LEARNING, *WAITING)
 @_output_option("calibration")
 def calibration(inputs: Inputs, loaded: Loaded, output: Path) -> None:
-    """Predict and learn over FILE as `replay` does; draw how often predictions of each probability are right.
+    """Draw a reliability diagram.
 
-    The model must predict probabilities, as auto and normalized-adagrad do.
+    Predict and learn over FILE as `replay` does, and draw how often predictions of each probability are
+    right. The model must predict probabilities, as auto and normalized-adagrad do.
     """
     charts = _import_charts(output)
     settings = loaded.settings

@@ -125,7 +125,7 @@ def dead_letters_command() -> None:
 
 
 @dead_letters_command.command("list", cls=SettingsCommand)
-@format_option("Form of the output; json prints one object per line.")
+@format_option("Output format; json prints one object per line.")
 @setting_options(*SERVICE)
 def list_(output: str, loaded: Loaded) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.

@@ -195,7 +195,7 @@ class _Wanted:
 @gathered_options(
     "wanted",
     _Wanted,
-    format_option("Form of the summary."),
+    format_option("Format of the summary."),
     output_option("--save", help="File to write the model to; `perceptron inspect` shows it."),
     output_option(
         "--predictions",
@@ -229,7 +229,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     The summary has these measures of quality:
 
     \b
-    always majority   error of always predicting the majority class
+    always majority    error of always predicting the majority class
     always last label  error of always predicting the last label
     area under ROC     share of (positive, negative) pairs that the scores put in the right order
     average precision  mean of the precision at the score of each positive event
@@ -419,7 +419,7 @@ def run_comparison(inputs: Inputs, settings: Settings, comparison: Comparison) -
 @source_options(labelled=True, timed=True)
 @models_option()
 @setting_options(*READING, *WAITING, *names_that_decide(Decides.DECISIONS))
-@format_option("Form of the table.")
+@format_option("Format of the table.")
 def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], output: str) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 

@@ -44,7 +44,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     service runs. Counts belong to the model and survive restarts.
 
     \b
-    lag T        records of topic T that are not processed yet
+    lag TOPIC    records of the topic that are not processed yet
     labelled     predictions whose label is known
     error        known mistakes / labelled; after corrections, if there were any
     pending      predictions that wait for their label
@@ -53,7 +53,7 @@ def status_command(loaded: Loaded, *, output: str) -> None:
 
     If no snapshot of a partition is valid, the command reports it and fails.
 
-    The table below it covers all partitions: how well each class is separated from the others, as of the
+    A second table covers all partitions: how well each class is separated from the others, as of the
     snapshots. `replay --help` explains its columns.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings

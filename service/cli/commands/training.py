@@ -154,7 +154,7 @@ def _show(epoch: Epoch) -> None:
     "--save",
     help="File to write the model to; `perceptron test` evaluates it, `perceptron inspect` shows it.",
 )
-@format_option("Form of the summary.")
+@format_option("Format of the summary.")
 def train_command(
     inputs: Inputs, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
 ) -> int:
@@ -206,7 +206,7 @@ def _training_summary(
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @source_options()
 @setting_options(*READING)
-@format_option("Form of the summary.")
+@format_option("Format of the summary.")
 def test_command(model: Path, inputs: Inputs, loaded: Loaded, output: str) -> int:
     """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
 
