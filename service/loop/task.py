@@ -336,7 +336,7 @@ class Task:
         chunks = self.snapshots.next_chunks()
         if not chunks:
             _log.info(
-                "partition %d: no snapshot at exit, as it is large: batches %d to %d will be replayed",
+                "partition %d: no snapshot at hand-over, as it is large: batches %d to %d will be replayed",
                 *(self.number, self.snapshots.sequence + 1, self._sequence),
             )
             return 0

@@ -150,7 +150,7 @@ class Settings(Table):
     http_max_lag: int = setting(10_000, ge=1, le=10**9)
     """Number of waiting records of a partition from which on POST requests get 429."""
     ready_timeout_seconds: float = setting(3.0, gt=0, le=3600)
-    """Seconds a batch or a poll may take before /readyz returns 503."""
+    """Seconds a batch, a commit, a poll or the opening of partitions may take before /readyz returns 503."""
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", parse=forms.lower, section=Section.OPERATION, common=True
     )
