@@ -30,7 +30,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     hat functions, with a grid for pairs of columns, and twice as random Fourier features. Words, pairs of
     words, short strings, booleans and other numbers are hashed into one feature map, 4-grams of
     characters into another. Each map has some learners (`experts`), and mixers combine their log-odds. The
-    mixer, or single expert, with the least recent loss predicts; a mixer, together with a second one.
+    mixer, or single expert, with the least recent loss predicts. If a mixer leads, its
+    log-odds are averaged with those of a second mixer.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class LinearRule:
 
     weights = column_properties.first_nonzero(
         "weight_column",
-        "Non-zero weights by feature. Computed when asked for; setting them starts from nothing learned.",
+        "Non-zero weights by feature. Computed when asked for; assigning them resets the model.",
     )
 
     def score(self, x: Example) -> float:

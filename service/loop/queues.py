@@ -51,7 +51,7 @@ class BatchSize:
     Parameters
     ----------
     settings
-        They have the commit interval and the largest batch.
+        Provides the commit interval and the largest batch.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ class RestorePoint(NamedTuple):
     """A state kept in memory, after any batch, to restore from instead of a snapshot."""
 
     snapshot: Snapshot
-    """The contents of a snapshot of it, without the state itself."""
+    """The snapshot's metadata, without the state."""
     processor: Processor
     """Holds the state; restoring changes it."""
 

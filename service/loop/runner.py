@@ -44,7 +44,7 @@ than a second to start reading a topic."""
 
 
 class Runner:
-    """Runs the loop on one stream until `stop`; made, it has created missing topics and joined the group.
+    """Runs the loop on one stream until `stop`. The constructor creates missing topics and joins the group.
 
     `run` calls `step` repeatedly, then `close`.
 

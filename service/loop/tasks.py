@@ -116,8 +116,10 @@ class Tasks:
     ----------
     context
         The shared parts of the loop.
-    queues, availability
-        The queued records of open tasks; is notified of retryable errors.
+    queues
+        The queued records of open tasks.
+    availability
+        Is notified of retryable errors.
     growth
         Adds missing partitions before a task is opened.
 

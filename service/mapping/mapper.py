@@ -50,7 +50,7 @@ class FieldWatch:
     Parameters
     ----------
     settings
-        They have the paths and derived features.
+        Provides the paths and derived features.
 
     """
 

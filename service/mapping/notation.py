@@ -45,7 +45,7 @@ class Notation:
     Parameters
     ----------
     settings
-        They have the formats, and the fields of ids, texts, labels and tenants, which are unchanged.
+        Provides the formats, and the fields of ids, texts, labels and tenants, which are unchanged.
 
     """
 

@@ -148,7 +148,7 @@ class LabelJoin(Part):
             self._waiting.popleft()
 
     def due(self, timestamp_ms: int) -> Iterator[tuple[Example, float]]:
-        """Yield what `MatchedDelays.due` yields when event time advances to `timestamp_ms`; see `overdue`."""
+        """Yield each example due before `timestamp_ms`, with the share of labels that arrive earlier."""
         if self.delays is not None and timestamp_ms > self._now_ms:
             yield from self.delays.take_due(timestamp_ms, self.examples)
 

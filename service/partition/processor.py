@@ -41,7 +41,7 @@ except ImportError:  # nothing is compiled
 
 
 class ProcessorSettings(Protocol):
-    """What a processor reads of the settings, which do I/O."""
+    """The settings that a processor reads; the settings module imports I/O."""
 
     @property
     def predictions_topic(self) -> str:

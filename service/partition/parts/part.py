@@ -52,7 +52,7 @@ class Part:
         self.count: Counter[str] = Counter()
 
     @classmethod
-    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401, ARG003 - the settings do I/O, which no part does
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401, ARG003 - the settings module imports I/O
         """Make the part from the settings; None if it is off."""
         return cls()
 
