@@ -188,7 +188,7 @@ def test_accepted_event_is_shown_as_text_and_never_as_markup(stage, address, ope
     assert page.locator("main img, main script").count() == 0
 
 
-def test_records_of_another_schema_can_be_tried_but_not_taught(serve, open_page):
+def test_mapped_records_can_be_predicted_but_not_labelled_on_the_page(serve, open_page):
     stage = Stage(events={"id": "uuid", "text": ["mail.subject"], "features": ["mail.size"], "label": "spam"})
     stage({"uuid": 7, "mail": {"subject": "win money", "size": 3}, "spam": True})
     page = open_page(serve(stage.served()))

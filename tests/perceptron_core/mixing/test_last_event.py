@@ -88,7 +88,7 @@ def inputs(history):
 
 
 @given(stream=labels)
-def test_inputs_are_log_odds_of_discounted_shares_cut_at_8(stream):
+def test_history_inputs_are_clipped_log_odds_of_class_shares(stream):
     expected = []
     for rate in RATES:
         share = 0.5 * rate ** len(stream)

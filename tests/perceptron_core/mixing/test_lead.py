@@ -82,7 +82,7 @@ def test_regret_is_forgotten_where_labels_come_at_once():
     assert weights_of(lead) == weights_of_one(0)
 
 
-def test_without_mixers_for_either_no_label_counts_as_late():
+def test_label_is_prompt_if_no_mixer_depends_on_lateness():
     assert judge(Lead(1, 0, 0, 8), [(LATE, [1.0])]).is_prompt()
 
 
@@ -119,6 +119,6 @@ def test_late_learners_start_as_good_as_the_first():
         {"prompt_labels": 1001},
     ],
 )
-def test_invalid_state_is_rejected(wrong):
+def test_invalid_state_of_the_lead_is_rejected(wrong):
     with pytest.raises(ValueError, match=r"candidate|count|values|number"):
         fresh().set_state(fresh().get_state() | wrong)

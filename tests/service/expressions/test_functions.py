@@ -64,7 +64,7 @@ def test_function_returns_its_documented_value(text, expected):
 @pytest.mark.parametrize(
     "text", ["hour(lower('soon'))", "bucket(n, n, 1)", "contains('a', n)", "cross(tags, 'a')", "length(n)"]
 )
-def test_invalid_argument_is_an_error(text):
+def test_invalid_argument_of_a_function_raises_an_error(text):
     with pytest.raises((TypeError, ValueError)):
         value(text)
 

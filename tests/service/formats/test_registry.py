@@ -54,7 +54,7 @@ def test_reference_to_a_deleted_schema_version_is_read(registry):
     assert len(client(registry).schema(key(main)).parts) == 2
 
 
-def test_protobuf_comes_as_descriptors(registry):
+def test_protobuf_schema_is_requested_as_descriptors(registry):
     registry.register("inner", 'syntax = "proto3"; message Inner { int32 n = 1; }', "PROTOBUF")
     text = 'syntax = "proto3"; import "in.proto"; message M { Inner inner = 1; }'
     reference = {"name": "in.proto", "subject": "inner", "version": 1}

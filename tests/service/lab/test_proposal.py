@@ -203,7 +203,7 @@ def test_majority_of_two_unnamed_classes_is_the_negative():
 
 
 @pytest.mark.parametrize(("name", "is_id"), [("loan_nr", True), ("cardNumber", True), ("num_clicks", False)])
-def test_unordered_numbers_are_ids_if_their_names_last_word_fits(name, is_id):
+def test_unordered_numbers_are_ids_if_named_like_an_id(name, is_id):
     found = proposed(rows(x=lambda n: n % 7, label=half, **{name: lambda n: n * 7 % 41}))
     assert (written(found)["events"]["id"] == name) == is_id
 

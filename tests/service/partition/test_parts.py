@@ -115,7 +115,7 @@ def committed_findings(stream):
 
 
 @pytest.mark.usefixtures("part")
-def test_description_of_a_model_has_its_count():
+def test_model_description_has_the_count_of_each_part():
     stage = Stage()
     stage(event("a", ""))
     with stage.served() as client:

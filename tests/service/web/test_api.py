@@ -173,7 +173,7 @@ def test_model_endpoint_shows_kind_and_weights(stage, client):
     assert "of 100" in told["bound"]["reason"]
 
 
-def test_bound_appears_once_the_model_has_separated_enough(stage, client):
+def test_mistake_bound_appears_after_100_separated_events(stage, client):
     stage(*(event(f"e-{n}", "win money", label=True) for n in range(120)))
     bound = client.get("/model").json()["bound"]
     assert bound["examples"] >= 100
