@@ -44,7 +44,7 @@ _H_UNITS: Final = 1024.0
 """Integers of a gradient and of a second derivative 1, of an event of the largest weight."""
 _ONE: Final = 1
 _LINK: Final = 1024
-"""Above the largest number of bins."""
+"""Base in which a node and a bin share one integer: above the largest number of bins."""
 
 _link = restored.whole(_LINK * N_NODES)
 _mask = restored.whole((1 << 64) - 1)
