@@ -141,6 +141,8 @@ def _complaint(error: Any) -> str:  # noqa: ANN401 - the library has no types
     if (position := getattr(error, "lex_position", None)) is None:
         return f"not JMESPath: {str(error).partition(chr(10))[0]}"
     what = f"unexpected {str(error.token_value)!r}" if error.token_value else "it ends early"
+    if isinstance(error.token_value, int):
+        what = f"unexpected {error.token_value} (write a number in backticks: `{error.token_value}`)"
     return f"not JMESPath at character {position + 1}: {what}"
 
 

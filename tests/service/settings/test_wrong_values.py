@@ -58,6 +58,7 @@ SINGLE = [
     ("events.format", "xml", "expected 'json'"),
     ("labels.id", "'", "not JMESPath at character 1"),
     ("labels.label", "a b", "not JMESPath at character 3"),
+    ("labels.label", "a == 0", "at character 6: unexpected 0 (write a number in backticks: `0`)"),
 ]
 TOGETHER = [
     ({"events": {**TEXT, "label": "status"}}, "format = text has no fields for events.label"),
