@@ -82,11 +82,11 @@ class Settings(Table):
     )
     """Length of the n-grams made of the text: N or MIN-MAX."""
     lowercase: bool = setting(True, Decides.TEXT)
-    """Turn text into lower case first."""
+    """Whether text is lowercased first."""
     text_values: Literal["binary", "counts"] = setting("binary", Decides.TEXT)
     """Whether an n-gram's value is 1 or how often it occurs."""
     normalize: Literal["none", "l2"] = setting("none", Decides.TEXT)
-    """Scale the features of each event to length 1 (l2)."""
+    """Whether the features of each event are scaled to length 1 (l2)."""
     hash_bits: int = setting(0, Decides.MODEL, ge=0, le=30)
     """Number of bits of hashed features: at most 2**bits weights (0: features keep their names)."""
     hash_key: SecretStr = setting(
