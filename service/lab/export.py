@@ -202,7 +202,7 @@ def as_sklearn(model: LinearModel) -> bytes:
 
     _check_columns(model, "sklearn")
     if model.scales:
-        raise model.reject("sklearn", f"{model.learner} lowers the weight of a value above all before it")
+        raise model.reject("sklearn", f"{model.learner} clips a value at its feature's largest so far")
     classifier = LogisticRegression() if model.has_log_odds else Perceptron()
     classifier.classes_ = np.array(model.labels)
     classifier.coef_ = np.array(list(model.weights.values())).T
