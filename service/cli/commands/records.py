@@ -141,7 +141,7 @@ def list_(output: str, loaded: Loaded) -> None:
     report("outstanding", "green", f"{counted(reasons.total(), 'dead letters')}{_by_reason(reasons)}")
 
 
-@dead_letters_command.command(cls=SettingsCommand)
+@dead_letters_command.command(cls=SettingsCommand, short_help="Send back dead letters that are valid now.")
 @setting_options(
     *SERVICE,
     "classes",

@@ -435,8 +435,9 @@ def compare_command(inputs: Inputs, loaded: Loaded, models: Sequence[str], outpu
     cost       cost of all mistakes by the settings [costs], if there are any
     rejected   records that the model could not use; --format json has the reasons
     seconds    to read, predict and learn
-    (always …) two baselines without features: the majority class, and the last label (left out if labels
-               were corrected)
+    (always …) two baselines without features: the majority class, and the last label
+
+    The last label is left out if labels were corrected.
 
     `perceptron plot roc` and `plot pr` draw the scores of several models.
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
