@@ -226,7 +226,11 @@ def init_command(inputs: Inputs, topic: str | None, count: int, output: Path, lo
     Each field gets a role: id, text, feature, label, event time, or none, with the reason. The settings are
     written with these reasons as comments; the records are then shown as in `check-input`. Review both: a
     field that is known only after the event would reveal the label.
-    """
+
+    \b
+    For example:
+      perceptron init events.csv
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
     _check_possible(inputs, topic, output)
     settings = loaded.settings
     sample = _rows(inputs, settings, count) if topic is None else _of_topic(loaded, topic, count)

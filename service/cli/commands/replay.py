@@ -240,6 +240,10 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     MCC                Matthews correlation: 1 all right, 0 by chance, -1 all wrong
 
     --threshold finds the best threshold for this file after the fact, without a margin of safety.
+
+    \b
+    For example:
+      perceptron replay events.ndjson --model auto
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     written: list[bytes] = []

@@ -57,7 +57,11 @@ def serve_command(loaded: Loaded, *, exit_at_end: bool) -> None:
 
     Start more processes with the same --group to share the partitions of a Kafka topic, up to one for each
     partition.
-    """
+
+    \b
+    For example:
+      perceptron serve --broker kafka://localhost:9092 --model auto
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
     with stopping() as request:
         settings = loaded.settings
         health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
