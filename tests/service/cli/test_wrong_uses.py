@@ -29,8 +29,8 @@ FILES = {
 }
 WRONG_USES = [
     ("config show --config bad.toml", USAGE, "bad.toml: not TOML: ", "write a setting as name = value"),
-    ("config show --config acks.toml", USAGE, "kafka.acks (from acks.toml): unknown", "with acks=all only"),
-    ("serve --kafka-acks 1", USAGE, "unknown option '--kafka-acks'", "with acks=all only"),
+    ("config show --config acks.toml", USAGE, "kafka.acks (from acks.toml): unknown", "needs acks=all"),
+    ("serve --kafka-acks 1", USAGE, "unknown option '--kafka-acks'", "needs acks=all"),
     ("serve --hash-bit 3", USAGE, "did you mean '--hash-bits'?", "serve --help"),
     ("serv", USAGE, "'serv'", "--help"),
     ("prodcue", USAGE, "'produce'", "`perceptron"),
@@ -111,7 +111,7 @@ def test_client_variable_gives_a_warning_with_the_used_setting(perceptron, monke
     monkeypatch.setenv("PERCEPTRON_KAFKA__ACKS", "1")
     warning, hint = perceptron("config", "show").stderr.splitlines()
     assert warning.endswith("unknown environment variable PERCEPTRON_KAFKA__ACKS is ignored")
-    assert "with acks=all only" in hint
+    assert "needs acks=all" in hint
 
 
 @pytest.mark.parametrize(
