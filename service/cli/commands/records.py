@@ -124,7 +124,7 @@ def dead_letters_command() -> None:
     """
 
 
-@dead_letters_command.command("list", cls=SettingsCommand)
+@dead_letters_command.command("list", cls=SettingsCommand, short_help="List the outstanding dead letters.")
 @format_option("Output format; json prints one object per line.")
 @setting_options(*SERVICE)
 def list_(output: str, loaded: Loaded) -> None:
