@@ -5,7 +5,7 @@ Those of other packages run in an environment of their own, one learner and stre
 "patience": seconds}``. They print the result of `prequential.evaluated`. Measured with capymoa 0.15, Java 17,
 and with lightgbm 4.7 and scikit-learn.
 
-TF-IDF takes events with a text, the others those without, of at most `_MOST_COLUMNS` columns.
+TF-IDF takes events with a text, the others those without, of at most `_MAX_COLUMNS` columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perceptron_core import AutoClassifier
 RESULTS = Path(__file__).parent / "results" / "anchors.jsonl"
 """What the picture in the README is drawn from."""
 _PEERS = Path(__file__).parent / "peers"
-_MOST_COLUMNS = 300
+_MAX_COLUMNS = 300
 _CAPYMOA = ("ARF30", "SRP30", "kNN", "SGBT")
 _TFIDF = "TF-IDF"
 _PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("lightgbm", "retrained.py", ("LightGBM", _TFIDF)))
@@ -89,7 +89,7 @@ def _contestants(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield those that can take a stream; River's have no program of their own."""
     columns = {column for x, _ in examples for column in x}
-    is_dense = "text" not in columns and len(columns) <= _MOST_COLUMNS
+    is_dense = "text" not in columns and len(columns) <= _MAX_COLUMNS
     for name, command in programs:
         if columns == {"text"} if name == _TFIDF else is_dense:
             yield name, command

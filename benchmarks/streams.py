@@ -1,7 +1,7 @@
 """The streams on which `AutoClassifier` is compared.
 
 `DEVELOPMENT` is frozen: a stream that is added or altered makes older figures incomparable. A stream is drawn
-from seeds of its own or read from files, and has at most `MOST_EVENTS` events unless it is a file.
+from seeds of its own or read from files, and has at most `MAX_EVENTS` events unless it is a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sklearn.utils import Bunch
 
 Examples = list[tuple[dict[Any, Any], Any]]
 
-MOST_EVENTS = 20_000
+MAX_EVENTS = 20_000
 _FEW = 6_000
 _SHORT = 10_000
 _SHUFFLES = 5
@@ -48,11 +48,11 @@ class Stream(NamedTuple):
     """So many mistakes at most, with every label at once."""
 
 
-def _taken(stream: Iterable[tuple[Any, Any]], n: int = MOST_EVENTS) -> Examples:
+def _taken(stream: Iterable[tuple[Any, Any]], n: int = MAX_EVENTS) -> Examples:
     return [(x, y) for x, y in islice(stream, n)]
 
 
-def _two(stream: Iterable[tuple[Any, Any]], n: int = MOST_EVENTS) -> Examples:
+def _two(stream: Iterable[tuple[Any, Any]], n: int = MAX_EVENTS) -> Examples:
     """Take events whose labels 0 and 1 become False and True."""
     return [(x, bool(y)) for x, y in islice(stream, n)]
 
@@ -60,15 +60,15 @@ def _two(stream: Iterable[tuple[Any, Any]], n: int = MOST_EVENTS) -> Examples:
 def _recurring(*concepts: Iterable[tuple[Any, Any]], each: int = _SHORT // 2) -> Examples:
     """Take turns between concepts, each so many events at once."""
     streams = [iter(concept) for concept in concepts]
-    turns = (_two(streams[turn % len(streams)], each) for turn in range(MOST_EVENTS // each))
+    turns = (_two(streams[turn % len(streams)], each) for turn in range(MAX_EVENTS // each))
     return [*chain.from_iterable(turns)]
 
 
 def _drift(before: SyntheticDataset, after: SyntheticDataset) -> Examples:
-    return _two(synth.ConceptDriftStream(before, after, position=MOST_EVENTS // 2, width=500, seed=1))
+    return _two(synth.ConceptDriftStream(before, after, position=MAX_EVENTS // 2, width=500, seed=1))
 
 
-def _above(stream: Iterable[tuple[Any, float]], threshold: float, n: int = MOST_EVENTS) -> Examples:
+def _above(stream: Iterable[tuple[Any, float]], threshold: float, n: int = MAX_EVENTS) -> Examples:
     """Make a stream of regression one of two classes."""
     return [(x, y > threshold) for x, y in islice(stream, n)]
 
@@ -77,7 +77,7 @@ def _categories(stream: Iterable[tuple[Any, Any]], prefix: str) -> Examples:
     """Take events whose numbers of a prefix are the names of categories."""
     return [
         ({k: f"c{v}" if k.startswith(prefix) else v for k, v in x.items()}, bool(y))
-        for x, y in islice(stream, MOST_EVENTS)
+        for x, y in islice(stream, MAX_EVENTS)
     ]
 
 
@@ -135,10 +135,10 @@ DEVELOPMENT: Final[dict[str, Callable[[Path], Examples]]] = {
     "sms-words": lambda folder: [*data.words(folder)],
     "sms-mixed": _mixed_kinds,
     "chunks": _chunks,
-    "a9a": lambda folder: [*data.a9a(folder)][:MOST_EVENTS],
+    "a9a": lambda folder: [*data.a9a(folder)][:MAX_EVENTS],
     "spambase": lambda folder: [*data.spambase(folder, 0)],
     "elec2": lambda folder: [*data.elec2(folder)],
-    "elec2-late": lambda folder: [*data.elec2(folder)][:MOST_EVENTS],
+    "elec2-late": lambda folder: [*data.elec2(folder)][:MAX_EVENTS],
     "svmguide3": lambda folder: _shuffled(data.svmguide3(folder)),
     "segments": lambda _: list(datasets.ImageSegments()),
     "bananas": lambda _: list(datasets.Bananas()),

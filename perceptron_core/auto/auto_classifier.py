@@ -15,8 +15,8 @@ from perceptron_core.linear.declarations import OF_LOSS, Label
 from perceptron_core.linear.multiclass import check_classes, checked_label
 from perceptron_core.validation import example_weight
 
-_MOST_BITS: Final = 26
-MOST_COLUMNS: Final = 256
+_MAX_BITS: Final = 26
+MAX_COLUMNS: Final = 256
 _TWO_CLASSES: Final = 2
 _SMALLEST: Final = 1e-100
 """Smallest probability of one of several classes, so that their sum is above 0."""
@@ -132,8 +132,8 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
         effort: str = "high",
     ) -> None:
         check_whole("seed", seed, -(2**63), 2**63)
-        check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
-        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
+        check_whole("hash_bits", hash_bits, 1, _MAX_BITS)
+        check_whole("max_columns", max_columns, 0, MAX_COLUMNS)
         self.classes = None if classes is None else check_classes(classes)
         self.seed = seed
         self.hash_bits = hash_bits

@@ -8,7 +8,7 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.example cimport Example
 
 cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _LARGEST, _SMALLEST
-cdef Py_ssize_t _MOST_CHARACTERS
+cdef Py_ssize_t _MAX_CHARACTERS
 
 
 cdef class Characters:
@@ -64,7 +64,7 @@ cdef class Characters:
         n=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t, before=Py_ssize_t, grams="const int[::1]",
         counts="const double[::1]"
     )
-    cpdef set_state(self, state, Py_ssize_t most_classes)
+    cpdef set_state(self, state, Py_ssize_t max_classes)
 
 
 cdef class CharacterVote(ClassVote):

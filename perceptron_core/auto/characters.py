@@ -21,10 +21,10 @@ from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
-MOST_BITS: Final = 16
+MAX_BITS: Final = 16
 """With this many bits collisions cost almost nothing, and a table for two classes fits in the cache."""
 _NGRAMS: Final = (1, 4)
-_MOST_CHARACTERS: Final = 300
+_MAX_CHARACTERS: Final = 300
 """Number of a text's first characters that are used."""
 _FIRST_CAPACITY: Final = 1 << 10
 _SMOOTHING: Final = 0.05
@@ -97,7 +97,7 @@ class Characters:
         """Add a text, without lone surrogates, of the feature with this tag."""
         if not self._n_known and len(text) < self._shortest:
             return
-        beginning = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS]
+        beginning = text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS]
         is_ascii = beginning.isascii()
         hasher = self._hasher_of_ascii if is_ascii else self._hasher
         hasher.clear()
@@ -218,8 +218,8 @@ class Characters:
             "totals": memoryview(self._totals)[:n].tolist(),
         }
 
-    def set_state(self, state: Mapping[str, Any], most_classes: int) -> None:
-        """Set a state from `get_state`, of at most `most_classes` classes.
+    def set_state(self, state: Mapping[str, Any], max_classes: int) -> None:
+        """Set a state from `get_state`, of at most `max_classes` classes.
 
         Raises `ValueError` for anything else.
         """
@@ -230,8 +230,8 @@ class Characters:
         grams = buffers.from_bytes("i", state["grams"])
         unpacked = zlib.decompressobj()
         counts = buffers.from_bytes("d", unpacked.decompress(state["counts"], 8 * len(grams) * n + 1))
-        if n > most_classes or len(counts) != len(grams) * n:
-            raise ValueError(f"{len(counts)} counts of {len(grams)} grams and {n} of {most_classes} classes")
+        if n > max_classes or len(counts) != len(grams) * n:
+            raise ValueError(f"{len(counts)} counts of {len(grams)} grams and {n} of {max_classes} classes")
         self.reserve(n)
         for k in range(n):
             self._events[k], self._totals[k] = events[k], totals[k]

@@ -17,7 +17,7 @@ from perceptron_core.linear import restored
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
-_MOST_PAIRS: Final = 120
+_MAX_PAIRS: Final = 120
 _SQRT2: Final = sqrt(2.0)
 _CLIP: Final = 4.0
 """Largest |z| in Fourier features."""
@@ -105,15 +105,15 @@ class DenseMaps:
         self.limit = limit
         self.seed = seed
         self.linear, self.binned = _example(limit), _example(3 * limit)
-        self.paired = _example(3 * limit + _MOST_PAIRS)
+        self.paired = _example(3 * limit + _MAX_PAIRS)
         self.fourier = FourierMap(seed, "narrow", 1.0, limit)
         self.wide = FourierMap(seed, "wide", 0.25, limit)
         self.pairs: list[tuple[int, int]] = []
         """Pairs of columns in use."""
         self.blocks: dict[tuple[int, int], int] = {}
         """Block of slots of each pair, which never changes."""
-        self._pair_columns = integers(2 * _MOST_PAIRS)
-        self._bases = integers(_MOST_PAIRS)
+        self._pair_columns = integers(2 * _MAX_PAIRS)
+        self._bases = integers(_MAX_PAIRS)
         self._n_pairs = 0
         self._cells = integers(limit)
 
@@ -123,9 +123,9 @@ class DenseMaps:
         self.wide.arrange(columns)
         numbers = sorted(columns.numbers.values())
         pairs = [*combinations(numbers, 2)]
-        if len(pairs) > _MOST_PAIRS:
+        if len(pairs) > _MAX_PAIRS:
             ranks = {(i, j): self._rank(str(columns.names[i]), str(columns.names[j])) for i, j in pairs}
-            pairs = sorted(pairs, key=ranks.__getitem__)[:_MOST_PAIRS]
+            pairs = sorted(pairs, key=ranks.__getitem__)[:_MAX_PAIRS]
         self.pairs = sorted(pairs)
         self._n_pairs = len(pairs)
         for k, pair in enumerate(self.pairs):

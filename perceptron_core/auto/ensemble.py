@@ -19,7 +19,7 @@ from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.weights.buffers import LENT_FROM_BYTES, doubles, integers, lent
 from perceptron_core.weights.example import Column, Example
 
-MOST_EXPERTS: Final = 32
+MAX_EXPERTS: Final = 32
 SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -148,7 +148,7 @@ class Ensemble(ExpertTables):
     """
 
     def __init__(self, number: int, *mixers: Mixer, n_late: int, n_prompt: int) -> None:
-        super().__init__(number, N_MAPS, MOST_EXPERTS)
+        super().__init__(number, N_MAPS, MAX_EXPERTS)
         self.names: list[str] = []
         self.mixers = [*mixers]
         self.n_blind = len(mixers) - n_prompt
@@ -161,11 +161,11 @@ class Ensemble(ExpertTables):
             for _ in range(N_RATES):
                 mixer.add_input(0.0)
         self.may_lead: list[int] = []
-        self.factors = doubles(MOST_EXPERTS)
-        self.scores = doubles(MOST_EXPERTS)
-        self.all_inputs = doubles(N_RATES + MOST_EXPERTS)
+        self.factors = doubles(MAX_EXPERTS)
+        self.scores = doubles(MAX_EXPERTS)
+        self.all_inputs = doubles(N_RATES + MAX_EXPERTS)
         self.inputs: array[float] = memoryview(self.all_inputs)[N_RATES:]  # type: ignore[assignment]
-        self.outputs = doubles(MOST_EXPERTS)
+        self.outputs = doubles(MAX_EXPERTS)
 
     def add_expert(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_candidate: bool
@@ -339,10 +339,10 @@ class ExpertMistakes:
     """Counts the mistakes of each expert; of several classes, it predicts the most likely one."""
 
     def __init__(self) -> None:
-        self.all = doubles(MOST_EXPERTS)
-        self.recent = doubles(MOST_EXPERTS)
+        self.all = doubles(MAX_EXPERTS)
+        self.recent = doubles(MAX_EXPERTS)
         """Mistakes of each expert, discounted."""
-        self.labels = doubles(MOST_EXPERTS)
+        self.labels = doubles(MAX_EXPERTS)
         """Labels with which each expert was evaluated, discounted in the same way."""
 
     def count(

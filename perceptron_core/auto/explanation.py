@@ -25,11 +25,11 @@ TREES: Final = "trees"
 CHARACTERS_OF_TEXT: Final = "characters of the text"
 NEAREST: Final = "nearest events"
 REST_OF_TEXT: Final = "the rest of a long text"
-MOST_ENTRIES: Final = 1000
+MAX_ENTRIES: Final = 1000
 """Number of an event's hashed features that are listed separately; further ones are merged."""
-MOST_NAMED: Final = 10 * MOST_ENTRIES
+MAX_NAMED: Final = 10 * MAX_ENTRIES
 """Largest number of an event's n-grams that are named, so that the time is bounded."""
-_MOST_CHARACTERS: Final = 32 * MOST_ENTRIES
+_MAX_CHARACTERS: Final = 32 * MAX_ENTRIES
 """Number of a text's first characters whose words are named."""
 OTHER_CLASSES: Final = "the other classes"
 """Name of the contribution of the other classes' probabilities, with several classes."""
@@ -94,7 +94,7 @@ def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tup
     """Return the intercept, and the contribution of each entry of an example to a rule's score.
 
     Random features are one contribution, as are grams of characters, the nearest events, and the entries of a
-    text beyond `MOST_ENTRIES`.
+    text beyond `MAX_ENTRIES`.
     """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
@@ -103,9 +103,9 @@ def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tup
         return bias, [score - bias] if entries else []
     parts = [
         factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0
-        for slot, value in entries[:MOST_ENTRIES]
+        for slot, value in entries[:MAX_ENTRIES]
     ]
-    if len(entries) > MOST_ENTRIES:
+    if len(entries) > MAX_ENTRIES:
         parts.append(score - bias - fsum(parts))
     return bias, parts
 
@@ -124,7 +124,7 @@ def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
 
 def words_and_pairs(text: str) -> list[str]:
     """Return the first words of a text, up to a limit, then the pairs of neighbouring words."""
-    words = [*islice(tokens_of(folded(text[:_MOST_CHARACTERS], lowercase=True)), 2 * MOST_ENTRIES)]
+    words = [*islice(tokens_of(folded(text[:_MAX_CHARACTERS], lowercase=True)), 2 * MAX_ENTRIES)]
     return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
 
 
@@ -138,8 +138,8 @@ def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -
 
 def names_of_entries(named: Mapping[int, str], indices: Sequence[int]) -> list[str]:
     """Return the names of hashed features: those listed separately, and one for the merged rest."""
-    rest = [REST_OF_TEXT] if len(indices) > MOST_ENTRIES else []
-    return [*(named.get(index, REST_OF_TEXT) for index in indices[:MOST_ENTRIES]), *rest]
+    rest = [REST_OF_TEXT] if len(indices) > MAX_ENTRIES else []
+    return [*(named.get(index, REST_OF_TEXT) for index in indices[:MAX_ENTRIES]), *rest]
 
 
 def numbers_in(x: Any) -> dict[str, float]:

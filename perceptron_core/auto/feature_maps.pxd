@@ -17,7 +17,7 @@ from perceptron_core.validation cimport as_double
 cdef int WORDS, GRAMS, CHARACTERS, NEIGHBORS, BOOSTED, LINEAR, PAIRED, FOREST
 cdef int N_MAPS, N_FOURIER, N_BINS, N_PARTS, _LAST_PLACE
 cdef double MAX_MAGNITUDE
-cdef Py_ssize_t _LONGEST_VALUE, MOST_CHARACTERS
+cdef Py_ssize_t _LONGEST_VALUE, MAX_CHARACTERS
 
 
 cdef class FeatureMaps:

@@ -11,12 +11,12 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
-from perceptron_core.auto.characters import MOST_BITS, Characters
+from perceptron_core.auto.characters import MAX_BITS, Characters
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
 from perceptron_core.auto.explanation import (
     CHARACTERS_OF_TEXT,
-    MOST_NAMED,
+    MAX_NAMED,
     NEAREST,
     TREES,
     names_of_columns,
@@ -28,7 +28,7 @@ from perceptron_core.auto.plan import (
     CHARACTERS,
     FOREST,
     GRAMS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     N_FOURIER,
     N_MAPS,
     NEIGHBORS,
@@ -89,7 +89,7 @@ class FeatureMaps:
         self.has_trees, self.has_characters = plan.n_trees > 0, "characters" in plan.groups
         self.categories = Categories(limit)
         self.trees = Trees(seed, plan.n_trees, limit, 2 * limit)
-        self.characters = Characters(min(bits, MOST_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
+        self.characters = Characters(min(bits, MAX_BITS), _LONGEST_VALUE + 1 if self.has_texts else 0)
         self.has_neighbors = "neighbors" in plan.groups
         self.window = Window(limit, 2 * limit)
         self.has_boosted, self._is_kept = "boosted" in plan.groups, False
@@ -296,7 +296,7 @@ class FeatureMaps:
         if self.has_texts:
             self._word_hasher.append(text)
             self.words.prefetch(self._word_hasher.indices, self._word_hasher.filled, tag)
-            self._gram_hasher.append(text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS])
+            self._gram_hasher.append(text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS])
             self.grams.prefetch(self._gram_hasher.indices, self._gram_hasher.filled, tag)
         if self.has_characters:
             self.characters.add(text, tag)
@@ -320,13 +320,13 @@ class NamedMaps(FeatureMaps):
         """Return the names of the entries of each map for the present event, which must be `x`."""
         words: dict[int, str] = {}
         grams: dict[int, str] = {}
-        n_words = n_grams = MOST_NAMED
+        n_words = n_grams = MAX_NAMED
         for name, value in named_values(x):
             if isinstance(value, str):
                 ngrams = words_and_pairs(value)[:n_words] if n_words else []
                 n_words -= len(ngrams)
                 words.update(self._words_by_index(name, ngrams))
-                cut = value[: min(MOST_CHARACTERS, n_grams)]
+                cut = value[: min(MAX_CHARACTERS, n_grams)]
                 n_grams -= len(cut)
                 grams.update(self._grams_by_index(name, cut))
                 words.setdefault(self.words.bounded_index(self._hash(f"{name}={value}")), f"{name}={value}")

@@ -29,7 +29,7 @@ N_CELLS: Final = 8
 """Number of cells of a pair's grid in each direction."""
 N_FOURIER: Final = 200
 """Number of random Fourier features of a map."""
-MOST_CHARACTERS: Final = 3000
+MAX_CHARACTERS: Final = 3000
 """Number of a text's first characters whose 4-grams are used."""
 
 

@@ -23,7 +23,7 @@ cdef double _LARGEST_LOSS
     end=Py_ssize_t,
     n_weights=Py_ssize_t,
 )
-cpdef bytes context_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t most_bytes)
+cpdef bytes context_of(list ensembles, Lead lead, long long n_labels, Py_ssize_t max_bytes)
 
 
 @cython.locals(

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from typing import Any, Final
 
 from perceptron_core.auto import experts
-from perceptron_core.auto.ensemble import MOST_EXPERTS, SHARING, Ensemble, ExpertMistakes, n_ensembles
+from perceptron_core.auto.ensemble import MAX_EXPERTS, SHARING, Ensemble, ExpertMistakes, n_ensembles
 from perceptron_core.auto.explanation import Contribution, contributions, numbers_in, statuses
 from perceptron_core.auto.feature_maps import NamedMaps
 from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
@@ -31,10 +31,10 @@ inputs from the last labels of each ensemble, if any, and the number of labels l
 _BYTES_A_NUMBER: Final = 8
 
 
-def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes: int) -> bytes:
+def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, max_bytes: int) -> bytes:
     """Return the context of the last scored event, after `n_labels` labels.
 
-    If it would exceed `most_bytes`, the context has no experts.
+    If it would exceed `max_bytes`, the context has no experts.
     """
     if lead.n == 0:
         return b""
@@ -42,7 +42,7 @@ def context_of(ensembles: list[Ensemble], lead: Lead, n_labels: int, most_bytes:
     n_written = len(ensembles) if n else 0
     width = n + lead.n
     n_history = ensembles[0].n_history() if n_written else 0
-    if _BYTES_A_NUMBER * (HEADER + n_written * (width + n_history) + lead.n + 1) > most_bytes:
+    if _BYTES_A_NUMBER * (HEADER + n_written * (width + n_history) + lead.n + 1) > max_bytes:
         n_written = 0
     end = HEADER + n_written * width
     n_weights = lead.n if n_written else 0
@@ -69,7 +69,7 @@ def context_numbers(context: bytes) -> memoryview[float]:
         n_more = len(found) - HEADER - n_written * (n + n_candidates)
         known = {n_candidates + 1, n_candidates + n_written * N_RATES + 1} if n_written else {1}
         is_known = n_more in known and found[len(found) - 1] >= 0
-        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and is_known:
+        if 0 <= leader < n_candidates <= MAX_EXPERTS >= n >= 0 and is_known:
             return found
     if len(found):
         raise ValueError(f"expected a prediction context, got {len(found)} numbers")
@@ -114,7 +114,7 @@ def has_history(context: memoryview[float]) -> bool:
 
 _LARGEST_LOSS: Final = 8.0
 """Largest log loss of a probability."""
-_MOST_CONTEXT_BYTES: Final = 1 << 30
+_MAX_CONTEXT_BYTES: Final = 1 << 30
 
 
 class AutoRule:
@@ -139,7 +139,7 @@ class AutoRule:
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self._together, self._mistakes = SeveralClasses(), ExpertMistakes()
-        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MOST_EXPERTS, plan.averages)
+        self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MAX_EXPERTS, plan.averages)
         self._note_absent()
         self._no_context = context_numbers(b"")
         self.lead.discount = experts.discount(())
@@ -191,12 +191,12 @@ class AutoRule:
             self._learn(label, w, self._no_context, emphasis)
         return found
 
-    def prediction_context(self, most_bytes: int = _MOST_CONTEXT_BYTES) -> bytes:
+    def prediction_context(self, max_bytes: int = _MAX_CONTEXT_BYTES) -> bytes:
         """Return the context of the last scored event, for a late label, with 8 bytes per number.
 
-        The last number counts the labels learned before; beyond `most_bytes`, there is no other number.
+        The last number counts the labels learned before; beyond `max_bytes`, there is no other number.
         """
-        return context_of(self.ensembles, self.lead, self.n_updates, most_bytes)
+        return context_of(self.ensembles, self.lead, self.n_updates, max_bytes)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the predicted class; −1 if there is none. Raises `FeatureError`."""

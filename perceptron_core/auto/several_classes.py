@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final
 
-from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.auto.ensemble import MAX_EXPERTS, Ensemble
 from perceptron_core.auto.plan import FOREST, LINEAR, N_MAPS
 from perceptron_core.linear.one_vs_rest import OneVsRest
 from perceptron_core.weights.buffers import doubles, integers
@@ -26,9 +26,9 @@ class SeveralClasses:
 
     def __init__(self) -> None:
         self._experts: list[OneVsRest] = []
-        self._places = integers(MOST_EXPERTS)
+        self._places = integers(MAX_EXPERTS)
         """Position of each expert in an ensemble."""
-        self._maps = integers(MOST_EXPERTS)
+        self._maps = integers(MAX_EXPERTS)
         self._room = integers(N_MAPS)
         """Capacity of each map, in slots."""
         self._blocks: list[Any] = [None] * N_MAPS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from perceptron_core.auto.auto_classifier import MOST_COLUMNS, AutoClassifier, check_whole
-from perceptron_core.auto.characters import MOST_BITS
+from perceptron_core.auto.auto_classifier import MAX_COLUMNS, AutoClassifier, check_whole
+from perceptron_core.auto.characters import MAX_BITS
 from perceptron_core.auto.plan import CHARACTERS_ALONE, FOREST_ALONE, NEIGHBORS_ALONE, Plan
 from perceptron_core.linear.declarations import OF_COUNTS, Label
 from perceptron_core.linear.multiclass import check_classes
@@ -19,7 +19,7 @@ class Seeded(AutoClassifier):
 
     def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
         check_whole("seed", seed, -(2**63), 2**63)
-        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
+        check_whole("max_columns", max_columns, 0, MAX_COLUMNS)
         self.classes = None if classes is None else check_classes(classes)
         self.seed = seed
         self.max_columns = max_columns
@@ -140,7 +140,7 @@ class NearestNeighbors(AutoClassifier):
     WEIGHT = OF_COUNTS
 
     def __init__(self, classes: Sequence[Label] | None = None, max_columns: int = 64) -> None:
-        check_whole("max_columns", max_columns, 0, MOST_COLUMNS)
+        check_whole("max_columns", max_columns, 0, MAX_COLUMNS)
         self.classes = None if classes is None else check_classes(classes)
         self.max_columns = max_columns
         self.start(1, 1, max_columns, self.classes or (), NEIGHBORS_ALONE)
@@ -194,8 +194,8 @@ class CharacterNaiveBayes(AutoClassifier):
     NAME = "character-naive-bayes"
     WEIGHT = OF_COUNTS
 
-    def __init__(self, classes: Sequence[Label] | None = None, hash_bits: int = MOST_BITS) -> None:
-        check_whole("hash_bits", hash_bits, 1, MOST_BITS)
+    def __init__(self, classes: Sequence[Label] | None = None, hash_bits: int = MAX_BITS) -> None:
+        check_whole("hash_bits", hash_bits, 1, MAX_BITS)
         self.classes = None if classes is None else check_classes(classes)
         self.hash_bits = hash_bits
         self.start(hash_bits, 1, 0, self.classes or (), CHARACTERS_ALONE)

@@ -15,7 +15,7 @@ from river import base
 import perceptron_core
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
-from perceptron_core.auto.characters import MOST_BITS
+from perceptron_core.auto.characters import MAX_BITS
 from perceptron_core.auto.ensemble import n_ensembles
 from perceptron_core.formats.packed import (
     Packed,
@@ -51,7 +51,7 @@ _BYTES_AN_INDEX: Final = 16
 _BYTES_A_SLOT: Final = 320
 _BYTES_A_PAIR: Final = 3072
 _BYTES_AN_ENSEMBLE: Final = 1 << 20
-_BYTES_OF_CHARACTERS: Final = 16 << MOST_BITS
+_BYTES_OF_CHARACTERS: Final = 16 << MAX_BITS
 """Bytes of the counts of a class, whose arrays may have twice the size."""
 _BYTES_A_CLASS: Final = 8192
 """Bytes per class of a multiclass learner: empty columns, or an empty ensemble."""

@@ -21,7 +21,7 @@ try:
 except ImportError:  # not compiled: `msgpack` writes a dictionary
     freeze_changed_cells = freeze_changed_names = None
 
-_MOST_RATIO: Final = 0.5
+_MAX_RATIO: Final = 0.5
 """Largest share of changed rows; above it, a complete copy is cheaper."""
 
 
@@ -41,7 +41,7 @@ def freeze_changes(model: Any) -> Packed | None:
     if table is None or changes is None or changes.is_whole:
         return None
     slots = changes.slots()
-    if max(len(slots), len(changes.dropped)) > _MOST_RATIO * table.n_slots:
+    if max(len(slots), len(changes.dropped)) > _MAX_RATIO * table.n_slots:
         return None
     copies = _Copies(table, slots)
     state = model._read_state(copies.read)  # noqa: SLF001  of our own class

@@ -5,7 +5,7 @@ from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
-cdef Py_ssize_t _MOST_WEIGHTS
+cdef Py_ssize_t _MAX_WEIGHTS
 
 
 cdef class FullCovarianceLogistic(LinearRule):

@@ -14,7 +14,7 @@ from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.buffers import doubles
 from perceptron_core.weights.example import Example
 
-_MOST_WEIGHTS: Final = 101
+_MAX_WEIGHTS: Final = 101
 """Of the intercept and the features; others are ignored."""
 _VARIANCE: Final = 30.0
 
@@ -32,24 +32,24 @@ class FullCovarianceLogistic(LinearRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._mixer, self._inputs = Mixer(_VARIANCE, 1.0), doubles(_MOST_WEIGHTS)
-        self._mixer.reserve(_MOST_WEIGHTS)
+        self._mixer, self._inputs = Mixer(_VARIANCE, 1.0), doubles(_MAX_WEIGHTS)
+        self._mixer.reserve(_MAX_WEIGHTS)
         self._mixer.add_input(0.0)
         self._inputs[0] = 1.0
 
     def score(self, x: Example) -> float:
         """Compute the log-odds."""
-        for k in range(1, _MOST_WEIGHTS):
+        for k in range(1, _MAX_WEIGHTS):
             self._inputs[k] = 0.0
         for k in range(x.n):
-            if 0 <= x.slots[k] < _MOST_WEIGHTS - 1:
+            if 0 <= x.slots[k] < _MAX_WEIGHTS - 1:
                 self._inputs[x.slots[k] + 1] = x.values[k]
         return self._mixer.mix(self._inputs)
 
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn the example that was scored last; return 0."""
         for k in range(x.n):
-            while self._mixer.n < min(x.slots[k] + 2, _MOST_WEIGHTS):
+            while self._mixer.n < min(x.slots[k] + 2, _MAX_WEIGHTS):
                 self._mixer.add_input(0.0)
         self.n_mistakes += (a > 0) != (sign > 0)
         self.n_updates += 1
@@ -63,7 +63,7 @@ class FullCovarianceLogistic(LinearRule):
 
     @mixer.setter
     def mixer(self, state: Mapping[str, Any]) -> None:
-        if not 0 < len(state["weights"]) <= _MOST_WEIGHTS:
-            raise ValueError(f"{len(state['weights'])} weights with covariances, at most {_MOST_WEIGHTS}")
+        if not 0 < len(state["weights"]) <= _MAX_WEIGHTS:
+            raise ValueError(f"{len(state['weights'])} weights with covariances, at most {_MAX_WEIGHTS}")
         self._mixer.set_state(state)
-        self._mixer.reserve(_MOST_WEIGHTS)
+        self._mixer.reserve(_MAX_WEIGHTS)

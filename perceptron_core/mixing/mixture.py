@@ -178,7 +178,7 @@ def _shown(value: Any) -> str:
     return name_of(value) if isinstance(value, base.Base) else repr(value)
 
 
-_MOST_MIXERS: Final = 16
+_MAX_MIXERS: Final = 16
 _LARGEST_VARIANCE: Final = 1e3
 
 
@@ -429,8 +429,8 @@ class Mixture(BinaryClassifier):
 def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """Return s₀ and λ of each mixer. Raises `ValueError` for values out of bounds."""
     pairs = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
-    if not 1 <= len(pairs) <= _MOST_MIXERS:
-        raise ValueError(f"mixers: expected 1 to {_MOST_MIXERS} pairs, got {len(pairs)}")
+    if not 1 <= len(pairs) <= _MAX_MIXERS:
+        raise ValueError(f"mixers: expected 1 to {_MAX_MIXERS} pairs, got {len(pairs)}")
     for variance, forgetting in pairs:
         if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.text.tokenizer import SPARE_BYTES, Analyzer, Bytes, Tokenizer
 
-_MOST_BITS_MARKED = 20  # 128 KB of marks: in the cache of a core
+_MAX_BITS_MARKED = 20  # 128 KB of marks: in the cache of a core
 _FIRST_SLOTS = 1 << 10  # 8 KB: in the nearest cache; for a short text so empty that few n-grams collide
 
 
@@ -32,7 +32,7 @@ class Repeats:
     def __init__(self, bits: int, counts: bool) -> None:
         self._counts = counts
         self._n_indices = 1 << bits
-        self._marks = bytearray(0 if counts or bits > _MOST_BITS_MARKED else self._n_indices // 8 + 1)
+        self._marks = bytearray(0 if counts or bits > _MAX_BITS_MARKED else self._n_indices // 8 + 1)
         self._table = array("q")
         self._stamp = 1
 

@@ -40,7 +40,7 @@ _SPACELESS: Final = (
     (0x20000, 0x3FFFF),  # Han
 )
 _VARIATION_SELECTORS: Final = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
-MOST_NON_STARTERS: Final = 30
+MAX_NON_STARTERS: Final = 30
 """Longest run, as in the Stream-Safe Text Format of Unicode Standard Annex #15; the time of NFKC grows with
 the square of a run."""
 _COMBINING_GRAPHEME_JOINER: Final = "\u034f"
@@ -68,7 +68,7 @@ def _long_runs() -> re.Pattern[str]:
     """Return the pattern of 30 characters that decompose into non-starters, before one more."""
     points = map(chr, range(_LAST_NON_STARTER + 1))
     marks = "".join(point for point in points if combining(normalize("NFKD", point)[0]))
-    return re.compile(f"[{marks}]{{{MOST_NON_STARTERS}}}(?=[{marks}])")
+    return re.compile(f"[{marks}]{{{MAX_NON_STARTERS}}}(?=[{marks}])")
 
 
 @lru_cache(1 << 16)

@@ -9,5 +9,5 @@ N_BINS: Final = 64
 N_TREES: Final = 20
 N_PARTS: Final = 32
 """Number of parts of a bin."""
-MOST_NODES: Final = 1000
+MAX_NODES: Final = 1000
 """Largest number of nodes of a tree."""

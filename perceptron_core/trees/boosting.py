@@ -16,8 +16,8 @@ from perceptron_core.trees import N_BINS
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights.buffers import doubles, integers
 
-MOST_LEAVES: Final = 32
-N_NODES: Final = 2 * MOST_LEAVES - 1
+MAX_LEAVES: Final = 32
+N_NODES: Final = 2 * MAX_LEAVES - 1
 """Largest number of nodes of a tree."""
 _FEWEST: Final = 3
 _FEWEST_SPLIT: Final = 20
@@ -31,7 +31,7 @@ _SMOOTHING: Final = 2.5
 _NARROW: Final = 16
 _CHOSEN: Final = 3006477107
 """2³² times the share of the columns that a tree may use, .7; of up to 16 columns, it may use all."""
-MOST_SORTED: Final = 1000
+MAX_SORTED: Final = 1000
 """Largest number of values from which the edges of a column's bins are found."""
 
 _GRADIENT: Final = 1 << 36
@@ -59,8 +59,8 @@ class TreeNodes:
     Node k of tree t is at t·`N_NODES` + k. Bins from `n_numbers` on are categories.
     """
 
-    def __init__(self, most_trees: int, n_outputs: int, n_numbers: int) -> None:
-        n = 2 * most_trees * N_NODES  # with those of `average`
+    def __init__(self, max_trees: int, n_outputs: int, n_numbers: int) -> None:
+        n = 2 * max_trees * N_NODES  # with those of `average`
         self.n_trees, self.n_outputs, self.n_numbers = 0, n_outputs, n_numbers
         self.bases = doubles(n_outputs)
         self.links, self.masks = integers(n), array("Q", bytes(8 * n))
@@ -174,11 +174,11 @@ class Grower:
         self._n_codes, self._chosen, self._n_chosen = integers(self.width), integers(self.width), 0
         self.packed, self._order, self._other = array("q", bytes(8 * n)), integers(n), integers(n)
         """Gradient, second derivative and count of each event; the events, leaf by leaf."""
-        self._sums = array("q", bytes(8 * MOST_LEAVES * self.width * N_BINS))
-        self._starts, self._ends, self._nodes = (integers(MOST_LEAVES) for _ in range(3))
-        self._columns, self._splits, self._n_leaves = integers(MOST_LEAVES), integers(MOST_LEAVES), 0
-        self._masks, self._totals = array("Q", bytes(8 * MOST_LEAVES)), array("q", bytes(8 * MOST_LEAVES))
-        self._gains, self.values = doubles(MOST_LEAVES), doubles(MOST_SORTED)
+        self._sums = array("q", bytes(8 * MAX_LEAVES * self.width * N_BINS))
+        self._starts, self._ends, self._nodes = (integers(MAX_LEAVES) for _ in range(3))
+        self._columns, self._splits, self._n_leaves = integers(MAX_LEAVES), integers(MAX_LEAVES), 0
+        self._masks, self._totals = array("Q", bytes(8 * MAX_LEAVES)), array("q", bytes(8 * MAX_LEAVES))
+        self._gains, self.values = doubles(MAX_LEAVES), doubles(MAX_SORTED)
         self._ranks, self._ranked, self.unit = doubles(N_BINS), integers(N_BINS), 1.0
 
     def find_edges(self, column: int, n: int) -> None:
@@ -237,7 +237,7 @@ class Grower:
         nodes.values[first] = self._value_of(self._totals[0])
         self._add_up(0)
         self._search(0)
-        while self._n_leaves < MOST_LEAVES:
+        while self._n_leaves < MAX_LEAVES:
             best = 0
             for leaf in range(1, self._n_leaves):
                 if self._gains[leaf] > self._gains[best]:
@@ -309,7 +309,7 @@ class Grower:
         self._starts[other], self._ends[other] = at if is_left else start, end if is_left else at
         self._starts[leaf], self._ends[leaf] = start if is_left else at, at if is_left else end
         self._n_leaves += 1
-        if self._n_leaves < MOST_LEAVES:
+        if self._n_leaves < MAX_LEAVES:
             self._add_up(other)
             first, second = leaf * self.width * N_BINS, other * self.width * N_BINS
             for k in range(self._n_chosen * N_BINS):

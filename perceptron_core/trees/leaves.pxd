@@ -9,7 +9,7 @@ cdef extern from "math.h":
 cdef int N_BINS, N_PARTS
 cdef int _FULL
 cdef int _TABLED
-cdef int _MOST_ORDERS
+cdef int _MAX_ORDERS
 cdef double[::1] _LOGS
 cdef double _LEAST_GAIN, _TIE, _CONFIDENCE, _LOG_2
 

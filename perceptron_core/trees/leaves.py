@@ -17,7 +17,7 @@ from perceptron_core.trees import N_BINS, N_PARTS
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent
 
-MOST_CELLS: Final = 1 << 22
+MAX_CELLS: Final = 1 << 22
 """Largest number of cells of all leaves, with two bytes each."""
 _FIRST_BLOCKS: Final = 64
 _FEWEST_BLOCKS: Final = 32
@@ -35,7 +35,7 @@ _TIE: Final = 0.05
 _LEAST_GAIN: Final = 0.002
 _LOG_2: Final = 0.6931471805599453
 _TABLED: Final = 4096
-_MOST_ORDERS: Final = 8
+_MAX_ORDERS: Final = 8
 """Number of classes by whose share the values of a category are sorted."""
 
 _LOGS = doubles(_TABLED)
@@ -51,9 +51,9 @@ def n_log_n(n: int) -> float:
     return _LOGS[n] if n < _TABLED else n * log(float(n))
 
 
-def most_features(n_classes: int) -> int:
+def max_features(n_classes: int) -> int:
     """Return the largest number of features of a block with `n_classes` classes."""
-    return MOST_CELLS // (_FEWEST_BLOCKS * N_BINS * n_classes)
+    return MAX_CELLS // (_FEWEST_BLOCKS * N_BINS * n_classes)
 
 
 class Leaves:
@@ -71,7 +71,7 @@ class Leaves:
         self.n_features, self.n_classes = n_features, n_classes
         """Capacity of a block in features and classes."""
         self.n_blocks = self.n_free = 0
-        self.limit = MOST_CELLS // max(n_features * N_BINS * n_classes, 1)
+        self.limit = MAX_CELLS // max(n_features * N_BINS * n_classes, 1)
         self.cells, self.totals = array("H"), integers(0)
         self.seen, self.checked = integers(0), integers(0)
         """Sum of weights of each block, now and at the last search."""
@@ -85,7 +85,7 @@ class Leaves:
     def has_room(self, n_features: int, n_classes: int) -> bool:
         """Return whether the blocks in use could have this number of features and classes."""
         n_used = max(self.n_blocks - self.n_free, _FEWEST_BLOCKS)
-        return n_used * n_features * N_BINS * n_classes <= MOST_CELLS
+        return n_used * n_features * N_BINS * n_classes <= MAX_CELLS
 
     def resized(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
         """Return copies of these blocks, in order, with room for this number of features and classes."""
@@ -216,7 +216,7 @@ class Leaves:
                 self._order_numbers()
                 best = self._sweep(block, f, best)
             else:
-                for c in range(1 if n_classes <= 2 else 0, min(n_classes, _MOST_ORDERS)):  # noqa: PLR2004
+                for c in range(1 if n_classes <= 2 else 0, min(n_classes, _MAX_ORDERS)):  # noqa: PLR2004
                     self._order_by_share(block, f, c)
                     best = self._sweep(block, f, best)
             self._second = max(self._second, best)
@@ -307,14 +307,14 @@ class Leaves:
             "checked": [self.checked[block] for block in blocks],
         }
 
-    def set_state(self, state: Mapping[str, Any], n_blocks: int, most_width: int) -> None:
-        """Set a state from `get_state`, of `n_blocks` blocks with at most `most_width` features.
+    def set_state(self, state: Mapping[str, Any], n_blocks: int, max_width: int) -> None:
+        """Set a state from `get_state`, of `n_blocks` blocks with at most `max_width` features.
 
         Raises `ValueError` if it is invalid.
         """
-        n_features, n_classes = restored.several(state["shape"], restored.whole(MOST_CELLS), 2)
+        n_features, n_classes = restored.several(state["shape"], restored.whole(MAX_CELLS), 2)
         size = n_features * N_BINS * n_classes
-        if n_features > most_width or n_blocks * size > MOST_CELLS:
+        if n_features > max_width or n_blocks * size > MAX_CELLS:
             raise ValueError(f"{n_blocks} leaves of {n_features} features and {n_classes} classes")
         unpacked = zlib.decompressobj()
         data = unpacked.decompress(state["cells"], 2 * n_blocks * size + 1)

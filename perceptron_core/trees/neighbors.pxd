@@ -61,7 +61,7 @@ cdef class Window:
 
     @cython.locals(n=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, rows="const float[::1]", labels="const int[::1]",
                    weights="const double[::1]")
-    cpdef set_state(self, state, list bins, list names, Py_ssize_t most_classes)
+    cpdef set_state(self, state, list bins, list names, Py_ssize_t max_classes)
 
 
 cdef class NeighborVote(ClassVote):

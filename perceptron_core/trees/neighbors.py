@@ -228,9 +228,9 @@ class Window:
         }
 
     def set_state(
-        self, state: Mapping[str, Any], bins: list[int], names: list[int], most_classes: int
+        self, state: Mapping[str, Any], bins: list[int], names: list[int], max_classes: int
     ) -> None:
-        """Set a state from `get_state`, of these bins and at most `most_classes` classes.
+        """Set a state from `get_state`, of these bins and at most `max_classes` classes.
 
         Raises `ValueError` if it is invalid.
         """
@@ -239,8 +239,8 @@ class Window:
         n_events, n_classes = restored.count(state["n_events"]), len(state["shares"])
         n = min(n_events, SIZE)
         shares = restored.several(state["shares"], _COUNT, n_classes)
-        if n_classes > most_classes:
-            raise ValueError(f"{n_classes} classes of {most_classes} have neighbours")
+        if n_classes > max_classes:
+            raise ValueError(f"{n_classes} classes of {max_classes} have neighbours")
         labels = buffers.unpacked("i", state["labels"], n)
         weights = buffers.unpacked("d", state["weights"], n)
         rows = buffers.unpacked("f", state["rows"], n * len(bins))

@@ -10,9 +10,9 @@ from perceptron_core.weights.example cimport Example
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int MOST_SORTED, N_BINS, _RARER, _ROOM, _MOST_NEW, _RARER_WITH, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
-cdef int _MOST_KEPT, _MOST_KEPT_WIDE, _MOST_VALUES
-cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MOST_WEIGHT, _SHORT, _LONG, _DEVIATIONS, _SLOW, _INFERIOR, _SLACK, inf
+cdef int MAX_SORTED, N_BINS, _RARER, _ROOM, _MAX_NEW, _RARER_WITH, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
+cdef int _MAX_KEPT, _MAX_KEPT_WIDE, _MAX_VALUES
+cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MAX_WEIGHT, _SHORT, _LONG, _DEVIATIONS, _SLOW, _INFERIOR, _SLACK, inf
 
 
 cdef class RefittedTrees:
@@ -27,7 +27,7 @@ cdef class RefittedTrees:
     cdef TreeNodes _next
     cdef Grower _grower
     cdef Py_ssize_t _n_used, _n_trees, _step
-    cdef long long _n_events, _most_kept, _first, _due, _start, _end, _age, _offset
+    cdef long long _n_events, _max_kept, _first, _due, _start, _end, _age, _offset
     cdef double[::1] _sums, _probabilities, _weights
     cdef double _lately, _error, _own_error, _auto_error
 

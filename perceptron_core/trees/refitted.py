@@ -16,15 +16,15 @@ from perceptron_core.linear import restored
 from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.trees import N_BINS
-from perceptron_core.trees.boosting import MOST_SORTED, Grower, TreeNodes
+from perceptron_core.trees.boosting import MAX_SORTED, Grower, TreeNodes
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
-_MOST_KEPT: Final = 16_000
-_MOST_KEPT_WIDE: Final = 8000
-_MOST_VALUES: Final = 500_000
+_MAX_KEPT: Final = 16_000
+_MAX_KEPT_WIDE: Final = 8000
+_MAX_VALUES: Final = 500_000
 """Largest numbers of events of a refit: with few columns, with many, and times the number of columns."""
 _ROOM: Final = 17_000
 """Number of rows in the ring buffer: the events of a refit stay until it is finished."""
@@ -32,15 +32,15 @@ _FIRST: Final = 50
 """Number of events of the first refit."""
 _GROWTH: Final = 0.3
 _RARER_WITH: Final = 40_000
-_MOST_NEW: Final = 4000
+_MAX_NEW: Final = 4000
 """The next refit is due after n·(.3 + n/40,000) events, at most 4,000, if the last one had n."""
 _N_ROUNDS: Final = 40
 _FEWEST_ROUNDS: Final = 10
 _N_TREES: Final = 120
 """Number of trees of several classes, unless that is fewer rounds."""
-_MOST_CLASSES: Final = 10
+_MAX_CLASSES: Final = 10
 """Largest number of classes for which trees are grown."""
-_MOST_TREES: Final = 2 * max(_N_TREES, _FEWEST_ROUNDS * _MOST_CLASSES)
+_MAX_TREES: Final = 2 * max(_N_TREES, _FEWEST_ROUNDS * _MAX_CLASSES)
 """Largest number of trees, with the former ones."""
 _CELLS: Final = 20_000
 """Number of values that are binned with an event, of one column at least."""
@@ -48,7 +48,7 @@ _WORK: Final = 500_000
 """Work on trees with an event, of one tree at least."""
 _LARGEST: Final = 3e38
 """Largest absolute number in a row, a 32-bit float."""
-_MOST_WEIGHT: Final = 16.0
+_MAX_WEIGHT: Final = 16.0
 _SMALLEST: Final = 1e-30
 
 _SHORT: Final = 0.02
@@ -67,7 +67,7 @@ _SLACK: Final = 0.005
 _RARER: Final = 4
 """How many times as many events come before a refit then."""
 _share = restored.between(0.0, 1.0)
-_unit = restored.between(_SMALLEST, _MOST_WEIGHT)
+_unit = restored.between(_SMALLEST, _MAX_WEIGHT)
 
 
 class RefittedTrees:
@@ -96,7 +96,7 @@ class RefittedTrees:
         self.row = array("f", [-inf]) * n_numbers + array("f", [0.0]) * (n_bins - n_numbers)
         self._names: dict[int, int] = {}
         """Hash of the name of each bin in use."""
-        self._used, self._n_used, self._most_kept = integers(n_bins), 0, _MOST_KEPT
+        self._used, self._n_used, self._max_kept = integers(n_bins), 0, _MAX_KEPT
         self._columns = array("f")
         """The values of the last events, bin by bin; then their classes and weights."""
         self.trees = self._next = TreeNodes(0, 1, n_numbers)
@@ -122,7 +122,7 @@ class RefittedTrees:
         for k in range(len(bins)):
             self._used[k] = bins[k]
         self._n_used = len(bins)
-        self._most_kept = max(_MOST_KEPT_WIDE, min(_MOST_VALUES // max(1, self._n_used), _MOST_KEPT))
+        self._max_kept = max(_MAX_KEPT_WIDE, min(_MAX_VALUES // max(1, self._n_used), _MAX_KEPT))
 
     def set_event(self, values: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
@@ -160,14 +160,14 @@ class RefittedTrees:
         if not len(self._columns):
             self._columns = lent("f", (self.n_bins + 2) * _ROOM)
         if self._step < 0 and self._n_events + 1 >= self._due:
-            n = min(self._n_events + 1 - self._first, self._most_kept)
+            n = min(self._n_events + 1 - self._first, self._max_kept)
             self._reserve_refit(n, n_classes, [*self._names])
         self.x.n = n_classes
 
     def _reserve_refit(self, n: int, n_classes: int, bins: list[int]) -> None:
         """Allocate memory for a refit of n events with these bins."""
         self._n_trees = 0
-        if n_classes <= _MOST_CLASSES and bins:
+        if n_classes <= _MAX_CLASSES and bins:
             n_outputs = n_classes if n_classes > 2 else 1  # noqa: PLR2004  two classes have one output
             n_trees = max(min(_N_ROUNDS, _N_TREES // n_outputs), _FEWEST_ROUNDS) * n_outputs
             names = sorted([(self._names[number], number) for number in bins])
@@ -184,11 +184,11 @@ class RefittedTrees:
         `is_wrong` and `auto_is_wrong` say whether the trees and `auto` misclassified it.
         """
         at, place = self._n_events % _ROOM, self.n_bins * _ROOM
-        self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MOST_WEIGHT)
+        self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MAX_WEIGHT)
         for k in range(self._n_used):
             self._columns[self._used[k] * _ROOM + at] = self.row[self._used[k]]
         self._n_events += 1
-        self._first = max(self._first, self._n_events - self._most_kept)
+        self._first = max(self._first, self._n_events - self._max_kept)
         if self._step >= 0:
             self._advance()
         elif self._n_events >= self._due and self._n_trees:
@@ -196,7 +196,7 @@ class RefittedTrees:
             self._offset = self._start % _ROOM
             grown = int(_GROWTH * self._grower.n) + self._grower.n * self._grower.n // _RARER_WITH
             is_inferior = self._own_error > _INFERIOR * self._auto_error + _SLACK
-            self._due = self._end + max(1, min(grown, _MOST_NEW) * (_RARER if is_inferior else 1))
+            self._due = self._end + max(1, min(grown, _MAX_NEW) * (_RARER if is_inferior else 1))
             self._begin()
         if not self.trees.n_trees:
             return
@@ -216,7 +216,7 @@ class RefittedTrees:
         while event >= self._first:
             at = event % _ROOM
             if self._columns[place + at] != label and self._is_present(at):
-                self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MOST_WEIGHT)
+                self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MAX_WEIGHT)
                 if self._step >= 0 and self._start <= event < self._end:
                     self._read(event - self._start)
                 return True
@@ -294,7 +294,7 @@ class RefittedTrees:
     def _bin(self, column: int) -> None:
         """Find the bins of a column, and the bin of each event."""
         n, place, n_sorted = self._grower.n, self._grower.bins[column], 0
-        stride = (n + MOST_SORTED - 1) // MOST_SORTED
+        stride = (n + MAX_SORTED - 1) // MAX_SORTED
         while n_sorted * stride < n:
             self._grower.values[n_sorted] = self._value(place, n_sorted * stride)
             n_sorted += 1
@@ -370,20 +370,20 @@ class RefittedTrees:
             self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
             first = min(self._first, self._start)
         n = self._n_events - first
-        if n_classes > most or not self._n_events - _MOST_KEPT <= self._first <= self._n_events or n > _ROOM:
+        if n_classes > most or not self._n_events - _MAX_KEPT <= self._first <= self._n_events or n > _ROOM:
             raise ValueError(f"{n} events of {n_classes} classes are kept")
         self.arrange(bins, names)
         self.reserve(n_classes)
         self._set_columns(buffers.unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
         n_outputs, trees = state["trees"]
-        self.trees = TreeNodes(_MOST_TREES, self._outputs(n_outputs), self.n_numbers)
+        self.trees = TreeNodes(_MAX_TREES, self._outputs(n_outputs), self.n_numbers)
         self.trees.set_state(trees, self.n_bins)
         if refit:
             self._resume(refitted, next_trees, min(step, _ROOM), self._outputs(outputs), _unit(unit))
 
     def _outputs(self, n: int) -> int:
         """Check a number of outputs."""
-        if n != 1 and not 2 < restored.whole(_MOST_CLASSES)(n) <= self.x.n:  # noqa: PLR2004  as above
+        if n != 1 and not 2 < restored.whole(_MAX_CLASSES)(n) <= self.x.n:  # noqa: PLR2004  as above
             raise ValueError(f"boosted trees have {n!r:.50} outputs for {self.x.n} classes")
         return n
 
@@ -394,7 +394,7 @@ class RefittedTrees:
             place, least, most = places[k], 0.0, N_BINS - 1.0
             is_whole = self.n_numbers <= place <= self.n_bins
             if place >= self.n_bins:
-                most = n_classes - 1.0 if is_whole else _MOST_WEIGHT
+                most = n_classes - 1.0 if is_whole else _MAX_WEIGHT
             elif not is_whole:
                 least, most = -inf, 1.01 * _LARGEST
             for event in range(n):
@@ -410,7 +410,7 @@ class RefittedTrees:
         """Continue a refit after these steps."""
         n, row = self._end - self._start, array("f", self.row)
         is_known = 0 < len({*bins}) == len(bins) and self._names.keys() >= {*bins}
-        if not (0 < n <= _MOST_KEPT and self._end <= self._n_events and is_known):
+        if not (0 < n <= _MAX_KEPT and self._end <= self._n_events and is_known):
             raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
         self._offset = self._start % _ROOM
         self._reserve_refit(n, 2 if n_outputs == 1 else n_outputs, [*bins])

@@ -4,8 +4,8 @@ cimport cython
 from perceptron_core.trees.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MOST_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
-cdef double _SHORT, _LONG, _DEVIATIONS, _MOST_WEIGHT
+cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MAX_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
+cdef double _SHORT, _LONG, _DEVIATIONS, _MAX_WEIGHT
 
 
 cdef unsigned long long[::1] _BELOW

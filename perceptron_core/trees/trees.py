@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from perceptron_core.elementary import exp
 from perceptron_core.linear import restored
-from perceptron_core.trees import MOST_NODES, N_BINS, N_PARTS
+from perceptron_core.trees import MAX_NODES, N_BINS, N_PARTS
 from perceptron_core.trees.categories import OTHER
-from perceptron_core.trees.leaves import Leaves, most_features
+from perceptron_core.trees.leaves import Leaves, max_features
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
@@ -186,7 +186,7 @@ class DrawnFeatures:
 _DEEPEST: Final = 40
 _mask = restored.whole((1 << 64) - 1)
 _few = restored.whole(1 << 30)
-_MOST_WEIGHT: Final = 16.0
+_MAX_WEIGHT: Final = 16.0
 """Largest weight of an example."""
 
 
@@ -233,7 +233,7 @@ class Trees(DrawnFeatures):
         for tree in range(n_trees):
             self._shifts[tree] = N_PARTS * tree // n_trees
         self.n_nodes, self.drift = integers(n_trees), Drift(n_trees)
-        n = n_trees * MOST_NODES
+        n = n_trees * MAX_NODES
         self.tests, self.masks = integers(n), array("Q", bytes(8 * n))
         """The bin that a node tests, −1 for a leaf; the values that go to the first child."""
         self.children, self.depths, self.blocks, self.votes = (integers(n) for _ in range(4))
@@ -246,7 +246,7 @@ class Trees(DrawnFeatures):
         """
         former, is_new = self.columns, columns != self.columns
         n_classes = max(n_classes, self.leaves.n_classes, 2)
-        n_features = min(self.width_of(len(columns)), most_features(n_classes))
+        n_features = min(self.width_of(len(columns)), max_features(n_classes))
         if self.leaves.has_room(n_features, n_classes):
             self._reserve_cells(max(n_features, self.leaves.n_features), n_classes)
         self.leaves.reserve(2 * self.n_trees)
@@ -273,7 +273,7 @@ class Trees(DrawnFeatures):
         """Add a feature to the features of a tree, if there is room."""
         f = self._find_feature(tree, feature)
         if f == self.leaves.n_features:
-            if f == most_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
+            if f == max_features(n_classes) or not self.leaves.has_room(f + 1, n_classes):
                 return
             self._reserve_cells(f + 1, n_classes)
         if f == self.widths[tree]:
@@ -325,7 +325,7 @@ class Trees(DrawnFeatures):
             self._reserve_cells(n_features, n_classes)
             self.leaves.reserve(2 * self.n_trees)
             return
-        while n_features > most_features(n_classes):
+        while n_features > max_features(n_classes):
             n_features //= 2
         self._next = Leaves(n_features, n_classes)
         self._next.reserve(2 * self.n_trees)
@@ -362,7 +362,7 @@ class Trees(DrawnFeatures):
     def learn(self, places: array[int], label: int, n_classes: int, w: float) -> None:
         """Learn the present event, with its class and weight w."""
         self.n_events += 1
-        weight = min(w, _MOST_WEIGHT)
+        weight = min(w, _MAX_WEIGHT)
         is_restarted = self._next is not None
         if self._next is not None:
             self._restart(self._next)
@@ -402,7 +402,7 @@ class Trees(DrawnFeatures):
     def _split(self, tree: int, node: int, n_classes: int) -> None:
         """Split a leaf, if its counts justify that and there is room."""
         block, first = self.blocks[node], tree * self.n_bins
-        is_full = self.n_nodes[tree] + 2 > MOST_NODES or self.depths[node] >= _DEEPEST
+        is_full = self.n_nodes[tree] + 2 > MAX_NODES or self.depths[node] >= _DEEPEST
         if is_full or self.leaves.is_full:
             self.leaves.checked[block] = self.leaves.seen[block]
             return
@@ -475,7 +475,7 @@ class Trees(DrawnFeatures):
         self.n_events = restored.count(state["n_events"])
         self.note(columns, hashes)
         features = restored.several(state["features"], tuple, self.n_trees)
-        n_nodes = restored.several(state["n_nodes"], restored.whole(MOST_NODES), self.n_trees)
+        n_nodes = restored.several(state["n_nodes"], restored.whole(MAX_NODES), self.n_trees)
         generations = restored.several(state["generations"], _few, self.n_trees)
         self.drift.set_state(state["drift"])
         self.leaves.set_state(state["leaves"], sum((n + 1) // 2 for n in n_nodes), self.n_bins)
@@ -499,7 +499,7 @@ class Trees(DrawnFeatures):
         n, n_classes = sum(self.n_nodes), self.leaves.n_classes
         tests = restored.several(state["tests"], restored.whole(self.n_bins), n)
         masks = restored.several(state["masks"], _mask, n)
-        children = restored.several(state["children"], restored.whole(MOST_NODES), n)
+        children = restored.several(state["children"], restored.whole(MAX_NODES), n)
         votes = restored.several(state["votes"], restored.whole(max(n_classes - 1, 0)), n)
         at = block = 0
         for tree in range(self.n_trees):

@@ -14,7 +14,7 @@ from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, reject_fe
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
 
-_MOST_INDICES = 1 << 31
+_MAX_INDICES = 1 << 31
 
 
 class IndexedValues(FeatureArray):
@@ -35,7 +35,7 @@ class IndexedValues(FeatureArray):
     def __init__(self, indices: Iterable[int], values: Iterable[float]) -> None:
         checked = [*indices]
         for index in checked:
-            if type(index) is not int or not 0 <= index < _MOST_INDICES:
+            if type(index) is not int or not 0 <= index < _MAX_INDICES:
                 raise ValueError(f"expected an index below 2**31, got {index!r}")
         numbers = one_number_each(checked, values, "indices")
         if getattr(self, "n", 0):

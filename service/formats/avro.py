@@ -22,7 +22,7 @@ from service.formats.plain_values import (
     TooManyValues,
     is_utf8,
     iso_date,
-    most_values,
+    max_values,
     scaled,
     uuid_text,
     varint,
@@ -245,7 +245,7 @@ class AvroDecoder:
         Raises
         ------
         ValueError
-            The bytes are not a value of the schema; `TooManyValues` if they hold more than `most_values`.
+            The bytes are not a value of the schema; `TooManyValues` if they hold more than `max_values`.
         RecursionError
             Values are nested more than `MAX_DEPTH` deep.
 
@@ -373,7 +373,7 @@ class AvroDecoder:
     def _spend(self, count: int) -> None:
         """Subtract values from the limit. A union counts only as the value that it holds."""
         if count > self._left and self._is_free:
-            self._left += most_values(len(self._data)) - FREE_VALUES
+            self._left += max_values(len(self._data)) - FREE_VALUES
             self._is_free = False
         if count > self._left:
             raise TooManyValues(len(self._data))

@@ -76,13 +76,13 @@ class TooManyValues(ValueError):
     """A record holds more values than its length allows."""
 
     def __init__(self, n_bytes: int) -> None:
-        super().__init__(f"more than {most_values(n_bytes)} values in {n_bytes} bytes")
+        super().__init__(f"more than {max_values(n_bytes)} values in {n_bytes} bytes")
 
 
-def most_values(n_bytes: int) -> int:
+def max_values(n_bytes: int) -> int:
     """Return how many values a record of so many bytes may hold.
 
-    >>> most_values(0), most_values(1000), most_values(100_000), most_values(2_000_000)
+    >>> max_values(0), max_values(1000), max_values(100_000), max_values(2_000_000)
     (10000, 26000, 1048576, 2000000)
     """
     return max(n_bytes, min(FREE_VALUES + VALUES_PER_BYTE * n_bytes, MAX_VALUES))

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from service.formats.plain_values import TooManyValues, most_values, scaled, varint
+from service.formats.plain_values import TooManyValues, max_values, scaled, varint
 from service.messages.rejection import Reason, Rejection
 from service.settings.code import need
 
@@ -112,13 +112,13 @@ class ValueCounter:
             kind.n_fields = len(fields)
             kind.messages = {f.number: kind_of(f.message_type) for f in fields if f.message_type is not None}
         inner = [message for kind in kinds.values() for message in kind.messages.values()]
-        self._most_fields = max((kind.n_fields for kind in inner), default=0)
+        self._max_fields = max((kind.n_fields for kind in inner), default=0)
 
     def check(self, data: bytes) -> None:
-        """Raise `TooManyValues` for a message that holds more than `most_values`."""
+        """Raise `TooManyValues` for a message that holds more than `max_values`."""
         n_bytes = len(data)
-        most = most_values(n_bytes)
-        if self._kind.n_fields + self._most_fields * (n_bytes // _MIN_MESSAGE_BYTES) <= most:
+        most = max_values(n_bytes)
+        if self._kind.n_fields + self._max_fields * (n_bytes // _MIN_MESSAGE_BYTES) <= most:
             return  # the usual case
         try:
             count = self._count(data, most)

@@ -360,9 +360,9 @@ class TaskQueue:
 
     def to_pause(self, batch_records: int) -> Collection[TopicPartition]:
         """Choose the partitions to pause: so far ahead that half of their records are to be taken first."""
-        most_records = max(_MAX_WAITING, batch_records)
+        n_records = max(_MAX_WAITING, batch_records)
         for partition, records in self.by_partition.items():
-            fullness = max(len(records) / most_records, records.n_bytes / BATCH_BYTES)
+            fullness = max(len(records) / n_records, records.n_bytes / BATCH_BYTES)
             if fullness >= 1:
                 self.held.add(partition)
             elif fullness < 1 / 2:

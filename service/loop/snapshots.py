@@ -247,17 +247,17 @@ class Snapshots:
         processor: Processor,
         *,
         at_once: bool = False,
-        most_bytes: float = inf,
+        max_bytes: float = inf,
     ) -> None:
         """Begin a snapshot of the present state, after batch `sequence`; it replaces one under way.
 
-        It is packed here if `at_once` or if it is small. A snapshot of more than `most_bytes` is not made.
+        It is packed here if `at_once` or if it is small. A snapshot of more than `max_bytes` is not made.
         """
         self._under_way = None
         self._records, self._began_at = 0, self._clock.monotonic()
         made_with = fingerprint(self._settings) | self._fingerprint_extras
         chain, state = self._copy(processor)
-        if state.size_bytes > most_bytes:
+        if state.size_bytes > max_bytes:
             return
         snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         if at_once:  # a hand-over does not ask the stream: the preceding snapshot's offset is early enough

@@ -329,10 +329,10 @@ class Task:
 
     # Snapshots without a batch: at the start, of a replaced model, at the end
 
-    def _begin_snapshot(self, most_bytes: float = inf) -> int:
+    def _begin_snapshot(self, max_bytes: float = inf) -> int:
         """Begin to commit a snapshot without a batch, if it is not too large; return its size in bytes."""
         state = self._sequence, self.offsets, self._processor
-        self.snapshots.begin(*state, at_once=True, most_bytes=most_bytes)
+        self.snapshots.begin(*state, at_once=True, max_bytes=max_bytes)
         chunks = self.snapshots.next_chunks()
         if not chunks:
             _log.info(

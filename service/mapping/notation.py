@@ -58,7 +58,7 @@ class Notation:
         if not is_of_record(settings.id):
             paths.append(settings.id or "id")
         self._skip = skipping(use for path in paths for use in parse_path(path).uses if use)
-        self._most_chars = 1 + max(map(len, (*self._decimals, *self._formats)), default=0)
+        self._max_chars = 1 + max(map(len, (*self._decimals, *self._formats)), default=0)
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Notation | None:
@@ -95,8 +95,8 @@ class Notation:
         values = {}
         for key, each in value.items():
             below = skip.get(key, NOTHING)
-            start = key[: self._most_chars]  # no setting has a longer path
-            inner = f"{path}.{start}"[: self._most_chars] if path else start
+            start = key[: self._max_chars]  # no setting has a longer path
+            inner = f"{path}.{start}"[: self._max_chars] if path else start
             values[key] = each if below is None else self._read(each, below, inner, key)
         return values
 

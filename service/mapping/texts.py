@@ -128,11 +128,11 @@ def text_of_mail(mail: bytes) -> str:
     return f"{document['subject'] or ''}\n{document['text'] or ''}"
 
 
-def _split(mail: bytes, most_bytes: int) -> tuple[Message, bytes]:
+def _split(mail: bytes, max_bytes: int) -> tuple[Message, bytes]:
     """Return the headers of a mail or part, up to a limit, and the body."""
     head = _HEAD.match(mail)
     assert head is not None, "it matches nothing, if nothing else"
-    message: Message = BytesHeaderParser().parsebytes(head[0][:most_bytes])
+    message: Message = BytesHeaderParser().parsebytes(head[0][:max_bytes])
     return message, _LINE_END.sub(b"", mail[head.end() :])
 
 

@@ -7,7 +7,7 @@ import pytest
 from tools.documentation.build import ROOT, written_pages
 from tools.documentation.plots import CHARTS, FOLDER
 
-MOST_BYTES = 80_000
+MAX_BYTES = 80_000
 
 
 def digest_in(path):
@@ -23,5 +23,5 @@ def test_every_picture_is_drawn_by_the_script_small_and_shown():
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in written_pages())
     assert {path.stem for path in FOLDER.iterdir()} == set(CHARTS)
     for path in FOLDER.iterdir():
-        assert path.stat().st_size < MOST_BYTES
+        assert path.stat().st_size < MAX_BYTES
         assert f"plots/{path.name})" in text

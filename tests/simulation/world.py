@@ -43,10 +43,10 @@ from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import NAMES, Workload, place
 
 EPOCH_SECONDS = 1_700_000_000
-MOST_TURNS = 3000
-MOST_FAULTS = 40
-MOST_PARTITIONS = 8
-MOST_CALM_TURNS = 1500
+MAX_TURNS = 3000
+MAX_FAULTS = 40
+MAX_PARTITIONS = 8
+MAX_CALM_TURNS = 1500
 SHARED_EVERY = 5
 """Of so many seeds one has one model over all partitions."""
 WINDOWS_EVERY = 4
@@ -374,7 +374,7 @@ class Faults:
         self._after = [kind for kind in self._before if kind in {"crash", "freeze", "switch", "shuffle"}] or [
             "switch"
         ]
-        self._left = MOST_FAULTS
+        self._left = MAX_FAULTS
         endings = ("full", "failed", "lost", "away", "undecided", "crash")
         self._commit = [kind for kind in endings if random.random() < 0.6] or ["lost"]
 
@@ -402,7 +402,7 @@ class Faults:
         self.world.away_until = self.world.clock.seconds + self.world.random.random() * 5
         raise TransportUnavailable("away")
 
-    def freeze(self, life, where, most_turns=30):
+    def freeze(self, life, where, max_turns=30):
         """Stop a process for longer than a session, or nearly, while the others continue."""
         world = self.world
         self._count(life, "freezes", where)
@@ -410,7 +410,7 @@ class Faults:
             (0.5, 1.5, 3.0)
         )
         life.fall_silent()
-        for _ in range(most_turns):
+        for _ in range(max_turns):
             if world.clock.seconds >= until or not world.turn_of_another():
                 break
         world.clock.seconds = max(world.clock.seconds, until)
@@ -468,7 +468,7 @@ class Losses:
         what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", "input"))
         self._p_checkpoints = 0.02 * (what == "checkpoints")
         self._p_input = 0.02 * (what == "input")
-        self._most_input = world.random.choice(("read", "any"))
+        self._max_input = world.random.choice(("read", "any"))
         self._chance = Random(f"damage of {world.seed}")
         self._has_holes = world.has_holes and what == "nothing"
 
@@ -504,7 +504,7 @@ class Losses:
         """Delete the oldest records of a topic, as its retention does."""
         log = self.world.broker.logs[topic, partition]
         safe = self._safe_offset(topic, partition)
-        end = safe if self._most_input == "read" else log.end
+        end = safe if self._max_input == "read" else log.end
         if log.start < end:
             log.delete_before(self.world.random.randint(log.start + 1, end))
             self.world.counts["input deleted"] += 1
@@ -663,14 +663,14 @@ class World:
             "CHAIN_RATIO": random.choice((0.5, 3, inf)),
             "MAX_INCREMENTS": random.choice((1, 3, 100)),
         }
-        most_ratio = random.choice((0.5, inf))
+        max_ratio = random.choice((0.5, inf))
         if self.has_holes:
-            chains, most_ratio, chunk_bytes = {"INCREMENT_RATIO": inf, "CHAIN_RATIO": inf}, inf, 100_000
+            chains, max_ratio, chunk_bytes = {"INCREMENT_RATIO": inf, "CHAIN_RATIO": inf}, inf, 100_000
             often = {"snapshot_interval_records": random.choice((1, 5)), "max_batch_records": 2}
             self.settings = self.settings.model_copy(update=often)
         self.patches |= {
             snapshots: spread | chains,
-            model_changes: {"_MOST_RATIO": most_ratio},
+            model_changes: {"_MAX_RATIO": max_ratio},
             snapshot: {"_CHUNK_BYTES": chunk_bytes},
             task: {"HAND_OVER_BYTES": hand_over_bytes},
         }
@@ -714,7 +714,7 @@ class World:
 
     def run(self):
         """Let chance have its way; then, in calm, let everything be finished."""
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             if self.has_rejected or (not self._to_send and self._is_done()):
                 break
             self.random.choice(self.slots).turn()
@@ -732,7 +732,7 @@ class World:
         self.broker.rebalance()
         self.counts["growths"] += 1
         self.note("--", f"events has {count} partitions")
-        self.p_growth = self.p_growth * (count < MOST_PARTITIONS)
+        self.p_growth = self.p_growth * (count < MAX_PARTITIONS)
 
     def _is_done(self):
         """Return whether to end the storm: some time after the last record was sent."""
@@ -752,7 +752,7 @@ class World:
                 slot.life = None  # all crash; what restores is what was committed
             for member in [*self.broker.group.members]:
                 self.broker.leave(member)
-        for _ in range(MOST_CALM_TURNS):
+        for _ in range(MAX_CALM_TURNS):
             if self.has_rejected or self._is_finished():
                 break
             for slot in self.slots:

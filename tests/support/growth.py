@@ -11,7 +11,7 @@ TIMES = 4
 MOST = 2.5**2
 LEAST_SECONDS = 0.04
 """Below this, times are not compared: fixed costs and chance decide."""
-MOST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 """Of processor time, for the larger input."""
 _ATTEMPTS = 10
 
@@ -42,6 +42,6 @@ def assert_grows_linearly(run, make, size):
     for _ in range(_ATTEMPTS):
         first = min(first, seconds_of(run, smaller), seconds_of(run, smaller))
         second = min(second, seconds_of(run, larger))
-        if second <= min(MOST_SECONDS, MOST * max(first, LEAST_SECONDS)):
+        if second <= min(MAX_SECONDS, MOST * max(first, LEAST_SECONDS)):
             return
     raise AssertionError(f"{size // 2}: {first:.3f} s, {TIMES} times as much: {second:.3f} s")

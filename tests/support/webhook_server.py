@@ -19,7 +19,7 @@ class WebhookServer:
     def __init__(self, respond=lambda number: 200, slow_seconds=1.0):
         self.respond = respond
         self.asked, self.accepted = [], []
-        self.most_at_once = self._at_once = 0
+        self.max_at_once = self._at_once = 0
         self._lock = threading.Lock()
         server = self
 
@@ -31,7 +31,7 @@ class WebhookServer:
                     server.asked.append((headers, body))
                     said = server.respond(len(server.asked))
                     server._at_once += 1
-                    server.most_at_once = max(server.most_at_once, server._at_once)
+                    server.max_at_once = max(server.max_at_once, server._at_once)
                 if said == "slow":
                     time.sleep(slow_seconds)
                 with server._lock:

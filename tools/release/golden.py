@@ -30,7 +30,7 @@ ALWAYS_INCREMENTS = {
     "service.loop.snapshots.AT_ONCE_BYTES": 0,
     "service.loop.snapshots.INCREMENT_RATIO": 1e9,
     "service.loop.snapshots.CHAIN_RATIO": 1e9,
-    "perceptron_core.formats.model_changes._MOST_RATIO": 1e9,
+    "perceptron_core.formats.model_changes._MAX_RATIO": 1e9,
 }
 """With these bounds, every snapshot after the first is an increment, whatever its size."""
 

@@ -167,7 +167,7 @@ def test_time_to_name_words_is_bounded(monkeypatch):
     cut = []
     monkeypatch.setattr(explanation, "folded", lambda text, lowercase: cut.append(len(text)) or text)
     explanation.words_and_pairs("\ufdfa" * 300_000)
-    assert cut == [32 * explanation.MOST_ENTRIES]
+    assert cut == [32 * explanation.MAX_ENTRIES]
 
 
 @pytest.mark.parametrize("made", KINDS)

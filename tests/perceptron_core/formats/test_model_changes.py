@@ -39,8 +39,8 @@ def interpreted(tmp_path_factory):
 def any_share(interpreted):
     """Let models of a few features tell their changes too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_changes, "_MOST_RATIO", float("inf"))
-        patch.setattr(interpreted.formats.model_changes, "_MOST_RATIO", float("inf"))
+        patch.setattr(model_changes, "_MAX_RATIO", float("inf"))
+        patch.setattr(interpreted.formats.model_changes, "_MAX_RATIO", float("inf"))
         yield
 
 
@@ -167,7 +167,7 @@ def test_changes_hold_changed_features_only():
     ],
 )
 def test_unknown_or_large_changes_are_not_frozen(change, monkeypatch):
-    monkeypatch.setattr(model_changes, "_MOST_RATIO", 0.5)
+    monkeypatch.setattr(model_changes, "_MAX_RATIO", 0.5)
     model = Perceptron()
     model.learn_one({f"feature {n}": 1.0 for n in range(20)}, True)
     track_changes(model)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
 from perceptron_core.text import scripts
-from perceptron_core.text.scripts import MOST_NON_STARTERS, folded, kind_of, tokens_of
+from perceptron_core.text.scripts import MAX_NON_STARTERS, folded, kind_of, tokens_of
 from perceptron_core.text.tokenizer import Tokenizer
 from tests.support.plain_text import cut, plain_text_features
 
@@ -95,7 +95,7 @@ def test_long_runs_of_marks_never_reach_nfkc(runs):
         folded("\u0301" * 300, lowercase=True)  # compiles the pattern
         patch.setattr(scripts, "normalize", watched)
         folded(text, lowercase=True)
-    most = 2 * (MOST_NON_STARTERS + 1) if len(text) > 256 else 2 * 256
+    most = 2 * (MAX_NON_STARTERS + 1) if len(text) > 256 else 2 * 256
     assert all(run <= most for run in seen)
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from perceptron_core import HoeffdingForest, from_bytes, to_bytes
-from perceptron_core.trees import MOST_NODES, N_BINS, N_PARTS, N_TREES, leaves
+from perceptron_core.trees import MAX_NODES, N_BINS, N_PARTS, N_TREES, leaves
 from perceptron_core.trees.trees import RATE, mixed, poisson
 from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes
 
@@ -79,11 +79,11 @@ def test_tree_never_exceeds_its_maximum_of_nodes():
     draw = random.Random(5)
     events = (({"a": draw.random(), "b": draw.random()}, 0) for _ in range(30_000))
     model = grown((x, int(x["a"] * 40) % 2 != int(x["b"] * 40) % 2) for x, _ in events)
-    assert model.maps.trees.n_slots <= N_TREES * MOST_NODES
+    assert model.maps.trees.n_slots <= N_TREES * MAX_NODES
 
 
 def test_late_class_keeps_leaves_within_their_limit(monkeypatch):
-    monkeypatch.setattr(leaves, "MOST_CELLS", 32 * 64 * 2 * 2)
+    monkeypatch.setattr(leaves, "MAX_CELLS", 32 * 64 * 2 * 2)
     draw = random.Random(6)
     model, shapes = HoeffdingForest(), set()
     for n in range(2500):
@@ -92,7 +92,7 @@ def test_late_class_keeps_leaves_within_their_limit(monkeypatch):
         model.learn_one(x, late or int(x["a"] * 8) % 2)
         counted = model.maps.trees.leaves
         shapes.add((counted.n_features, counted.n_classes))
-        assert counted.n_blocks * counted.n_features * 64 * counted.n_classes <= leaves.MOST_CELLS
+        assert counted.n_blocks * counted.n_features * 64 * counted.n_classes <= leaves.MAX_CELLS
     assert shapes == {(0, 2), (2, 2), (1, 3), (1, 4)}
     again = from_bytes(to_bytes(model))
     assert again.log_odds(x) == model.log_odds(x)

@@ -40,7 +40,7 @@ WINDOWED = {
 def of_any_size(monkeypatch):
     """Let states of any size have increments, whatever share of it changed."""
     spread_snapshots(monkeypatch)
-    monkeypatch.setattr(model_changes, "_MOST_RATIO", float("inf"))
+    monkeypatch.setattr(model_changes, "_MAX_RATIO", float("inf"))
     monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
     monkeypatch.setattr("service.loop.snapshots.CHAIN_RATIO", float("inf"))
     monkeypatch.setattr("service.loop.snapshots.COMMIT_BYTES", 1 << 20)

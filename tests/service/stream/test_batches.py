@@ -125,13 +125,13 @@ def test_runs_split_a_batch_by_topic(records):
 
 
 @given(RECORDS, st.integers(0, 40), st.integers(0, 10_000))
-def test_fitting_returns_the_longest_prefix_within_bytes(records, most, most_bytes):
+def test_fitting_returns_the_longest_prefix_within_bytes(records, most, max_bytes):
     batch = RecordBatch(records)
-    count = batch.n_within(most, most_bytes)
+    count = batch.n_within(most, max_bytes)
     assert count <= min(most, len(records))
-    assert batch.size_bytes(0, count) <= most_bytes
+    assert batch.size_bytes(0, count) <= max_bytes
     if count < min(most, len(records)):
-        assert batch.size_bytes(0, count + 1) > most_bytes
+        assert batch.size_bytes(0, count + 1) > max_bytes
 
 
 @given(st.tuples(RECORDS, RECORDS, RECORDS))

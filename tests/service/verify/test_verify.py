@@ -51,7 +51,7 @@ def test_snapshots_between_later_batches_are_proved(open_stream, monkeypatch, ra
     spread_snapshots(monkeypatch)
     for name in ("INCREMENT_RATIO", "CHAIN_RATIO"):
         monkeypatch.setattr(f"service.loop.snapshots.{name}", ratio)
-    monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", ratio)
+    monkeypatch.setattr("perceptron_core.formats.model_changes._MAX_RATIO", ratio)
     stream = open_stream(labels_topic="", max_batch_records=1, snapshots_kept=99).produce(*LOG, *TEN)
     report = stream.run(snapshot_interval_records=4).verify()
     assert report.is_proved, report.findings.kept

@@ -149,7 +149,7 @@ def test_slow_receiver_gets_few_requests_without_losing_membership(sqlite_site):
     sqlite_site.produce(24)
     with WebhookServer(lambda n: "slow" if n < 6 else 200, slow_seconds=0.4) as server:
         to_the_end(sqlite_site.relay(server.url, concurrency=3))
-        assert server.most_at_once <= 3
+        assert server.max_at_once <= 3
         assert len(server.asked) == 8
 
 

@@ -84,7 +84,7 @@ def test_show_gives_the_reason_of_a_rejected_snapshot(checkpoint, stream, monkey
 def test_show_distinguishes_increments_from_full_snapshots(checkpoint, stream, monkeypatch):
     monkeypatch.setattr("service.loop.snapshots.AT_ONCE_BYTES", 0)
     monkeypatch.setattr("service.loop.snapshots.INCREMENT_RATIO", float("inf"))
-    monkeypatch.setattr("perceptron_core.formats.model_changes._MOST_RATIO", float("inf"))
+    monkeypatch.setattr("perceptron_core.formats.model_changes._MAX_RATIO", float("inf"))
     produce(stream, *EVENTS)
     serve(stream, max_batch_records=5, snapshot_interval_records=5)
     (found,) = json.loads(checkpoint("show").stdout)["partitions"]
