@@ -282,7 +282,7 @@ class RefittedTrees:
             for column in range(first, min(first + n_columns, width)):
                 self._bin(column)
         else:
-            for _ in range(max(1, _WORK // ((n + 500) * (width + 10)))):
+            for _ in range(max(1, _WORK // ((n + max(500, 25 * width)) * (width + 10)))):
                 if self._next.n_trees < self._n_trees:
                     self._grow()
         self._step += 1
