@@ -45,7 +45,7 @@ cdef class AutoRule:
     cdef double share_of_loss
     cdef public FeatureMaps maps
     cdef LastEvent _last
-    cdef SeveralClasses _together
+    cdef SeveralClasses _several_classes
     cdef public list labels, ensembles, groups
     cdef public dict numbers
     cdef list _absent

@@ -138,7 +138,7 @@ class AutoRule:
         self.share_of_loss = plan.share_of_loss
         self.maps, self._last = NamedMaps(bits, seed, max_columns, plan), LastEvent()
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self._together, self._mistakes = SeveralClasses(), ExpertMistakes()
+        self._several_classes, self._mistakes = SeveralClasses(), ExpertMistakes()
         self.lead = Lead(plan.n_always, plan.n_late, plan.n_prompt, MAX_EXPERTS, plan.averages)
         self._note_absent()
         self._no_context = context_numbers(b"")
@@ -267,7 +267,7 @@ class AutoRule:
 
     def _score_loaded(self) -> None:
         if len(self.ensembles) > 1:
-            self._together.score(self.ensembles, self.maps.examples, self.maps.active)
+            self._several_classes.score(self.ensembles, self.maps.examples, self.maps.active)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.score(self.maps.examples, self.maps.active, self.lead)
@@ -347,7 +347,7 @@ class AutoRule:
             ensemble.learn(self.maps.examples, self.maps.active, k == positive, w * emphasis)
         w *= emphasis
         if len(self.ensembles) > 1:
-            self._together.learn(self.maps.examples, self.maps.active, number, w)
+            self._several_classes.learn(self.maps.examples, self.maps.active, number, w)
         self.maps.count(number, w, boosted_is_wrong, is_wrong, emphasis)
         if self.maps.active[FOREST]:
             self._grow(number, w)
@@ -362,7 +362,7 @@ class AutoRule:
                 for k in range(len(self.ensembles)):
                     ensemble = self.ensembles[k]
                     ensemble.forget(FOREST, tree, trees.n_trees)
-                self._together.forget(FOREST)
+                self._several_classes.forget(FOREST)
 
     def _join(self) -> bool:
         """Add the experts of maps that are active for the first time; return whether there were any."""
@@ -401,7 +401,7 @@ class AutoRule:
     def reserve(self) -> None:
         """Make room for the slots of growing maps."""
         if len(self.ensembles) > 1:
-            self._together.reserve(self.ensembles, self.maps.sizes)
+            self._several_classes.reserve(self.ensembles, self.maps.sizes)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.reserve(self.maps.sizes)
@@ -437,7 +437,7 @@ class AutoRule:
             self.add_class(label)
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
-        self._together = SeveralClasses()  # from the present cells
+        self._several_classes = SeveralClasses()  # from the present cells
         self.reserve()
         if self.ensembles:
             self._count_candidates()

@@ -24,14 +24,14 @@ State = Mapping[str, Callable[[Any], Any]]
 Read = Callable[[Any, str], Any]
 """A function that reads an attribute of a learner: `getattr`, or a faster one."""
 
-_MOST: Final = 1 << 53
+_MAX_INTEGER: Final = 1 << 53
 """Largest count: doubles represent every whole number up to it, and no count reaches it."""
 _SMALLEST_SUM: Final = 1e-250
 
 
 def count(value: Any) -> int:
     """Check a count."""
-    if type(value) is not int or not 0 <= value <= _MOST:
+    if type(value) is not int or not 0 <= value <= _MAX_INTEGER:
         raise ValueError(f"a count is {value!r}")
     return value
 

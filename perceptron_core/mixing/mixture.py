@@ -51,7 +51,7 @@ CLIP: Final = 8.0
 """Largest absolute log-odds that is mixed."""
 _OF_MARGINS: Final = 4.0
 """Log-odds per score of a learner that is not logistic."""
-_MOST: Final = 256
+_MAX_EXPERTS: Final = 256
 
 
 def sparse_experts() -> tuple[BinaryClassifier, ...]:
@@ -70,8 +70,8 @@ def sparse_experts() -> tuple[BinaryClassifier, ...]:
 def checked_experts(experts: Iterable[Any]) -> tuple[Any, ...]:
     """Return experts as a tuple. Raises `TypeError` and `ValueError` for invalid ones."""
     checked = tuple(experts)
-    if not 1 <= len(checked) <= _MOST:
-        raise ValueError(f"experts: expected 1 to {_MOST}, got {len(checked)}")
+    if not 1 <= len(checked) <= _MAX_EXPERTS:
+        raise ValueError(f"experts: expected 1 to {_MAX_EXPERTS}, got {len(checked)}")
     if len({*map(id, checked)}) < len(checked):
         raise ValueError(
             "experts: expected different ones, got one twice, which would learn each example twice"

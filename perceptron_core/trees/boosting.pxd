@@ -3,10 +3,10 @@ cimport cython
 
 from perceptron_core.trees.trees cimport mixed
 
-cdef int MAX_LEAVES, N_NODES, N_BINS, _FEWEST, _FEWEST_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _LINK
+cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _LINK
 cdef long long _GRADIENT
 cdef unsigned long long _CHOSEN, _ONE
-cdef double _RATE, _LAMBDA, _MOST, _SMOOTHING, _G_UNITS, _H_UNITS
+cdef double _RATE, _LAMBDA, _MAX_NODE_VALUE, _SMOOTHING, _G_UNITS, _H_UNITS
 
 
 cdef class TreeNodes:

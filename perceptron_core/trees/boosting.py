@@ -19,12 +19,12 @@ from perceptron_core.weights.buffers import doubles, integers
 MAX_LEAVES: Final = 32
 N_NODES: Final = 2 * MAX_LEAVES - 1
 """Largest number of nodes of a tree."""
-_FEWEST: Final = 3
-_FEWEST_SPLIT: Final = 20
+_MIN_IN_LEAF: Final = 3
+_MIN_IN_SPLIT: Final = 20
 """Smallest number of events of a leaf, and of a node that is split."""
 _RATE: Final = 0.2
 _LAMBDA: Final = 1.0
-_MOST: Final = 4.0
+_MAX_NODE_VALUE: Final = 4.0
 """Largest absolute value of a node."""
 _SMOOTHING: Final = 2.5
 """Added to the second derivatives when the values of a category are sorted."""
@@ -49,7 +49,7 @@ _LINK: Final = 1024
 _link = restored.whole(_LINK * N_NODES)
 _mask = restored.whole((1 << 64) - 1)
 _limit = restored.between(-inf, 1e39)
-_value = restored.between(-_MOST, _MOST)
+_value = restored.between(-_MAX_NODE_VALUE, _MAX_NODE_VALUE)
 _base = restored.between(-100.0, 100.0)
 
 
@@ -106,7 +106,7 @@ class TreeNodes:
         return found
 
     def average(self, former: TreeNodes) -> None:
-        """Predict the mean with the latest trees of former ones, as many, that may be averaged themselves."""
+        """Average these trees with as many of the newest former trees, which may be averages themselves."""
         n, n_former = self.n_trees * N_NODES, min(former.n_trees, self.n_trees) * N_NODES
         share = 0.5 if former.n_trees <= self.n_trees else 1.0
         for k in range(n_former):
@@ -258,7 +258,7 @@ class Grower:
         """Return what a node adds: a Newton step."""
         g = (total >> 36) * (self.unit / _G_UNITS)
         h = ((total >> 14) & _HESSIANS) * (self.unit / _H_UNITS)
-        return max(-_MOST, min(-_RATE * g / (h + _LAMBDA), _MOST))
+        return max(-_MAX_NODE_VALUE, min(-_RATE * g / (h + _LAMBDA), _MAX_NODE_VALUE))
 
     def _choose(self, seed: int) -> None:
         """Draw the columns of a tree."""
@@ -322,7 +322,7 @@ class Grower:
         total, ridge = self._totals[leaf], _LAMBDA * _H_UNITS / self.unit
         n, g, h = total & _COUNTS, float(total >> 36), float((total >> 14) & _HESSIANS)
         best = before = g * g / (h + ridge)
-        for f in range(self._n_chosen if n >= _FEWEST_SPLIT else 0):
+        for f in range(self._n_chosen if n >= _MIN_IN_SPLIT else 0):
             column, first, mask, left = self._chosen[f], (leaf * self.width + f) * N_BINS, 0, 0
             is_category = self.bins[column] >= self.n_numbers
             for k in range((self._rank(first) if is_category else self._n_codes[column]) - 1):
@@ -333,12 +333,12 @@ class Grower:
                 n_left = left & _COUNTS
                 if is_category:
                     mask |= _ONE << code
-                if n - n_left < _FEWEST:
+                if n - n_left < _MIN_IN_LEAF:
                     break
                 g_left, h_left = float(left >> 36), float((left >> 14) & _HESSIANS) + ridge
                 g_right, h_right = g - g_left, h + 2.0 * ridge - h_left
                 gain = g_left * g_left * h_right + g_right * g_right * h_left
-                if n_left >= _FEWEST and gain > best * (h_left * h_right):
+                if n_left >= _MIN_IN_LEAF and gain > best * (h_left * h_right):
                     best = gain / (h_left * h_right)
                     self._columns[leaf], self._splits[leaf], self._masks[leaf] = column, code, mask
         self._gains[leaf] = best - before

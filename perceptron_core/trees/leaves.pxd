@@ -11,7 +11,7 @@ cdef int _FULL
 cdef int _TABLED
 cdef int _MAX_ORDERS
 cdef double[::1] _LOGS
-cdef double _LEAST_GAIN, _TIE, _CONFIDENCE, _LOG_2
+cdef double _MIN_GAIN, _TIE, _CONFIDENCE, _LOG_2
 
 
 @cython.locals(n=Py_ssize_t)

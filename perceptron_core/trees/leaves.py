@@ -20,19 +20,19 @@ from perceptron_core.weights.buffers import doubles, integers, lent
 MAX_CELLS: Final = 1 << 22
 """Largest number of cells of all leaves, with two bytes each."""
 _FIRST_BLOCKS: Final = 64
-_FEWEST_BLOCKS: Final = 32
+_MIN_BLOCKS: Final = 32
 """Number of leaves that always have room; with very many classes, trees have fewer features."""
 _CHECKED_EVERY: Final = 100
 """Weight between two searches for a split."""
 _FULL: Final = 1 << 14
 """Total weight at which a leaf halves its counts."""
-_LARGEST: Final = 2 * _FULL
+_MAX_COUNT: Final = 2 * _FULL
 """Largest count in a loaded state: counts are halved before a cell exceeds two bytes."""
 _CONFIDENCE: Final = 2.995732273553991
 """ln(1/δ), δ = .05."""
 _TIE: Final = 0.05
 """Value of ε below which two splits count as equally good."""
-_LEAST_GAIN: Final = 0.002
+_MIN_GAIN: Final = 0.002
 _LOG_2: Final = 0.6931471805599453
 _TABLED: Final = 4096
 _MAX_ORDERS: Final = 8
@@ -43,7 +43,7 @@ for _n in range(2, _TABLED):
     _LOGS[_n] = _n * log(float(_n))
 
 
-_few = restored.whole(_LARGEST)
+_few = restored.whole(_MAX_COUNT)
 
 
 def n_log_n(n: int) -> float:
@@ -53,7 +53,7 @@ def n_log_n(n: int) -> float:
 
 def max_features(n_classes: int) -> int:
     """Return the largest number of features of a block with `n_classes` classes."""
-    return MAX_CELLS // (_FEWEST_BLOCKS * N_BINS * n_classes)
+    return MAX_CELLS // (_MIN_BLOCKS * N_BINS * n_classes)
 
 
 class Leaves:
@@ -84,7 +84,7 @@ class Leaves:
 
     def has_room(self, n_features: int, n_classes: int) -> bool:
         """Return whether the blocks in use could have this number of features and classes."""
-        n_used = max(self.n_blocks - self.n_free, _FEWEST_BLOCKS)
+        n_used = max(self.n_blocks - self.n_free, _MIN_BLOCKS)
         return n_used * n_features * N_BINS * n_classes <= MAX_CELLS
 
     def resized(self, blocks: list[int], n_features: int, n_classes: int) -> Leaves:
@@ -224,7 +224,7 @@ class Leaves:
         bound = bits * sqrt(_CONFIDENCE / (2.0 * max(n, 1)))
         self.gain /= _LOG_2 * max(n, 1)
         self._second /= _LOG_2 * max(n, 1)
-        return self.gain > _LEAST_GAIN and (self.gain - self._second > bound or bound < _TIE)
+        return self.gain > _MIN_GAIN and (self.gain - self._second > bound or bound < _TIE)
 
     def _sweep(self, block: int, f: int, best: float) -> float:
         """Try all splits of a feature in the order of its bins; return its best gain, in nats·n.
@@ -322,7 +322,7 @@ class Leaves:
         totals = restored.several(state["totals"], _few, n_blocks * n_classes)
         seen = restored.several(state["seen"], _few, n_blocks)
         checked = restored.several(state["checked"], _few, n_blocks)
-        if len(cells) != n_blocks * size or max(cells, default=0) > _LARGEST:
+        if len(cells) != n_blocks * size or max(cells, default=0) > _MAX_COUNT:
             raise ValueError(f"{len(cells)} cells of {n_blocks} leaves with {size} each")
         self.__init__(n_features, n_classes)  # type: ignore[misc]
         self.resize(n_blocks)

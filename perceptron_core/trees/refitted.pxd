@@ -10,9 +10,11 @@ from perceptron_core.weights.example cimport Example
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int MAX_SORTED, N_BINS, _RARER, _ROOM, _MAX_NEW, _RARER_WITH, _CELLS, _WORK, _AFTER_DRIFT, _BETWEEN
+cdef int MAX_SORTED, N_BINS, _INFERIOR_DELAY, _CAPACITY, _MAX_NEW, _RARER_WITH, _CELLS_PER_EVENT
+cdef int _WORK_PER_EVENT, _AFTER_DRIFT, _MIN_LABELS_BETWEEN_DRIFTS
 cdef int _MAX_KEPT, _MAX_KEPT_WIDE, _MAX_VALUES
-cdef double CLIP, _GROWTH, _LARGEST, _SMALLEST, _MAX_WEIGHT, _SHORT, _LONG, _DEVIATIONS, _SLOW, _INFERIOR, _SLACK, inf
+cdef double CLIP, _GROWTH, _MAX_NUMBER, _MIN_UNIT, _MAX_WEIGHT, _SHORT_RATE, _LONG_RATE, _DRIFT_DEVIATIONS
+cdef double _RATE_OF_COMPARISON, _INFERIOR_ERROR_RATIO, _INFERIOR_ERROR_SLACK, inf
 
 
 cdef class RefittedTrees:
@@ -29,7 +31,7 @@ cdef class RefittedTrees:
     cdef Py_ssize_t _n_used, _n_trees, _step
     cdef long long _n_events, _max_kept, _first, _due, _start, _end, _age, _offset
     cdef double[::1] _sums, _probabilities, _weights
-    cdef double _lately, _error, _own_error, _auto_error
+    cdef double _recent_error, _long_error, _own_error, _auto_error
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
     cpdef arrange(self, list bins, list names)
@@ -80,7 +82,7 @@ cdef class RefittedTrees:
                    event=Py_ssize_t)
     cpdef get_state(self)
 
-    cpdef set_state(self, state, list bins, list names, Py_ssize_t most)
+    cpdef set_state(self, state, list bins, list names, Py_ssize_t max_classes)
 
     @cython.locals(event=Py_ssize_t, k=Py_ssize_t, place=Py_ssize_t, value=double, least=double, most=double, code=int,
                    is_whole=bint)

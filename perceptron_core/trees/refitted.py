@@ -23,55 +23,56 @@ from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
 _MAX_KEPT: Final = 16_000
+"""Largest number of events of a refit, and with many columns."""
 _MAX_KEPT_WIDE: Final = 8000
 _MAX_VALUES: Final = 500_000
-"""Largest numbers of events of a refit: with few columns, with many, and times the number of columns."""
-_ROOM: Final = 17_000
+"""Largest number of events times columns, for more than 8,000 events."""
+_CAPACITY: Final = 17_000
 """Number of rows in the ring buffer: the events of a refit stay until it is finished."""
-_FIRST: Final = 50
+_FIRST_REFIT: Final = 50
 """Number of events of the first refit."""
 _GROWTH: Final = 0.3
 _RARER_WITH: Final = 40_000
 _MAX_NEW: Final = 4000
 """The next refit is due after n·(.3 + n/40,000) events, at most 4,000, if the last one had n."""
 _N_ROUNDS: Final = 40
-_FEWEST_ROUNDS: Final = 10
+_MIN_ROUNDS: Final = 10
 _N_TREES: Final = 120
 """Number of trees of several classes, unless that is fewer rounds."""
 _MAX_CLASSES: Final = 10
 """Largest number of classes for which trees are grown."""
-_MAX_TREES: Final = 2 * max(_N_TREES, _FEWEST_ROUNDS * _MAX_CLASSES)
+_MAX_TREES: Final = 2 * max(_N_TREES, _MIN_ROUNDS * _MAX_CLASSES)
 """Largest number of trees, with the former ones."""
-_CELLS: Final = 20_000
+_CELLS_PER_EVENT: Final = 20_000
 """Number of values that are binned with an event, of one column at least."""
-_WORK: Final = 500_000
+_WORK_PER_EVENT: Final = 500_000
 """Work on trees with an event, of one tree at least."""
-_LARGEST: Final = 3e38
+_MAX_NUMBER: Final = 3e38
 """Largest absolute number in a row, a 32-bit float."""
 _MAX_WEIGHT: Final = 16.0
-_SMALLEST: Final = 1e-30
+_MIN_UNIT: Final = 1e-30
 
-_SHORT: Final = 0.02
-_LONG: Final = 0.002
+_SHORT_RATE: Final = 0.02
+_LONG_RATE: Final = 0.002
 """Rates of the two mean errors that are compared."""
-_DEVIATIONS: Final = 5.0
+_DRIFT_DEVIATIONS: Final = 5.0
 _AFTER_DRIFT: Final = 20
 """Number of the last events that are kept after a drift."""
-_BETWEEN: Final = 300
+_MIN_LABELS_BETWEEN_DRIFTS: Final = 300
 """Smallest number of labels between two drifts."""
-_SLOW: Final = 0.0005
+_RATE_OF_COMPARISON: Final = 0.0005
 """Rate of the mean errors by which refits become rarer."""
-_INFERIOR: Final = 2.0
-_SLACK: Final = 0.005
+_INFERIOR_ERROR_RATIO: Final = 2.0
+_INFERIOR_ERROR_SLACK: Final = 0.005
 """Refits are rarer if the trees' error exceeds 2 times that of `auto` plus .005."""
-_RARER: Final = 4
+_INFERIOR_DELAY: Final = 4
 """How many times as many events come before a refit then."""
 _share = restored.between(0.0, 1.0)
-_unit = restored.between(_SMALLEST, _MAX_WEIGHT)
+_unit = restored.between(_MIN_UNIT, _MAX_WEIGHT)
 
 
 class RefittedTrees:
-    """Boosted trees on the last 16,000 labelled events, refitted as these grow.
+    """Boosted trees on at most the last 16,000 labelled events, refitted as these grow.
 
     Parameters
     ----------
@@ -101,13 +102,13 @@ class RefittedTrees:
         """The values of the last events, bin by bin; then their classes and weights."""
         self.trees = self._next = TreeNodes(0, 1, n_numbers)
         self._grower = Grower(1, [0], [0], n_numbers)
-        self._n_events, self._first, self._due = 0, 0, _FIRST
+        self._n_events, self._first, self._due = 0, 0, _FIRST_REFIT
         """Number of events learned, of the first that is kept, and at which a refit begins."""
         self._start, self._end, self._step, self._n_trees, self._offset = 0, 0, -1, 0, 0
         """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
         self._labels, self._weights = integers(0), doubles(0)
         self._sums, self._probabilities, self._age = doubles(0), doubles(0), 0
-        self._lately = self._error = self._own_error = self._auto_error = 0.0
+        self._recent_error = self._long_error = self._own_error = self._auto_error = 0.0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
         """Set the bins in use, and the hashes of their names. A bin of another name is missing so far."""
@@ -115,8 +116,8 @@ class RefittedTrees:
         for number in before | self._names:
             if self._names.get(number) != before.get(number):
                 self.row[number] = -inf if number < self.n_numbers else 0.0
-                for at in range(_ROOM if len(self._columns) else 0):
-                    self._columns[number * _ROOM + at] = self.row[number]
+                for at in range(_CAPACITY if len(self._columns) else 0):
+                    self._columns[number * _CAPACITY + at] = self.row[number]
                 if number in before and self._step >= 0:
                     self._step, self._due = -1, self._n_events
         for k in range(len(bins)):
@@ -131,7 +132,7 @@ class RefittedTrees:
             if number >= self.n_numbers:
                 self.row[number] = codes[number]
             elif present[number]:
-                self.row[number] = max(-_LARGEST, min(values[number], _LARGEST))
+                self.row[number] = max(-_MAX_NUMBER, min(values[number], _MAX_NUMBER))
             else:
                 self.row[number] = -inf
 
@@ -158,7 +159,7 @@ class RefittedTrees:
         while self.x.capacity < max(n_classes, 2):
             self.x.double_capacity()
         if not len(self._columns):
-            self._columns = lent("f", (self.n_bins + 2) * _ROOM)
+            self._columns = lent("f", (self.n_bins + 2) * _CAPACITY)
         if self._step < 0 and self._n_events + 1 >= self._due:
             n = min(self._n_events + 1 - self._first, self._max_kept)
             self._reserve_refit(n, n_classes, [*self._names])
@@ -169,7 +170,7 @@ class RefittedTrees:
         self._n_trees = 0
         if n_classes <= _MAX_CLASSES and bins:
             n_outputs = n_classes if n_classes > 2 else 1  # noqa: PLR2004  two classes have one output
-            n_trees = max(min(_N_ROUNDS, _N_TREES // n_outputs), _FEWEST_ROUNDS) * n_outputs
+            n_trees = max(min(_N_ROUNDS, _N_TREES // n_outputs), _MIN_ROUNDS) * n_outputs
             names = sorted([(self._names[number], number) for number in bins])
             self._grower = Grower(
                 n, [number for _, number in names], [name for name, _ in names], self.n_numbers
@@ -183,24 +184,24 @@ class RefittedTrees:
 
         `is_wrong` and `auto_is_wrong` say whether the trees and `auto` misclassified it.
         """
-        at, place = self._n_events % _ROOM, self.n_bins * _ROOM
-        self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MAX_WEIGHT)
+        at, place = self._n_events % _CAPACITY, self.n_bins * _CAPACITY
+        self._columns[place + at], self._columns[place + _CAPACITY + at] = label, min(w, _MAX_WEIGHT)
         for k in range(self._n_used):
-            self._columns[self._used[k] * _ROOM + at] = self.row[self._used[k]]
+            self._columns[self._used[k] * _CAPACITY + at] = self.row[self._used[k]]
         self._n_events += 1
         self._first = max(self._first, self._n_events - self._max_kept)
         if self._step >= 0:
             self._advance()
         elif self._n_events >= self._due and self._n_trees:
             self._start, self._end, self._step = self._first, self._n_events, 0
-            self._offset = self._start % _ROOM
+            self._offset = self._start % _CAPACITY
             grown = int(_GROWTH * self._grower.n) + self._grower.n * self._grower.n // _RARER_WITH
-            is_inferior = self._own_error > _INFERIOR * self._auto_error + _SLACK
-            self._due = self._end + max(1, min(grown, _MAX_NEW) * (_RARER if is_inferior else 1))
+            is_inferior = self._own_error > _INFERIOR_ERROR_RATIO * self._auto_error + _INFERIOR_ERROR_SLACK
+            self._due = self._end + max(1, min(grown, _MAX_NEW) * (_INFERIOR_DELAY if is_inferior else 1))
             self._begin()
         if not self.trees.n_trees:
             return
-        rate = max(_SLOW, 1.0 / self._n_events)
+        rate = max(_RATE_OF_COMPARISON, 1.0 / self._n_events)
         self._own_error += (is_wrong - self._own_error) * rate
         self._auto_error += (auto_is_wrong - self._auto_error) * rate
         if self._is_drift(is_wrong):
@@ -212,11 +213,11 @@ class RefittedTrees:
 
         Returns whether there is one. A refit continues with the new class.
         """
-        place, event = self.n_bins * _ROOM, self._n_events - 1
+        place, event = self.n_bins * _CAPACITY, self._n_events - 1
         while event >= self._first:
-            at = event % _ROOM
+            at = event % _CAPACITY
             if self._columns[place + at] != label and self._is_present(at):
-                self._columns[place + at], self._columns[place + _ROOM + at] = label, min(w, _MAX_WEIGHT)
+                self._columns[place + at], self._columns[place + _CAPACITY + at] = label, min(w, _MAX_WEIGHT)
                 if self._step >= 0 and self._start <= event < self._end:
                     self._read(event - self._start)
                 return True
@@ -226,31 +227,31 @@ class RefittedTrees:
     def _is_present(self, at: int) -> bool:
         """Return whether a row equals the present event."""
         for k in range(self._n_used):
-            if self._columns[self._used[k] * _ROOM + at] != self.row[self._used[k]]:
+            if self._columns[self._used[k] * _CAPACITY + at] != self.row[self._used[k]]:
                 return False
         return True
 
     def _is_drift(self, is_wrong: bool) -> bool:
         """Count a prediction; return whether the recent error is significantly higher than before."""
         self._age += 1
-        self._lately += (is_wrong - self._lately) * max(_SHORT, 1.0 / self._age)
-        self._error += (is_wrong - self._error) * max(_LONG, 1.0 / self._age)
-        e = self._error
-        bound = _DEVIATIONS * sqrt(max(e * (1.0 - e), 0.0) * 0.01 + 0.0001)
-        if self._age < _BETWEEN or self._lately - e <= bound:
+        self._recent_error += (is_wrong - self._recent_error) * max(_SHORT_RATE, 1.0 / self._age)
+        self._long_error += (is_wrong - self._long_error) * max(_LONG_RATE, 1.0 / self._age)
+        e = self._long_error
+        bound = _DRIFT_DEVIATIONS * sqrt(max(e * (1.0 - e), 0.0) * 0.01 + 0.0001)
+        if self._age < _MIN_LABELS_BETWEEN_DRIFTS or self._recent_error - e <= bound:
             return False
-        self._age, self._lately, self._error = 0, 0.0, 0.0
+        self._age, self._recent_error, self._long_error = 0, 0.0, 0.0
         return True
 
     def _value(self, place: int, event: int) -> float:
         """Return the value of a bin in an event of the present refit."""
         at = self._offset + event
-        return self._columns[place * _ROOM + (at if at < _ROOM else at - _ROOM)]
+        return self._columns[place * _CAPACITY + (at if at < _CAPACITY else at - _CAPACITY)]
 
     def _begin(self) -> None:
         """Begin a refit: with the log-odds of the classes."""
         n, n_outputs, bases = self._grower.n, self._next.n_outputs, self._next.bases
-        self._grower.unit = _SMALLEST
+        self._grower.unit = _MIN_UNIT
         for event in range(n):
             self._read(event)
             label = self._labels[event]
@@ -276,18 +277,18 @@ class RefittedTrees:
         The first trees after a drift have fewer than 50 events, and are not averaged with those before it.
         """
         n, width = self._grower.n, self._grower.width
-        n_columns = max(1, _CELLS // n)
+        n_columns = max(1, _CELLS_PER_EVENT // n)
         first = self._step * n_columns
         if first < width:
             for column in range(first, min(first + n_columns, width)):
                 self._bin(column)
         else:
-            for _ in range(max(1, _WORK // ((n + max(500, 25 * width)) * (width + 10)))):
+            for _ in range(max(1, _WORK_PER_EVENT // ((n + max(500, 25 * width)) * (width + 10)))):
                 if self._next.n_trees < self._n_trees:
                     self._grow()
         self._step += 1
         if self._next.n_trees == self._n_trees:
-            if n >= _FIRST and self.trees.n_outputs == self._next.n_outputs and self.trees.n_trees:
+            if n >= _FIRST_REFIT and self.trees.n_outputs == self._next.n_outputs and self.trees.n_trees:
                 self._next.average(self.trees)
             self.trees, self._step = self._next, -1
 
@@ -311,7 +312,7 @@ class RefittedTrees:
             p, w = self._probabilities[event * n_outputs + output], min(self._weights[event] / unit, 1.0)
             is_class = self._labels[event] == (1 if n_outputs == 1 else output)
             self._grower.set_gradient(event, w * (p - is_class), w * p * (1.0 - p))
-        self._grower.grow(trees, mixed(self._key ^ (self._end * _ROOM + trees.n_trees)))
+        self._grower.grow(trees, mixed(self._key ^ (self._end * _CAPACITY + trees.n_trees)))
         self._grower.add_to(self._sums, trees, output)
 
     def _compute_probabilities(self) -> None:
@@ -341,10 +342,10 @@ class RefittedTrees:
         columns = array("f", bytes(4 * n * len(places)))
         for k, place in enumerate(places):
             for event in range(n):
-                columns[k * n + event] = self._columns[place * _ROOM + (first + event) % _ROOM]
+                columns[k * n + event] = self._columns[place * _CAPACITY + (first + event) % _CAPACITY]
         state = {
             "counts": [self._n_events, self._first, self._due, self._age, self.x.n],
-            "errors": [self._lately, self._error, self._own_error, self._auto_error],
+            "errors": [self._recent_error, self._long_error, self._own_error, self._auto_error],
             "columns": buffers.packed("f", columns),
             "trees": [self.trees.n_outputs, self.trees.get_state()],
         }
@@ -354,8 +355,10 @@ class RefittedTrees:
             state["refit"] = [counts, self._grower.unit, bins, self._next.get_state()]
         return state
 
-    def set_state(self, state: Mapping[str, Any], bins: list[int], names: list[int], most: int) -> None:
-        """Set a state from `get_state`, of these bins and at most `most` classes.
+    def set_state(
+        self, state: Mapping[str, Any], bins: list[int], names: list[int], max_classes: int
+    ) -> None:
+        """Set a state from `get_state`, of these bins and at most `max_classes` classes.
 
         Raises `ValueError` if it is invalid.
         """
@@ -363,14 +366,18 @@ class RefittedTrees:
         counts = restored.several(state["counts"], restored.count, 5)
         self._n_events, self._first, self._due, self._age, n_classes = counts
         errors = restored.several(state["errors"], _share, 4)
-        self._lately, self._error, self._own_error, self._auto_error = errors
+        self._recent_error, self._long_error, self._own_error, self._auto_error = errors
         refit, first = state.get("refit"), self._first
         if refit:
             progress, unit, refitted, next_trees = refit
             self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
             first = min(self._first, self._start)
         n = self._n_events - first
-        if n_classes > most or not self._n_events - _MAX_KEPT <= self._first <= self._n_events or n > _ROOM:
+        if (
+            n_classes > max_classes
+            or not self._n_events - _MAX_KEPT <= self._first <= self._n_events
+            or n > _CAPACITY
+        ):
             raise ValueError(f"{n} events of {n_classes} classes are kept")
         self.arrange(bins, names)
         self.reserve(n_classes)
@@ -379,7 +386,7 @@ class RefittedTrees:
         self.trees = TreeNodes(_MAX_TREES, self._outputs(n_outputs), self.n_numbers)
         self.trees.set_state(trees, self.n_bins)
         if refit:
-            self._resume(refitted, next_trees, min(step, _ROOM), self._outputs(outputs), _unit(unit))
+            self._resume(refitted, next_trees, min(step, _CAPACITY), self._outputs(outputs), _unit(unit))
 
     def _outputs(self, n: int) -> int:
         """Check a number of outputs."""
@@ -396,13 +403,13 @@ class RefittedTrees:
             if place >= self.n_bins:
                 most = n_classes - 1.0 if is_whole else _MAX_WEIGHT
             elif not is_whole:
-                least, most = -inf, 1.01 * _LARGEST
+                least, most = -inf, 1.01 * _MAX_NUMBER
             for event in range(n):
                 value = values[k * n + event]
                 code = int(value) if 0.0 <= value <= most and is_whole else 0
                 if not least <= value <= most or (is_whole and value != code):
                     raise ValueError(f"a value of bin {place} is {value}")
-                self._columns[place * _ROOM + (first + event) % _ROOM] = value
+                self._columns[place * _CAPACITY + (first + event) % _CAPACITY] = value
 
     def _resume(
         self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int, unit: float
@@ -412,7 +419,7 @@ class RefittedTrees:
         is_known = 0 < len({*bins}) == len(bins) and self._names.keys() >= {*bins}
         if not (0 < n <= _MAX_KEPT and self._end <= self._n_events and is_known):
             raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
-        self._offset = self._start % _ROOM
+        self._offset = self._start % _CAPACITY
         self._reserve_refit(n, 2 if n_outputs == 1 else n_outputs, [*bins])
         for event in range(n):
             if self._value(self.n_bins, event) >= max(n_outputs, 2):
@@ -421,7 +428,7 @@ class RefittedTrees:
         self._grower.unit = unit  # labels may have changed since the beginning
         self._next.set_state(state, self.n_bins)
         self._begin_sums()
-        for column in range(min(step * max(1, _CELLS // n), self._grower.width)):
+        for column in range(min(step * max(1, _CELLS_PER_EVENT // n), self._grower.width)):
             self._bin(column)
         n_trees, self._step = self._next.n_trees, step
         for tree in range(n_trees):

@@ -4,8 +4,8 @@ cimport cython
 from perceptron_core.trees.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int _MOST, _YOUNG, _OLDEST, _FEWEST_FEATURES, MAX_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
-cdef double _SHORT, _LONG, _DEVIATIONS, _MAX_WEIGHT
+cdef int _MAX_POISSON, _MIN_REGROW_AGE, _MAX_AGE, _MIN_FEATURES, MAX_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
+cdef double _SHORT_WINDOW, _LONG_WINDOW, _DRIFT_DEVIATIONS, _MAX_WEIGHT
 
 
 cdef unsigned long long[::1] _BELOW
@@ -46,10 +46,10 @@ cdef class DrawnFeatures:
 
     @cython.locals(k=Py_ssize_t, j=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t, rank="unsigned long long",
                    seed="unsigned long long")
-    cdef void draw(self, Py_ssize_t tree, Py_ssize_t most) noexcept
+    cdef void draw(self, Py_ssize_t tree, Py_ssize_t max_features) noexcept
 
     @cython.locals(n="unsigned long long", width="unsigned long long")
-    cdef bint joins(self, Py_ssize_t tree, unsigned long long name) noexcept
+    cdef bint is_new_name(self, Py_ssize_t tree, unsigned long long name) noexcept
 
     cdef unsigned long long _seed_of(self, Py_ssize_t tree) noexcept
 

@@ -20,7 +20,7 @@ from perceptron_core.weights.example import Example
 
 RATE: Final = 6
 """Mean of the weights that `poisson` draws: online bagging with larger weights, as in leveraging bagging."""
-_MOST: Final = 24
+_MAX_POISSON: Final = 24
 """Largest random weight; a larger one would occur once in 10⁸ draws."""
 
 _32_BITS = 0xFFFFFFFF
@@ -36,7 +36,7 @@ _ABSENT: Final = N_BINS // 2
 def _bounds() -> array[int]:
     """Return 2³² times the probabilities that a weight is below 1, below 2, and so on."""
     found, term, total = array("Q"), exp(-float(RATE)), 0.0
-    for count in range(1, _MOST + 1):
+    for count in range(1, _MAX_POISSON + 1):
         total += term
         term *= RATE / count
         found.append(min(int(total * 4294967296.0), 0xFFFFFFFF))
@@ -60,18 +60,18 @@ def poisson(number: int) -> int:
     """Return a sample of the Poisson distribution with mean `RATE`, determined by `mixed` of a number."""
     drawn = mixed(number)
     count = 0
-    while count < _MOST and drawn >= _BELOW[count]:
+    while count < _MAX_POISSON and drawn >= _BELOW[count]:
         count += 1
     return count
 
 
-_YOUNG: Final = 300
+_MIN_REGROW_AGE: Final = 300
 """Smallest age of a tree, in events, at which it can be regrown."""
-_SHORT: Final = 100.0
-_LONG: Final = 2000.0
+_SHORT_WINDOW: Final = 100.0
+_LONG_WINDOW: Final = 2000.0
 """Numbers of last events whose errors are compared."""
-_DEVIATIONS: Final = 4.0
-_OLDEST: Final = 1 << 30
+_DRIFT_DEVIATIONS: Final = 4.0
+_MAX_AGE: Final = 1 << 30
 _share = restored.between(0.0, 1.0)
 
 
@@ -89,12 +89,14 @@ class Drift:
 
     def count_vote(self, tree: int, is_wrong: bool) -> bool:
         """Count a vote of a tree; return whether its recent error is significantly higher than before."""
-        self.ages[tree] = min(self.ages[tree] + 1, _OLDEST)
+        self.ages[tree] = min(self.ages[tree] + 1, _MAX_AGE)
         age = self.ages[tree]
-        self.lately[tree] += (is_wrong - self.lately[tree]) / min(age, _SHORT)
-        self.errors[tree] += (is_wrong - self.errors[tree]) / min(age, _LONG)
+        self.lately[tree] += (is_wrong - self.lately[tree]) / min(age, _SHORT_WINDOW)
+        self.errors[tree] += (is_wrong - self.errors[tree]) / min(age, _LONG_WINDOW)
         p = self.errors[tree]
-        return age > _YOUNG and self.lately[tree] - p > _DEVIATIONS * sqrt(max(p * (1.0 - p), 0.0) / _SHORT)
+        return age > _MIN_REGROW_AGE and self.lately[tree] - p > _DRIFT_DEVIATIONS * sqrt(
+            max(p * (1.0 - p), 0.0) / _SHORT_WINDOW
+        )
 
     def get_state(self) -> dict[str, Any]:
         """Return the counts as plain values."""
@@ -107,14 +109,14 @@ class Drift:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
         n_trees = len(self.ages)
-        ages = restored.several(state["ages"], restored.whole(_OLDEST), n_trees)
+        ages = restored.several(state["ages"], restored.whole(_MAX_AGE), n_trees)
         lately = restored.several(state["lately"], _share, n_trees)
         errors = restored.several(state["errors"], _share, n_trees)
         for tree in range(n_trees):
             self.ages[tree], self.lately[tree], self.errors[tree] = ages[tree], lately[tree], errors[tree]
 
 
-_FEWEST_FEATURES: Final = 12
+_MIN_FEATURES: Final = 12
 """Smallest number of features of a tree, if there are as many."""
 
 
@@ -147,11 +149,11 @@ class DrawnFeatures:
             self._chosen[k], self._hashes[k] = columns[k], hashes[k]
         self.columns = columns
 
-    def draw(self, tree: int, most: int) -> None:
-        """Draw at most `most` features of a tree, with the lowest ranks."""
+    def draw(self, tree: int, max_features: int) -> None:
+        """Draw at most `max_features` features of a tree, with the lowest ranks."""
         n = len(self.columns)
         seed = self._seed_of(tree)
-        width = min(self.width_of(n), most)
+        width = min(self.width_of(n), max_features)
         for k in range(n):
             rank = mixed(self._hashes[k] ^ (seed << 32))
             j = k
@@ -165,7 +167,7 @@ class DrawnFeatures:
                 self.features[tree * self.n_bins + j] = self._chosen[k]
         self.widths[tree] = width
 
-    def joins(self, tree: int, name: int) -> bool:
+    def is_new_name(self, tree: int, name: int) -> bool:
         """Return whether a tree adds a new feature, by the hash of its name.
 
         The probability is the same as for features that existed when the tree was started.
@@ -180,7 +182,7 @@ class DrawnFeatures:
 
     def width_of(self, n: int) -> int:
         """Return the number of features of a tree, given n features: ⌈n/4⌉, but at least 12."""
-        return min(n, max((n + 3) // 4, _FEWEST_FEATURES))
+        return min(n, max((n + 3) // 4, _MIN_FEATURES))
 
 
 _DEEPEST: Final = 40
@@ -266,7 +268,7 @@ class Trees(DrawnFeatures):
         earlier events as events without the feature.
         """
         for tree in range(self.n_trees):
-            if self.n_nodes[tree] > 1 and self.joins(tree, name):
+            if self.n_nodes[tree] > 1 and self.is_new_name(tree, name):
                 self._take(tree, feature, n_classes)
 
     def _take(self, tree: int, feature: int, n_classes: int) -> None:
