@@ -25,7 +25,7 @@ from service.messages.features import X
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.partition.output_writer import assessment
-from service.partition.parts.decisions import Decisions
+from service.partition.parts.decisions import decisions_among
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.protocol import Output, Record, Writer
@@ -177,7 +177,7 @@ class PartitionIntake:
         label = self._vocabulary.spell(example.predicted, processor.spelling)
         has_log_odds = processor.learner.has_log_odds
         fields = assessment(submission.id, label, example.predicted, example.score, has_log_odds=has_log_odds)
-        if any(isinstance(part, Decisions) for part in processor.optional_parts):
+        if decisions_among(processor.optional_parts):
             fields["decision"] = example.decision
         return fields | {"event_time_ms": example.timestamp_ms}
 

@@ -31,7 +31,7 @@ from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.limits import TimeBounds, leave_for_others
 from service.partition.output_writer import assessment
-from service.partition.parts.decisions import Decisions
+from service.partition.parts.decisions import decisions_among
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream.partitioner import partition_at_work, partition_for_key
@@ -193,8 +193,7 @@ class LiveModel:
         self.published: Published | None = None
         self.processor = processor
         self._vocabulary = vocabulary
-        found = (each for each in processor.optional_parts if isinstance(each, Decisions))
-        self._decisions = next(found, None)
+        self._decisions = decisions_among(processor.optional_parts)
         self._summary = ModelSummary(None, None)
         self.terms = Terms()
 

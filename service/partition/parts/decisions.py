@@ -541,9 +541,14 @@ def _log_odds(probability: float) -> float:
     return NEVER if probability >= 1.0 else -_MAX_FLOAT
 
 
+def decisions_among(parts: Iterable[Part]) -> Decisions | None:
+    """Return the decisions among a partition's parts; None if there are none."""
+    return next((part for part in parts if isinstance(part, Decisions)), None)
+
+
 def kept_rules(parts: Iterable[Part]) -> dict[str, Any]:
     """Return the decisions among a partition's parts for a model file; empty without any."""
-    rules = [rule for part in parts if isinstance(part, Decisions) for rule in part.rules]
+    rules = found.rules if (found := decisions_among(parts)) else []
     kept = [{name: getattr(rule, name) for name in _OF_A_RULE} for rule in rules]
     for rule, each in zip(rules, kept, strict=True):
         each["threshold"] = None if rule.lowest_score() == NEVER else rule.lowest_score()
