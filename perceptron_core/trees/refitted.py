@@ -23,8 +23,9 @@ from perceptron_core.weights.buffers import doubles, integers, lent
 from perceptron_core.weights.example import Example
 
 _MAX_KEPT: Final = 16_000
-"""Largest number of events of a refit, and with many columns."""
+"""Largest number of events of a refit."""
 _MAX_KEPT_WIDE: Final = 8000
+"""Largest number of events of a refit with many columns."""
 _MAX_VALUES: Final = 500_000
 """Largest number of events times columns, for more than 8,000 events."""
 _CAPACITY: Final = 17_000
