@@ -87,10 +87,14 @@ def _plan_event(event_id: str, n: int, draw: random.Random, send: Any) -> None:
 
 
 def _content(truth: bool, draw: random.Random) -> dict[str, Any]:
-    """Make features whose sums depend on the order they are added in, and a text that tells a little."""
+    """Make features whose sums depend on the order they are added in, and a text that tells a little.
+
+    Of the numbers, two are in each event: `auto` takes them as columns, and fits trees to them.
+    """
     first = 0 if truth else 150
     words = [draw.choice(_WORDS[first : first + 250]) for _ in range(6)]
-    features = {f"x{draw.randrange(30)}": draw.gauss(0.1 if truth else -0.1, 1.0) for _ in range(5)}
+    names = ["n1", "n2", *(f"x{draw.randrange(30)}" for _ in range(5))]
+    features = {name: draw.gauss(0.1 if truth else -0.1, 1.0) for name in names}
     return {"features": features, "text": " ".join(words)}
 
 
