@@ -57,7 +57,6 @@ LOOPS = VECTORS | {
     "perceptron_core.trees.neighbors",
     "perceptron_core.trees.refitted",
     "perceptron_core.trees.trees",
-    "perceptron_core.weights.columns",
     "perceptron_core.weights.example",
     "service.messages.event_reader",
     "service.messages.features",

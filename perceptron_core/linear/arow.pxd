@@ -4,8 +4,7 @@ cimport cython
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.multiclass_rule cimport MulticlassRule
 from perceptron_core.validation cimport hinge
-from perceptron_core.weights.columns cimport Variances, shrunk
-from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.example cimport Column, Example, Variances, shrunk
 
 cdef double _LARGEST
 

@@ -18,8 +18,7 @@ from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights.columns import MAX_VARIANCE, Variances, shrunk
-from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.example import MAX_VARIANCE, Column, Example, Variances, shrunk
 
 Matrix = dict[Any, Vector]
 """A symmetric matrix as a dictionary of its rows; a missing row is a row of the identity."""

@@ -6,8 +6,7 @@ from perceptron_core.elementary cimport exp
 from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.multiclass_rule cimport MulticlassRule
 from perceptron_core.elementary cimport logistic
-from perceptron_core.weights.columns cimport Scales
-from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.example cimport Column, Example, Scales
 
 
 cdef extern from "math.h":

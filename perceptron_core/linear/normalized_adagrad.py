@@ -19,8 +19,7 @@ from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
-from perceptron_core.weights.columns import Scales
-from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.example import Column, Example, Scales
 
 LOSSES: Final = ("logistic", "hinge")
 
@@ -59,7 +58,7 @@ class NormalizedAdaGradRule(LinearRule):
         if slope != 0:
             self.table.begin_update(x)
         elif self.table.changes is not None:
-            self.scale_column.note_raised(x, self.table.changes)
+            self.table.changes.note_raised(x, self.scale_column)
         # No allocation after this.
         self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_examples += 1

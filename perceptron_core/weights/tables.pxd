@@ -21,6 +21,9 @@ cdef class Changes:
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef void note(self, Example x) noexcept
 
+    @cython.locals(k=Py_ssize_t, slot=int)
+    cdef note_raised(self, Example x, Column scales)
+
     cdef void mark(self, int slot) noexcept
 
     cdef drop(self, name)

@@ -52,6 +52,13 @@ class Changes:
             if slot >= 0:
                 self.marks[slot] = 1
 
+    def note_raised(self, x: Example, scales: Column) -> None:
+        """Mark each row whose scale an example without an update raises, as its weight wᵢ falls."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0 and 0 < scales.cells[slot] < abs(x.values[x.first_value + k]):
+                self.marks[slot] = 1
+
     def mark(self, slot: int) -> None:
         """Mark a row."""
         self.marks[slot] = 1
