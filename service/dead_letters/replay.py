@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from service.dead_letters.temporary_member import TemporaryMember
 from service.messages.dead_letter import REPLAYED_FROM, DeadLetter, record_bytes
+from service.messages.decoder import TimeBounds
 from service.messages.rejection import Rejection
 from service.partition.factory import InputReader
-from service.partition.limits import TimeBounds
 from service.settings.load import Settings
 from service.settings.topics import input_topics, partition_counts
 from service.stream.protocol import Output, Record, Transport

@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from service.clock import SYSTEM_CLOCK, Clock
+from service.messages.decoder import TimeBounds
 from service.messages.features import X
 from service.messages.labels import TrueLabel
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
-from service.partition.limits import TimeBounds
 from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET
 from service.stream.protocol import Output, Record

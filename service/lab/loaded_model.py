@@ -15,7 +15,7 @@ from service.errors import ConfigurationError, InputFileError
 from service.files.columns import Columns
 from service.files.rows import BadRow
 from service.files.tables import frame_writer
-from service.mapping.decoder import Decoder
+from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import LabelValue, TrueLabel, UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection, Skipped

@@ -20,8 +20,8 @@ from perceptron_core.validation import MAX_MAGNITUDE
 from service.expressions import NoValue, compile_expression
 from service.logs import is_to_warn
 from service.mapping.windowed import WindowedFields, written
+from service.messages.decoder import WindowInput
 from service.messages.features import VectorFeatures, VectorNames, listed_values
-from service.messages.incoming import WindowInput
 from service.messages.paths import Find, Keys, Path, find_at, parse_path
 from service.messages.rejection import Reason, Rejection
 from service.settings.code import import_code, with_version

@@ -19,8 +19,8 @@ from service.mapping.feature_step import FeatureStep, Vectors, first_other, skip
 from service.mapping.notation import DataWarnings
 from service.mapping.texts import text_of_html
 from service.mapping.windowed import written
+from service.messages.decoder import Incoming, check_fields, native_message, rejection_of_fields
 from service.messages.features import VectorFeatures
-from service.messages.incoming import Incoming, check_fields, native_message, rejection_of_fields
 from service.messages.labels import LabelValue, TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.paths import Find, Keys, Path, PathError, event_time_ms, parse_path
 from service.messages.rejection import RECORD_TIME, Reason, Rejection, Skipped

@@ -10,7 +10,7 @@ from math import isfinite, nan
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.validation import MAX_MAGNITUDE
-from service.messages.incoming import WindowInput
+from service.messages.decoder import WindowInput
 from service.messages.paths import Find, Keys, parse_path
 from service.messages.rejection import Reason, Rejection
 from service.settings.parts import WindowSettings

@@ -9,7 +9,7 @@ from typing import Final
 class Reason(StrEnum):
     """Why a message was rejected: the values of `error.reason`.
 
-    `Decoder.decode` rejects bytes, and `Processor` an event time (with `rejection_of_time`). `rejection_of`
+    `Decoder.decode` rejects bytes, and `Processor` an event time (with `TimeBounds`). `rejection_of`
     of service.models.learner translates errors of the model: a learner's error is `OUT_OF_RANGE`; an error of
     a River model, or a text that the model does not use, is `MODEL_ERROR`. An error of `events.hook` is
     `HOOK_ERROR`.
@@ -40,7 +40,6 @@ SKIPPED: Final = "skipped"
 """Name of the reason of `Skipped` in commands and responses; no dead letter has it."""
 BEFORE_START: Final = "the record is earlier than start_from"
 _MAX_MESSAGE_LENGTH: Final = 500
-_MAX_DIGITS: Final = 20  # digits; no time of a record has more
 
 
 class Rejection(Exception):
@@ -76,20 +75,3 @@ class Skipped(Rejection):
 
 
 RECORD_TIME: Final = "the record's timestamp"
-
-
-def rejection_of_time(timestamp_ms: int, processing_time_ms: int, time: str = RECORD_TIME) -> Rejection:
-    """Return the rejection of an event time, which may be any number; `time` names its field."""
-    what = f"{time}, {_cut(timestamp_ms)} ms,"
-    if timestamp_ms < 0:
-        return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
-    ahead = f"{_cut((timestamp_ms - processing_time_ms + 500) // 1000)} s ahead of the clock"
-    return Rejection(
-        Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
-    )
-
-
-def _cut(number: int) -> str:
-    """Format a number that may be too large for a float; of a very long one, only its beginning."""
-    digits = str(number)
-    return digits if len(digits) <= _MAX_DIGITS else f"{digits[:_MAX_DIGITS]}…"

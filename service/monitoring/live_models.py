@@ -17,9 +17,8 @@ from perceptron_core import LearnerError
 from service.clock import SYSTEM_CLOCK
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.partition import PartitionIntake
-from service.mapping.decoder import Decoder
+from service.messages.decoder import Decoder, Incoming, TimeBounds
 from service.messages.features import X
-from service.messages.incoming import Incoming
 from service.messages.labels import LabelValue, TrueLabel, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.explanation import decide
@@ -29,10 +28,9 @@ from service.monitoring.metrics import Published
 from service.monitoring.recent import Recent, RecentOutputs
 from service.monitoring.summary import ModelSummary, Terms, rank_weights
 from service.partition.factory import make_extractor, make_question_decoder
-from service.partition.limits import TimeBounds, leave_for_others
 from service.partition.output_writer import assessment
 from service.partition.parts.decisions import decisions_among
-from service.partition.processor import Processor
+from service.partition.processor import Processor, leave_for_others
 from service.settings.load import Settings
 from service.stream.partitioner import partition_at_work, partition_for_key
 from service.stream.protocol import Output, Record

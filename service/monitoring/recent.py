@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.mapping.decoder import Decoder
+from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.rejection import Rejection
 from service.partition.examples import Example, probability_of

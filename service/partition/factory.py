@@ -10,9 +10,9 @@ from service.errors import ConfigurationError
 from service.formats.schema import Schemas
 from service.formats.sources import Sources
 from service.formats.topics import AS_JSON, KINDS, Reader, make_schemas, reader_of
-from service.mapping.decoder import Decoder
 from service.mapping.mapper import EventMapper, LabelMapper, Mapper, NativeMapper
 from service.mapping.notation import Notation
+from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.json_values import read_json
 from service.messages.labels import UnreadLabels, Vocabulary

@@ -20,7 +20,6 @@ from service.partition.parts.part cimport Part
 
 from perceptron_core import LearnerError
 from service.messages.labels import UnknownLabelError
-from service.partition.limits import yield_to_threads
 
 cdef enum:
     TURN = 64  # records: tenths of a millisecond
@@ -40,12 +39,15 @@ cdef class FastPath:
         Handles the uncommon cases of labels.
     predicting
         The parts that take predictions; none of them needs the events.
+    yield_to_threads
+        Called every few tenths of a millisecond; never compiled.
 
     """
 
     cdef object _learner
     cdef LabelLearner _labels
     cdef tuple _predicting
+    cdef object _yield_to_threads
     cdef object _counts
     cdef Vocabulary _vocabulary
     cdef long long _max_message_bytes
@@ -61,8 +63,9 @@ cdef class FastPath:
     cdef long long _latest_ms
     cdef Py_ssize_t _n_predictions
 
-    def __init__(self, learner, decoder, extractor, LabelLearner labels, tuple predicting):
+    def __init__(self, learner, decoder, extractor, LabelLearner labels, tuple predicting, yield_to_threads):
         self._learner, self._labels, self._predicting = learner, labels, predicting
+        self._yield_to_threads = yield_to_threads
         self._join, self._writer = labels.join, labels.writer
         self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
         self._extractor = extractor
@@ -90,7 +93,7 @@ cdef class FastPath:
                 break
             index += 1
             if not index % TURN:
-                yield_to_threads()
+                self._yield_to_threads()
         return index
 
     cdef bint _process(self, Py_ssize_t index) except -1:

@@ -2,7 +2,7 @@
 cimport cython
 
 from service.stream.batches cimport OutputBatch
-from service.messages.incoming cimport Incoming
+from service.messages.decoder cimport Incoming
 from service.partition.output_writer cimport OutputWriter
 from service.partition.examples cimport Example, LearnedExamples
 from service.partition.label_join cimport LabelJoin

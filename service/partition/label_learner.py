@@ -7,7 +7,7 @@ from math import nan
 from typing import Final
 
 from perceptron_core import DamagedError, LearnerError
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming
 from service.messages.labels import MAX_WEIGHT, TrueLabel
 from service.models.learner import Learner, ModelError
 from service.partition.examples import Example, LearnedExamples

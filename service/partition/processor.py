@@ -10,23 +10,22 @@ does the same for records of the common case.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple, Protocol
 
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from service.formats.schema import Schemas
-from service.mapping.decoder import Decoder
 from service.messages.dead_letter import dead_letter
+from service.messages.decoder import Decoder, Incoming, TimeBounds
 from service.messages.features import FeatureExtractor, RawFeatures, X
-from service.messages.incoming import Incoming
 from service.messages.labels import BOOLEANS, Spelling
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.models.learner import Learner, ModelError, rejection_of
 from service.partition.examples import Example, LearnedExamples, Observer
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner, own_weight
-from service.partition.limits import TimeBounds, yield_to_threads
 from service.partition.output_writer import OutputWriter
 from service.partition.parts.counters import Counters
 from service.partition.parts.kinds import REQUIRED_PARTS, Kept, ModelPart
@@ -38,6 +37,19 @@ try:
     from service.partition.fast_path import FastPath  # type: ignore[import-not-found]
 except ImportError:  # nothing is compiled
     FastPath = None
+
+leave_for_others: Final[ContextVar[Callable[[], None] | None]] = ContextVar("leave_for_others", default=None)
+"""Releases the lock that this thread holds during a batch to waiting threads, and acquires it again."""
+
+
+def yield_to_threads() -> None:
+    """Yield the GIL and the lock of this batch to threads that wait for them.
+
+    The interpreter yields the GIL when a Python function is called, so this one is never compiled. Compiled
+    code does not yield: without this call, no other thread would commit or respond during a batch.
+    """
+    if (leave := leave_for_others.get()) is not None:
+        leave()
 
 
 class ProcessorSettings(Protocol):
@@ -359,7 +371,7 @@ def fast_path(
     )
     if not is_common or FastPath is None:
         return None
-    return FastPath(learner, decoder, extractor, labels, predicting)
+    return FastPath(learner, decoder, extractor, labels, predicting, yield_to_threads)
 
 
 def fast_extraction(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming
 from service.messages.labels import TrueLabel
 from service.settings.load import Settings
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from service.formats.topics import make_schemas
 from service.messages.dead_letter import DeadLetter
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming
 from service.messages.rejection import BEFORE_START, Reason, Rejection, Skipped
 from service.partition.factory import make_decoder
 from service.settings.topics import input_topics

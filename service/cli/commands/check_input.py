@@ -32,11 +32,10 @@ from service.formats.sources import Sources
 from service.formats.topics import make_schemas, reader_of
 from service.lab.proposal import Labels, Records, propose, toml_of
 from service.mapping.mapper import warn_of_missing_fields
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming, TimeBounds
 from service.messages.labels import TrueLabel, Vocabulary
 from service.messages.rejection import SKIPPED, Rejection, Skipped
 from service.partition.factory import InputReader, for_file
-from service.partition.limits import TimeBounds
 from service.redaction import one_line
 from service.settings.fields import MAPPING, setting_values
 from service.settings.load import Loaded, Settings, load_settings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from pydantic_core import to_json
 
 from perceptron_core.elementary import exp, log, logistic
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming
 from service.messages.labels import TrueLabel
 from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.thresholds import (

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from service.messages.incoming import Incoming
+from service.messages.decoder import Incoming
 from service.messages.labels import TrueLabel
 from service.stream.batches import RecordBatch
 from service.stream.protocol import Output

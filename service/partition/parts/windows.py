@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 from perceptron_core import DamagedError
 from perceptron_core.formats.packed import Packed, PackedLater, pack
 from perceptron_core.validation import MAX_MAGNITUDE
-from service.messages.incoming import Incoming, WindowInput
+from service.messages.decoder import Incoming, WindowInput
 from service.messages.labels import TrueLabel
 from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.window_cells import EVENTS, KINDS, Cells, Totals

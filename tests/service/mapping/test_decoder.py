@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.decoder import Decoder
 from service.mapping.mapper import EventMapper, LabelMapper
+from service.messages.decoder import Decoder
 from service.messages.json_values import read_json
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection, Skipped

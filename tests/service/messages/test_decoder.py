@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.mapping.decoder import Decoder
+from service.messages.decoder import Decoder
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from tests.service.building import fields_of

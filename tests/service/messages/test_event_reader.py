@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perceptron_core.weights.values import NamedValues
-from service.mapping.decoder import Decoder
+from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.schema import read_input
 

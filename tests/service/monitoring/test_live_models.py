@@ -13,7 +13,7 @@ from service.loop.context import Context
 from service.loop.runner import Runner
 from service.monitoring.live_models import LiveModels, Turns
 from service.monitoring.metrics import Metrics
-from service.partition.limits import yield_to_threads
+from service.partition.processor import yield_to_threads
 from service.stream.batches import RecordBatch
 from service.stream.opening import open_transport
 from service.stream.protocol import Output

@@ -1,4 +1,4 @@
-# The C types of incoming.py, for compiled code.
+# The C types of decoder.py, for compiled code.
 cimport cython
 
 from service.messages.labels cimport Vocabulary
