@@ -129,7 +129,7 @@ class Runner:
         """
         batch = self._gather()
         self._process(batch)
-        if self._growth.is_due:
+        if self._clock.monotonic() >= self._growth.check_at:
             with self._health.waiting_for_stream("the look-up of topics"):
                 self._growth.check()
         with self._health.waiting_for_stream("the opening of partitions"):

@@ -34,6 +34,8 @@ class Growth:
     ----------
     n_partitions : int
         The known number of partitions of each topic.
+    check_at : float
+        When (monotonic seconds) to `check` next.
 
     """
 
@@ -42,13 +44,8 @@ class Growth:
         self._settings = context.settings
         self._clock = context.clock
         self.n_partitions = ensure_topics(self._stream, self._settings)
-        self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
+        self.check_at = self._clock.monotonic() + _CHECK_SECONDS
         self._is_missing = False
-
-    @property
-    def is_due(self) -> bool:
-        """Whether it is time to `check`."""
-        return self._clock.monotonic() >= self._next_check_at
 
     def check(self) -> None:
         """Check whether the events topic has grown.
@@ -61,7 +58,7 @@ class Growth:
             A topic was deleted.
 
         """
-        self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
+        self.check_at = self._clock.monotonic() + _CHECK_SECONDS
         try:
             if self._stream.partition_count(self._settings.events_topic) > self.n_partitions:
                 self._follow()

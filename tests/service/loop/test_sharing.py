@@ -125,7 +125,7 @@ def test_added_partitions_join_between_two_batches(stream, monkeypatch):
     produce(stream, found[:60])
     step_until(runner, lambda: len(predictions(stream)) >= 25)
     stream.add_partitions({"events": 6, "labels": 6})
-    runner._growth._next_check_at = 0.0
+    runner._growth.check_at = 0.0
     runner.step()
     produce(stream, found[60:], n_partitions=6)
     step_until(runner, lambda: runner._tasks.partitions == {*range(6)})
