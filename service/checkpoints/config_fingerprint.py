@@ -12,7 +12,7 @@ from service.errors import CheckpointError, SettingsDiffer
 from service.messages.labels import BINARY
 from service.settings.declaration import written
 from service.settings.fields import HASH_KEY, KEPT, OF_MODELS, Settings, defaults, fingerprint
-from service.stream.records import TopicPartition, nested
+from service.stream.protocol import TopicPartition, nested
 
 EARLIER: Final = "earlier"
 """Field of a fingerprint with the earlier settings: oldest first, each an `Earlier`."""

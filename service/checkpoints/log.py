@@ -63,8 +63,7 @@ from perceptron_core.validation import NewerError
 from service.checkpoints.snapshot import LOG_VERSION, Snapshot, StoredSnapshot, to_chunks
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
-from service.stream.protocol import Headers, Output, Record
-from service.stream.records import TopicPartition, flat, nested
+from service.stream.protocol import Headers, Output, Record, TopicPartition, flat, nested
 
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"

@@ -15,7 +15,7 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.packed import checksum, pack_row, seal_chunks, unpack, unseal
 from perceptron_core.validation import NewerError
 from service.partition.parts.kinds import with_changes
-from service.stream.records import TopicPartition, flat, nested
+from service.stream.protocol import TopicPartition, flat, nested
 
 _KIND: Final = b"perceptron-snapshot"
 _INCREMENT: Final = b"perceptron-increment"

@@ -34,8 +34,7 @@ from service.partition.parts.kinds import ModelPart
 from service.partition.parts.windows import Windows
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream.protocol import Transport
-from service.stream.records import nested
+from service.stream.protocol import Transport, nested
 
 _log = logging.getLogger(__name__)
 

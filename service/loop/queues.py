@@ -25,8 +25,7 @@ from typing import Final
 from service.errors import TransportUnavailable
 from service.settings.load import Settings
 from service.stream.batches import RecordBatch, merge_by_time
-from service.stream.protocol import TopicPartition
-from service.stream.records import Record
+from service.stream.protocol import Record, TopicPartition
 
 _log = logging.getLogger(__name__)
 

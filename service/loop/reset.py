@@ -21,8 +21,7 @@ from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.settings.topics import input_partitions, task_partitions
-from service.stream.protocol import Consumer, TopicPartition, Transport
-from service.stream.records import by_partition
+from service.stream.protocol import Consumer, TopicPartition, Transport, by_partition
 
 Start = Literal["committed", "beginning"]
 

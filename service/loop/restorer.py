@@ -19,8 +19,7 @@ from service.loop.restore import Restored, restore
 from service.loop.standby import Standby
 from service.loop.task import TaskWriter
 from service.settings.topics import output_topics
-from service.stream.protocol import Consumer, RecordLimit, TopicPartition
-from service.stream.records import by_partition
+from service.stream.protocol import Consumer, RecordLimit, TopicPartition, by_partition
 
 _log = logging.getLogger(__name__)
 

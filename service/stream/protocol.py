@@ -30,7 +30,10 @@ __all__ = [
     "TopicPartition",
     "Transport",
     "Writer",
+    "by_partition",
     "check_copartitioned",
+    "flat",
+    "nested",
     "topics_of",
 ]
 
@@ -337,6 +340,24 @@ class Transport(ReadStream, Protocol):
 
     def close(self) -> None:
         """Release everything. Idempotent."""
+
+
+def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
+    """Return offsets by topic, then by partition, the form in which they are stored."""
+    by_topic: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        by_topic.setdefault(topic, {})[partition] = offset
+    return by_topic
+
+
+def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition, int]:
+    """Return offsets by topic and partition from the form of `nested`; JSON turns its keys into strings."""
+    return {(topic, int(each)): offset for topic, own in offsets.items() for each, offset in own.items()}
+
+
+def by_partition(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """Return offsets by topic and partition from offsets by partition, then by topic."""
+    return {(topic, each): offset for each, own in offsets.items() for topic, offset in own.items()}
 
 
 def topics_of(outputs: Iterable[Output]) -> set[str]:

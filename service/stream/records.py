@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -74,21 +74,3 @@ class RecordLimit(NamedTuple):
 
 
 NO_LIMIT: Final = RecordLimit(2**63, 2**63)
-
-
-def nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
-    """Return offsets by topic, then by partition, the form in which they are stored."""
-    by_topic: dict[str, dict[int, int]] = {}
-    for (topic, partition), offset in offsets.items():
-        by_topic.setdefault(topic, {})[partition] = offset
-    return by_topic
-
-
-def flat(offsets: Mapping[str, Mapping[int | str, int]]) -> dict[TopicPartition, int]:
-    """Return offsets by topic and partition from the form of `nested`; JSON turns its keys into strings."""
-    return {(topic, int(each)): offset for topic, own in offsets.items() for each, offset in own.items()}
-
-
-def by_partition(offsets: Mapping[int, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """Return offsets by topic and partition from offsets by partition, then by topic."""
-    return {(topic, each): offset for each, own in offsets.items() for topic, offset in own.items()}

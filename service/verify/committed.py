@@ -18,8 +18,7 @@ from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
 from service.settings.fields import KEPT, MAPPING, defaults, names_that_decide
 from service.settings.topics import input_topics
-from service.stream.protocol import TopicPartition
-from service.stream.records import flat
+from service.stream.protocol import TopicPartition, flat
 from service.verify.findings import Fault, RecordPosition, Stream
 
 _TOPICS: Final = ("events_topic", "labels_topic")

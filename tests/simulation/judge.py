@@ -12,7 +12,7 @@ import json
 from perceptron_core import from_bytes
 from service.errors import ServiceError
 from service.loop.restore import restore
-from service.stream.records import flat
+from service.stream.protocol import flat
 from service.verify.verify import verify
 from tests.simulation.oracle import Decisions, Delays, Partition, Windows
 from tests.simulation.transport import SimulatedTransport

@@ -41,8 +41,7 @@ from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.topics import ensure_topics, input_topics, task_partitions
-from service.stream.protocol import TopicPartition, Transport
-from service.stream.records import by_partition, nested
+from service.stream.protocol import TopicPartition, Transport, by_partition, nested
 
 STOP_FIRST: Final = "stop the service first, with SIGTERM"
 

@@ -14,7 +14,7 @@ from service.partition.parts.part import Part, PartMetric
 from service.partition.parts.quality import Calibration, Confusion, Label, ScoreBins, labels_of
 from service.redaction import one_line
 from service.settings.parts import DecisionSettings
-from service.stream.records import TopicPartition
+from service.stream.protocol import TopicPartition
 
 _MAX_REJECTED_RATIO: Final = 0.05
 MAX_UNMATCHED_RATIO: Final = 0.05

@@ -15,8 +15,7 @@ from service.messages.labels import TrueLabel
 from service.partition.parts.part import Part, PartMetric
 from service.settings.parts import DRIFT
 from service.stream.batches import RecordBatch
-from service.stream.protocol import Output
-from service.stream.records import nested
+from service.stream.protocol import Output, nested
 
 if TYPE_CHECKING:
     from service.partition.examples import LearnedExamples

@@ -14,8 +14,7 @@ from service.loop.task import Task
 from service.monitoring.metrics import Metrics
 from service.settings.topics import ensure_topics
 from service.stream.opening import open_transport
-from service.stream.protocol import Output
-from service.stream.records import by_partition
+from service.stream.protocol import Output, by_partition
 from tests.service.building import event, settings
 
 

@@ -41,7 +41,7 @@ from service.stream.kafka.kafka_python.consumer import RecordConsumer
 from service.stream.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.stream.kafka.kafka_python.producer import DeadlineProducer
 from service.stream.partitioner import partition_for_key
-from service.stream.records import Output, Record
+from service.stream.protocol import Output, Record
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
