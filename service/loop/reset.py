@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, Literal
 
-from prometheus_client import CollectorRegistry
-
 from service.checkpoints.config_fingerprint import earlier_settings
 from service.checkpoints.log import read_log
 from service.checkpoints.status import last_commit, newest_valid
 from service.errors import CheckpointError
 from service.loop.bootstrap import Bootstrap
-from service.loop.context import Context
+from service.loop.context import Context, quiet_context
 from service.loop.restore import Restored
 from service.loop.task import Task, TaskWriter
-from service.monitoring.health import Health
-from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.settings.topics import input_partitions, task_partitions
@@ -91,11 +87,6 @@ def opened_writer(
     partitions = task_partitions(settings, context.stream, task)
     writer = TaskWriter({partition: consumer.writer(partition) for partition in partitions}, context.health)
     return writer, by_partition(consumer.take_over(partitions, settings.checkpoints_topic))
-
-
-def quiet_context(stream: Transport, settings: Settings) -> Context:
-    """Return the context of a command: its metrics and health are not served."""
-    return Context(stream, settings, Metrics(CollectorRegistry()), Health())
 
 
 def reset(

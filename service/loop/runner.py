@@ -14,12 +14,12 @@ from typing import Final
 
 from service.clock import Backoff
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
-from service.loop.context import Availability, Context
+from service.loop.context import Context
 from service.loop.queues import BatchSize, BatchTime, RecordQueues
 from service.loop.tasks import Tasks
 from service.loop.topics import EndOfInput, Growth, IntakeOpener
 from service.mapping.mapper import warn_of_missing_fields
-from service.monitoring.health import State
+from service.monitoring.health import Availability, State
 from service.monitoring.metrics import ThroughputLog
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
@@ -68,7 +68,7 @@ class Runner:
         self._live = context.live
         self._clock = context.clock
         self._throughput_log = ThroughputLog(context.metrics, context.clock)
-        self._availability = Availability(context)
+        self._availability = Availability(context.health, context.clock)
         self._topics = input_topics(settings)
         self._queues = RecordQueues(self._topics)
         self._lag: Mapping[TopicPartition, int] = {}

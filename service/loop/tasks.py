@@ -33,12 +33,12 @@ from service.errors import (
 )
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
-from service.loop.context import Availability, Context
+from service.loop.context import Context
 from service.loop.queues import RecordQueues
 from service.loop.restorer import Opening, Restorer
 from service.loop.task import HAND_OVER_BYTES, Task, TaskWriter
 from service.loop.topics import Growth
-from service.monitoring.health import Stall
+from service.monitoring.health import Availability, Stall
 from service.settings.topics import input_topics
 from service.stream.batches import RecordBatch
 from service.stream.protocol import NO_LIMIT, RecordLimit

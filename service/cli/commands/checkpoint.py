@@ -25,7 +25,8 @@ from service.cli.summary import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.bootstrap import Bootstrap
-from service.loop.reset import Start, opened_writer, quiet_context, reset
+from service.loop.context import quiet_context
+from service.loop.reset import Start, opened_writer, reset
 from service.loop.restore import restore
 from service.loop.task import Task
 from service.models.model_file import (
