@@ -308,7 +308,11 @@ class Task:
             return
         self._committed = batch.sequence
         self._publish(state, batch.records, batch.outputs)
-        self._log(batch, self._context.clock.monotonic() - batch.started)
+        seconds = self._context.clock.monotonic() - batch.started
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self.number, batch.sequence, len(batch.records), batch.n_messages, 1000 * seconds),
+        )
 
     def _state(self) -> Published:
         return self._context.metrics.state_of(self.number, self._processor)
@@ -320,12 +324,6 @@ class Task:
         self._context.metrics.publish(self.number, state)
         if self._live:
             self._live.committed(state, records, outputs)
-
-    def _log(self, batch: _Batch, seconds: float) -> None:
-        _log.debug(
-            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
-            *(self.number, batch.sequence, len(batch.records), batch.n_messages, 1000 * seconds),
-        )
 
     # Snapshots without a batch: at the start, of a replaced model, at the end
 

@@ -154,7 +154,7 @@ class Buckets:
     def observe_all(self, values: Sequence[float], times: int = 1) -> None:
         """Count each value, `times` times, in the bucket of each bound that it does not exceed."""
         ordered = sorted(values)
-        up_to = [*(bisect_right(ordered, bound) for bound in self._bounds), len(ordered)]
+        up_to = [*[bisect_right(ordered, bound) for bound in self._bounds], len(ordered)]
         self._counts = [count + times * more for count, more in zip(self._counts, up_to, strict=True)]
         self._sum += times * sum(values)
 
