@@ -197,8 +197,9 @@ class OpenFiles:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._opened = {suffix: _identity(self._sibling(suffix)) for suffix in _SUFFIXES}
+        # SQLite names the other files after the one that a symbolic link leads to.
+        self._paths = {each: Path(os.path.realpath(path) + each) if each else path for each in _SUFFIXES}
+        self._opened = {suffix: _identity(each) for suffix, each in self._paths.items()}
         self._next_look = 0.0
         self._lost = ""
 
@@ -214,7 +215,7 @@ class OpenFiles:
         if not self._lost and (at_once or time.monotonic() >= self._next_look):
             self._next_look = time.monotonic() + _LOOK_AT_FILES_SECONDS
             self._lost = next(
-                (str(self._sibling(suffix)) for suffix in _SUFFIXES if not self._is_in_place(suffix)), ""
+                (str(path) for suffix, path in self._paths.items() if not self._is_in_place(suffix)), ""
             )
         if self._lost:
             raise TransportError(
@@ -231,21 +232,17 @@ class OpenFiles:
         """
         if not self._is_in_place(""):
             return False
-        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._sibling("-wal").exists()
+        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._paths["-wal"].exists()
 
     def _is_in_place(self, suffix: str) -> bool:
-        return _identity(self._sibling(suffix)) == self._opened[suffix]
-
-    def _sibling(self, suffix: str) -> Path:
-        return self._path.with_name(self._path.name + suffix)
+        return _identity(self._paths[suffix]) == self._opened[suffix]
 
 
 def _identity(path: Path) -> Identity | None:
-    try:
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino
+    return None
 
 
 class OwnerLock:
@@ -266,7 +263,7 @@ class OwnerLock:
     def __init__(self, database: Database, group: str) -> None:
         self._owners, self._group = database.owners, group
         path, name = database.path, hashlib.sha256(group.encode()).hexdigest()[:8]
-        self._path = path and path.with_name(f"{path.name}-owner-{name}")
+        self._path = path and Path(f"{os.path.realpath(path)}-owner-{name}")
         self._file: int | None = None
         self.is_held = False
 
@@ -325,6 +322,9 @@ def _make_file(path: Path) -> None:
             raise TransportError(f"{path}: the directory {path.parent} does not exist", hint=_OTHER_FILE)
         if path.is_dir():
             raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
+        if path.exists() and path.stat().st_nlink > 1:
+            # Under each name SQLite would keep another write-ahead log: commits would be lost.
+            raise TransportError(f"{path} has other names (hard links)", hint=_ONE_NAME)
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
             # SQLite would only report that it cannot open the file.
             raise AccessDenied(f"{path} and its directory must be writable", hint=_OTHER_FILE)
@@ -338,6 +338,7 @@ def _is_writable(path: Path) -> bool:
 
 
 _OTHER_FILE = "set `broker` to a file in an existing, writable directory"
+_ONE_NAME = "remove the other names, or copy the file and set `broker` to the copy"
 _REPAIR = "restore it from a copy, or set `broker` to another file"
 _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
     sqlite3.SQLITE_FULL: (
@@ -378,9 +379,8 @@ def translated(name: str) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code; -1 for an error of the driver."""
-    code: int = getattr(error, "sqlite_errorcode", -1)
-    return code & 0xFF if code >= 0 else code
+    """Return SQLite's primary result code; 255, which SQLite does not use, for an error of the driver."""
+    return int(getattr(error, "sqlite_errorcode", 0xFF)) & 0xFF
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

@@ -254,6 +254,32 @@ def test_former_member_cannot_read_or_commit(transport):
         member.consumer.poll(0, 1)
 
 
+def test_symbolic_link_to_a_stream_has_its_owner(path, transport):
+    transport.produce([Output("events", None, b"a")])
+    Alone(transport)
+    path.with_name("link").symlink_to(path)
+    linked = SqliteTransport(path.with_name("link"))
+    with contextlib.closing(linked), pytest.raises(OwnershipLost):
+        Alone(linked).consumer.writer(0)
+
+
+def test_deleted_log_is_detected_through_a_symbolic_link(path, transport):
+    transport.close()
+    path.with_name("link").symlink_to(path)
+    with contextlib.closing(SqliteTransport(path.with_name("link"))) as linked:
+        linked.produce([Output("events", None, b"a")])
+        path.with_name("stream.db-wal").unlink()
+        with pytest.raises(TransportError, match=r"stream\.db-wal was deleted"):
+            linked.produce([Output("events", None, b"b")])
+
+
+def test_stream_with_two_names_is_rejected(path, transport):
+    transport.close()
+    path.with_name("twin").hardlink_to(path)
+    with pytest.raises(TransportError, match="twin has other names"):
+        SqliteTransport(path.with_name("twin"))
+
+
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
