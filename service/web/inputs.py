@@ -243,8 +243,8 @@ class Inputs:
             return intake
         if self.health.state is not State.READY:
             raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")
-        if not n_partitions:
-            raise NoSuchModel("this process owns no partition: others own all", hint=_ELSEWHERE)
+        if not (n_partitions and self.live.intakes):
+            raise NoSuchModel("this process owns no partition", hint=_ELSEWHERE)
         what = f"partition {partition} is served by another process of the group"
         raise PartitionElsewhere(what, hint=_ELSEWHERE, partition=partition)
 
