@@ -91,6 +91,15 @@ def test_event_time_rejected_by_output_topics_makes_a_dead_letter(stream, serve,
     assert all(now <= letter.timestamp_ms < now + 120_000 for letter in dead_letters)
 
 
+def test_compacted_output_topic_ends_the_service_with_advice(stream, serve, make_topic):
+    stream.create()
+    make_topic("dead-letters", cleanup_policy="compact")
+    stream.produce([b"junk without a key"])
+    process = serve("--exit-at-end")
+    assert process.wait() == 1
+    assert "set `cleanup.policy=delete`" in process.stderr
+
+
 @pytest.fixture
 def foreign(stream, serve, kafka_bootstrap):
     """Begin a transaction that writes to the checkpoints topic of a service that has stopped."""

@@ -26,6 +26,10 @@ class GenerationChanged(TransactionFailed):
     """A rebalance: the transaction's offsets were of another generation of the group."""
 
 
+class InvalidRecord(TransportError):
+    """A record that the broker rejects, such as one without a key on a compacted topic."""
+
+
 class UnreadableRecord(TransportError):
     """A record, or a batch of records, that the client cannot decode."""
 
@@ -34,7 +38,7 @@ TABLE: Final = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(e
 """The errors of the protocol by `ServiceError`; see the file."""
 _KINDS: Final = (
     *(AccessDenied, ConfigurationError, GenerationChanged, MessageTooLarge, OwnershipLost, TopicMissing),
-    *(TransactionFailed, TransportError, TransportUnavailable, UnreadableRecord),
+    *(InvalidRecord, TransactionFailed, TransportError, TransportUnavailable, UnreadableRecord),
 )
 HINTS: Final[dict[type[ServiceError], str]] = {kind: TABLE[kind.__name__].get("hint", "") for kind in _KINDS}
 
