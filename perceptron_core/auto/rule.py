@@ -362,7 +362,6 @@ class AutoRule:
                 for k in range(len(self.ensembles)):
                     ensemble = self.ensembles[k]
                     ensemble.forget(FOREST, tree, trees.n_trees)
-                self._several_classes.forget(FOREST)
 
     def _join(self) -> bool:
         """Add the experts of maps that are active for the first time; return whether there were any."""

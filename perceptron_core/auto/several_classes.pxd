@@ -32,9 +32,6 @@ cdef class SeveralClasses:
     @cython.locals(k=Py_ssize_t)
     cdef list _experts_of(self, int number)
 
-    @cython.locals(one=OneVsRest)
-    cdef forget(self, int number)
-
     @cython.locals(k=Py_ssize_t, number=Py_ssize_t, expert=OneVsRest, ensemble=Ensemble)
     cdef score(self, list ensembles, list examples, unsigned char[::1] active)
 

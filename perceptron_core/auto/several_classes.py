@@ -107,11 +107,6 @@ class SeveralClasses:
                 found.append(self._experts[k])
         return found
 
-    def forget(self, number: int) -> None:
-        """Note that cells of a map's experts were changed."""
-        for one in self._experts_of(number):
-            one.look()
-
     def score(self, ensembles: list[Ensemble], examples: list[Example], active: bytearray) -> None:
         """Compute the scores of an event; scores of inactive maps are unchanged."""
         for k in range(len(self._experts)):

@@ -42,9 +42,6 @@ class OneVsRest:
     def settle(self, block: array[float], first: int, width: int) -> None:
         """Set the block of cells: rows of `width` numbers, with the first column from `first` on."""
 
-    def look(self) -> None:
-        """Note that cells were changed from outside."""
-
     def score(self, x: Example) -> None:
         """Compute `scores`."""
         for k, rule in enumerate(self.rules):
