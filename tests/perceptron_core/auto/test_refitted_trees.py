@@ -1,5 +1,6 @@
 """The boosted trees among the learners of `AutoClassifier`."""
 
+import functools
 import random
 import zlib
 from array import array
@@ -16,6 +17,7 @@ from tests.perceptron_core.auto.laws import (
     taught,
     thresholds,
 )
+from tests.support.example_counts import n_examples
 
 NAME = "boosted trees: RefittedVote"
 
@@ -39,12 +41,17 @@ def mistakes_of(model, name=NAME):
 
 def model_within_a_refit(n_classes):
     """Return a model that has grown some of the trees of a refit."""
+    return from_bytes(bytes_within_a_refit(n_classes))
+
+
+@functools.cache
+def bytes_within_a_refit(n_classes):
     model = AutoClassifier(max_columns=4)
     for x, y in thresholds(2000, n_classes):
         model.learn_one(x, y)
         state = state_of(model)
         if state["trees"][1]["links"] and "refit" in state and state["refit"][3]["links"]:
-            return model
+            return to_bytes(model)
     raise AssertionError("no refit takes several events")
 
 
@@ -52,7 +59,7 @@ def model_within_a_refit(n_classes):
 def test_a_model_restored_at_any_event_continues_unchanged(n_classes):
     model = again = AutoClassifier(max_columns=4)
     within = 0
-    for turn, (x, y) in enumerate(thresholds(900, n_classes)):
+    for turn, (x, y) in enumerate(thresholds(550, n_classes)):
         if turn % 25 == 0 or "refit" in state_of(model):
             data = to_bytes(model)
             assert to_bytes(again) == data
@@ -144,13 +151,14 @@ def test_an_explanation_by_trees_names_the_columns_that_they_test():
 @pytest.mark.parametrize("name", ["counts", "errors", "trees", "refit"])
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_an_altered_state_of_a_refit_is_rejected_or_works(n_classes, name):
-    check_altered(model_within_a_refit(n_classes), ("boosted", name), thresholds(30, n_classes, seed=6), 60)
+    model, events = model_within_a_refit(n_classes), thresholds(30, n_classes, seed=6)
+    check_altered(model, ("boosted", name), events, n_examples(100))
 
 
 @pytest.mark.parametrize("n_classes", KINDS)
 def test_altered_events_are_rejected_or_work(n_classes):
     model, events = model_within_a_refit(n_classes), thresholds(30, n_classes, seed=6)
-    check_altered(model, ("boosted", "columns"), events, 60, with_another_number)
+    check_altered(model, ("boosted", "columns"), events, n_examples(100), with_another_number)
 
 
 def with_another_number(data, draw):
