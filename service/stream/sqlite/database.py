@@ -214,9 +214,8 @@ class OpenFiles:
         """
         if not self._lost and (at_once or time.monotonic() >= self._next_look):
             self._next_look = time.monotonic() + _LOOK_AT_FILES_SECONDS
-            self._lost = next(
-                (str(path) for suffix, path in self._paths.items() if not self._is_in_place(suffix)), ""
-            )
+            lost = (str(path) for suffix, path in self._paths.items() if not self._is_in_place(suffix))
+            self._lost = next(lost, "")
         if self._lost:
             raise TransportError(
                 f"{self._lost} was deleted, moved or replaced while the stream was open: writing has stopped",
@@ -230,9 +229,8 @@ class OpenFiles:
         other processes have created since: another file or log of the same name, or records that they added
         to the log through another index.
         """
-        if not self._is_in_place(""):
-            return False
-        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._paths["-wal"].exists()
+        in_place, log = self._is_in_place, self._paths["-wal"]
+        return in_place("") and (in_place("-shm") if in_place("-wal") else not log.exists())
 
     def _is_in_place(self, suffix: str) -> bool:
         return _identity(self._paths[suffix]) == self._opened[suffix]
