@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +36,7 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
 # Environment variables of this project that configure tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
+_DOTENV_VARIABLE = re.compile(rf"(?im)^[ \t]*(?:export[ \t]+)?({ENVIRONMENT_PREFIX}\w+)")
 
 _MAX_LINES = 20
 
@@ -156,11 +158,12 @@ def _parse_table(name: str, text: str) -> object:
 
 def _from_dotenv() -> dict[str, _Given]:
     """Read ``.env`` in the working directory, if there is one; ignore other programs' variables in it."""
-    try:
-        variables = dotenv_values(DOTENV, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        hint = "make it readable, in UTF-8"
-        raise ConfigurationError(f"{DOTENV}: cannot be read: {error}", hint=hint) from None
+    path, hint = Path(DOTENV), "make it readable, in UTF-8, with each quote closed"
+    text = _read(path, DOTENV, hint) if path.exists() and not path.is_dir() else ""
+    variables = dotenv_values(stream=StringIO(text))
+    # python-dotenv only logs a line that it cannot parse.
+    if lost := set(_DOTENV_VARIABLE.findall(text)) - variables.keys():
+        raise ConfigurationError(f"{min(lost)} (from {DOTENV}): expected NAME=value", hint=hint)
     for name in _unknown_names(variables):
         hint = _closest(name, _variable)
         raise ConfigurationError(f"{_variable(name)} (from {DOTENV}): unknown setting", hint=hint)

@@ -1,6 +1,5 @@
 """Every setting has one value, one origin, and a clear complaint when it is wrong."""
 
-import contextlib
 import os
 import re
 from typing import get_args
@@ -130,9 +129,9 @@ def test_unknown_setting_in_dotenv_is_rejected_with_a_suggestion(tmp_path):
 
 def test_dotenv_in_another_encoding_is_rejected_with_a_hint(tmp_path):
     (tmp_path / ".env").write_bytes(b"\xff")
-    with pytest.raises(ConfigurationError, match=r"\.env: cannot be read: ") as caught:
+    with pytest.raises(ConfigurationError, match=r"\.env: not UTF-8 at byte 0") as caught:
         load_settings({})
-    assert caught.value.hint == "make it readable, in UTF-8"
+    assert caught.value.hint.startswith("make it readable, in UTF-8")
 
 
 def test_unknown_environment_variable_gives_a_warning(monkeypatch):
@@ -219,11 +218,14 @@ def test_unreadable_source_never_shows_a_password(tmp_path, monkeypatch, toml, v
     assert "hunter2" not in str(caught.value) + caught.value.hint
 
 
-def test_unreadable_line_of_dotenv_is_not_shown(tmp_path, caplog):
-    write(tmp_path / ".env", "PERCEPTRON_KAFKA__sasl_password 'hunter2'\n")
-    with contextlib.suppress(ConfigurationError):
+@pytest.mark.parametrize("rest", ["sasl_password 'hunter2'", "SASL_PASSWORD='hunter2"])
+def test_unreadable_line_of_dotenv_is_rejected_but_not_shown(tmp_path, caplog, rest):
+    write(tmp_path / ".env", f"PERCEPTRON_KAFKA__{rest}\nPERCEPTRON_GROUP=g\n")
+    with pytest.raises(
+        ConfigurationError, match=r"(?i)PERCEPTRON_KAFKA__SASL_PASSWORD \(from \.env"
+    ) as caught:
         load_settings({})
-    assert "hunter2" not in caplog.text
+    assert "hunter2" not in caplog.text + str(caught.value) + caught.value.hint
 
 
 @pytest.mark.parametrize("secret", sorted(SECRETS - {"webhooks"}))
