@@ -177,6 +177,7 @@ class DecisionsForm(TypedDict):
     times: tuple[Whole, Whole]
     cost: tuple[FiniteFloat, FiniteFloat]
     bins: Sequence[ClassBinsForm]
+    rest: NotRequired[dict[Text, ClassBinsForm]]
     rules: Sequence[RuleForm]
     calibrated: bool
 

@@ -50,6 +50,7 @@ cdef class Decisions(Part):
     cdef readonly double cost_negative
     cdef dict _named
     cdef readonly dict bins
+    cdef dict _rest
     cdef list _every
     cdef list _of_rules
     cdef double _fading

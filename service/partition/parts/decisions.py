@@ -231,8 +231,15 @@ class Decisions(Part):
         self.cost_positive, self.cost_negative = costs
         self._named = {rule.name: rule for rule in self.rules}
         self.bins = {rule.truth: ClassBins(rule.truth) for rule in self.rules}
-        self._every = list(self.bins.values())
-        self._of_rules = [self.bins[rule.truth] for rule in self.rules]
+        self._rest: dict[str, ClassBins] = {}
+        """For a precision after budgets, by decision: bins without the events that those took."""
+        budgets: list[str] = []
+        for rule in self.rules:
+            if budgets and rule.goal == PRECISION:
+                self._rest[rule.name] = ClassBins(rule.truth, budgets)
+            budgets = budgets + [rule.name] * (rule.spent is not None)
+        self._every = [*self.bins.values(), *self._rest.values()]
+        self._of_rules = [self._rest.get(rule.name, self.bins[rule.truth]) for rule in self.rules]
         self._fading = exp(-_LOG_2 * _EVERY / half_life)
         self._n_since_search = 0
         self.n_predictions = self.n_decided = 0
@@ -321,6 +328,8 @@ class Decisions(Part):
     def learn(self, predicted: TrueLabel, score: float, truth: TrueLabel, decision: str | None) -> None:
         """Count a label with its prediction and decision; search for thresholds when that is due."""
         for bins in self._every:
+            if decision in bins.left_out:
+                continue
             is_of_class = bins.is_own(truth)
             bins.add(bins.own_score(predicted, score), is_of_class)
             bins.n_of_class += is_of_class
@@ -358,6 +367,8 @@ class Decisions(Part):
         was set after the first label, that was not counted; so counts and costs fall to 0 at most.
         """
         for bins in self._every:
+            if decision in bins.left_out:
+                continue
             was, is_of_class = before == bins.truth, truth == bins.truth
             if was != is_of_class:
                 own = bins.own_score(predicted, score)
@@ -411,7 +422,8 @@ class Decisions(Part):
             "counts": [self.n_predictions, self.n_decided, self._n_since_search],
             "times": [self.first_ms, self.latest_ms],
             "cost": [self.cost_added, self.cost_taken_back],
-            "bins": [bins.state() for bins in self._every],
+            "bins": [bins.state() for bins in self.bins.values()],
+            "rest": {name: bins.state() for name, bins in self._rest.items()},
             "rules": [rule.state() for rule in self.rules],
             "calibrated": self._every[0].is_calibrated,
         }
@@ -428,9 +440,13 @@ class Decisions(Part):
             raise ValueError("decisions: impossible counts")
         self.first_ms, self.latest_ms = state["times"]
         self.cost_added, self.cost_taken_back = state["cost"]
-        for each in state["bins"]:
-            if each[0] in self.bins:
-                self.bins[each[0]].restore(each)
+        of_class = {each[0]: each for each in state["bins"]}
+        for bins in self._every:
+            if bins.truth in of_class:
+                bins.restore(of_class[bins.truth])
+        for name, each in state.get("rest", {}).items():
+            if name in self._rest and each[0] == self._rest[name].truth:
+                self._rest[name].restore(each)
         for kept in state["rules"]:
             if rule := self._named.get(kept[0][0]):
                 rule.restore(kept)
@@ -489,8 +505,8 @@ class Decisions(Part):
         """Return why a decision has no threshold; None if it has one."""
         if rule.threshold < NEVER or rule.goal > _LEARNED:
             return None
-        below = self._limit_of(rule)
-        return why_undecided(rule.goal, rule.level, rule.confidence, self.bins[rule.truth], below)
+        bins = self._of_rules[self.rules.index(rule)]
+        return why_undecided(rule.goal, rule.level, rule.confidence, bins, self._limit_of(rule))
 
     def results_of(self, rule: Rule) -> dict[str, Any]:
         """Return the results of a decision since the start."""

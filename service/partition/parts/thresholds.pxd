@@ -22,6 +22,7 @@ cdef double _TOLERANCE
 cdef class ClassBins:
     cdef readonly object truth
     cdef readonly int sign
+    cdef readonly list left_out
     cdef public long long n_of_class
     cdef public long long n_others
     cdef readonly Py_ssize_t n

@@ -79,6 +79,8 @@ class ClassBins:
     ----------
     truth
         The class.
+    left_out
+        Decisions whose events are not counted.
 
     Attributes
     ----------
@@ -89,8 +91,8 @@ class ClassBins:
 
     """
 
-    def __init__(self, truth: TrueLabel) -> None:
-        self.truth = truth
+    def __init__(self, truth: TrueLabel, left_out: Sequence[str] = ()) -> None:
+        self.truth, self.left_out = truth, list(left_out)
         self.sign = 0 if isinstance(truth, str) else 1 if truth else -1
         self.n_of_class = self.n_others = 0
         self.is_calibrated = False

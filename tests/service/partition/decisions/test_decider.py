@@ -6,7 +6,7 @@ import pytest
 
 from perceptron_core.formats.packed import pack, unpack
 from service.partition.parts.decisions import BUDGET, FIXED, Decisions, Rule
-from service.partition.parts.thresholds import COST, FALSE_POSITIVES, PRECISION, RECALL
+from service.partition.parts.thresholds import COST, FALSE_POSITIVES, NEVER, PRECISION, RECALL
 
 MINUTE_MS = 60_000
 
@@ -49,6 +49,27 @@ def test_precision_of_later_decision_leaves_out_earlier_ones_events():
         made.learn(True, score, n % 18 < (0, 3, 12, 18)[int(score)], None)
     assert [decided(made, score) for score in (3.0, 2.0, 1.0)] == ["block", None, None]
     assert "the best bound is 0.6" in made.why_undecided(made.rules[1])
+
+
+def test_precision_after_budget_leaves_out_the_events_it_took():
+    made = decider(look(100), ("block", PRECISION, 0.7, True))
+    for n in range(1000):  # half are taken, all of the class; of the others, 3 in 5 are
+        made.learn(True, 2.0, n % 2 == 1 or n % 10 < 5, (None, "look")[n % 2])
+    made.correct(True, 2.0, True, False, "look")
+    assert decided(made, 2.0, 9) == "look"
+    assert made.rules[1].threshold == NEVER
+    assert "the best bound is 0.58" in made.why_undecided(made.rules[1])
+
+
+def test_restored_precision_after_budget_searches_the_same_threshold():
+    made, other = (decider(look(100), ("block", PRECISION, level, True)) for level in (0.8, 0.5))
+    for n in range(200):
+        made.learn(True, 2.0, n % 2 == 1 or n % 10 < 5, (None, "look")[n % 2])
+    other.restore(unpack(pack(made.state())))
+    assert other.rules[1].threshold == 2.0
+    other = decider(look(100), ("block", PRECISION, 0.7, True))
+    other.restore(unpack(pack(made.state())))
+    assert other.rules[1].threshold == NEVER
 
 
 @pytest.mark.parametrize(("confidence", "n_labels"), [(0.5, 20), (0.8, 32), (0.95, 59)])
