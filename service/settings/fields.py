@@ -295,9 +295,9 @@ def _check_webhooks(settings: Settings) -> None:
 
 
 def _check_needed(settings: Settings) -> None:
-    values = setting_values(settings)
+    values = {**setting_values(settings), "decisions": settings.decisions or settings.costs.are_given}
     for name, needed in _NEEDED.items():
-        if values[needed] in {"", "none"} and values[name] != FIELDS[name].default:
+        if values[needed] in ("", "none", False) and values[name] != FIELDS[name].default:
             raise disagreement((name, needed), f"has no effect without {needed}")
 
 
@@ -342,6 +342,7 @@ _NEEDED: Final = {
     **{name: "labels_topic" for name in FIELDS if name.startswith("labels.")},
     **dict.fromkeys(("label_correction_seconds", "events.unlabelled"), "events.label_on_timeout"),
     "drift.labels_between_false_alarms": "drift.reaction",
+    "decisions_half_life": "decisions",
 }
 """Settings that have no effect without another one, by name."""
 

@@ -88,6 +88,8 @@ def _run(
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
 
     settings, url = loaded.settings, broker_url(loaded)
+    if settings.hash_key.get_secret_value() and not settings.hash_key_bytes:
+        _log.warning("hash_key has no effect without hash_bits and events.tenant")
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     with _http_server(settings, health, metrics, live) as address:

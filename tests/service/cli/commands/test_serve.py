@@ -152,3 +152,10 @@ def test_unprotected_http_address_gives_a_warning(monkeypatch, caplog, given, is
         assert address == "here"
     assert ("http_token" in caplog.text) is is_warned
     assert ("http_hosts" in caplog.text) is is_warned
+
+
+def test_key_that_hashes_nothing_gives_a_warning(serve, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_HASH_KEY", "0123456789abcdef")
+    started = serve("--exit-at-end", "--http", "")
+    started.wait()
+    assert "hash_key has no effect without hash_bits and events.tenant" in started.stderr
