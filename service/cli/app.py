@@ -30,7 +30,8 @@ from service.errors import (
 from service.logs import end_log
 from service.settings.code import instead_of
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_HINTS = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space on its file system")
+_HINTS[errno.EMFILE] = "raise the limit of open files, as `ulimit -n 1024` does"
 
 COMMANDS = {
     "demo": ("demo", "Run the whole service on this machine, with a real data set."),
@@ -117,11 +118,12 @@ class LazyGroup(click.Group):
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except OSError as error:
-            if error.errno not in _NO_ROOM:
+            if error.errno not in _HINTS:
                 raise
-            _detach_stdout()
+            if error.errno != errno.EMFILE:
+                _detach_stdout()
             reason = f"{error.filename or 'the output'}: {error.strerror}"
-            report_error(reason, hint="free space on its file system")
+            report_error(reason, hint=_HINTS[error.errno])
             code = FAILURE
         finally:
             end_log()

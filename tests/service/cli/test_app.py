@@ -1,5 +1,6 @@
 """The root of the command line is quick, kind about typing errors, and honest in its exit codes."""
 
+import errno
 import gc
 import json
 import os
@@ -112,6 +113,12 @@ def test_help_lists_every_command(perceptron):
 )
 def test_exit_code_depends_on_the_error_class(failing, error, code):
     assert failing(error).exit_code == code
+
+
+def test_too_many_open_files_are_one_error_with_a_hint(failing):
+    result = failing(OSError(errno.EMFILE, "Too many open files", "schema.sql"))
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (1, "error: schema.sql: Too many open files")
+    assert "ulimit -n" in result.stderr
 
 
 def test_unexpected_exception_is_not_hidden(failing):
