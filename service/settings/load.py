@@ -159,6 +159,8 @@ def _parse_table(name: str, text: str) -> object:
 def _from_dotenv() -> dict[str, _Given]:
     """Read ``.env`` in the working directory, if there is one; ignore other programs' variables in it."""
     path, hint = Path(DOTENV), "make it readable, in UTF-8, with each quote closed"
+    if path.is_fifo():
+        raise ConfigurationError(f"{DOTENV}: expected a regular file, found a named pipe", hint=hint)
     text = _read(path, DOTENV, hint) if path.exists() and not path.is_dir() else ""
     variables = dotenv_values(stream=StringIO(text))
     # python-dotenv only logs a line that it cannot parse.
@@ -253,8 +255,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     lines = [_sentence(name, error, given) for name, error in zip(names, details, strict=False)]
     paths = [[each for each in error["loc"] if isinstance(each, str)] for error in details[:_MAX_LINES]]
     hint = next(filter(None, (instead_of(".".join(path)) for path in paths)), "")
-    origin = given[names[0]].origin if names[0] in given else _variable(names[0])
-    hint = hint or f"correct {names[0]} {'on the' if origin == COMMAND_LINE else 'in'} {origin}"
+    hint = hint or f"correct {names[0]}; `perceptron serve --help-all` describes the settings"
     more = [f"and {len(details) - _MAX_LINES} more"] * (len(details) > _MAX_LINES)
     return ConfigurationError(*dict.fromkeys(lines), *more, hint=hint)
 

@@ -38,7 +38,7 @@ WRONG_USES = [
     ("produce", USAGE, "FILE", "`perceptron produce --help"),
     ("test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test --help"),
     ("test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"),
-    ("serve --http :x", USAGE, "http = ':x' (from command line)", "correct http on the command line"),
+    ("serve --http :x", USAGE, "http = ':x' (from command line)", "serve --help-all"),
     ("status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: no stream found", "--broker"),
     ("consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create the topic"),
     ("serve --model perceptrn", USAGE, "model: unknown model 'perceptrn'", "did you mean perceptron?"),

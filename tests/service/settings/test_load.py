@@ -134,6 +134,13 @@ def test_dotenv_in_another_encoding_is_rejected_with_a_hint(tmp_path):
     assert caught.value.hint.startswith("make it readable, in UTF-8")
 
 
+@pytest.mark.timeout(20)
+def test_dotenv_that_is_a_pipe_is_rejected_unread(tmp_path):
+    os.mkfifo(tmp_path / ".env")
+    with pytest.raises(ConfigurationError, match=r"^\.env: expected a regular file, found a named pipe"):
+        load_settings({})
+
+
 def test_unknown_environment_variable_gives_a_warning(monkeypatch):
     for name in ("BROKR", "KAFKA__X", "TEST_KAFKA", "REQUIRE_KAFKA", "REQUIRE_COMPILED"):
         monkeypatch.setenv(f"PERCEPTRON_{name}", "1")
