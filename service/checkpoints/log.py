@@ -23,8 +23,8 @@ A progress record is JSON: `version` and the fields of `Progress`.
 
     sequence      number of the batch
     offsets       next offset, by input topic, then by partition
-    counts        updates, pending, predictions, labelled, mistakes, rejected, and what further parts count
-                  (`Part.counts`)
+    counts        updates, pending_labels, predictions, labelled, mistakes, rejected, and what further parts
+                  count (`Part.counts`)
     consumed      records ever processed, by input topic
     processing_time_ms  the time at which the batch was processed, which bounds event times
 

@@ -134,7 +134,7 @@ class CountersForm(TypedDict):
     mistakes: Count
     recent: Sequence[bool]
     skipped: Counts
-    provisional: Whole
+    assumed: Whole
     revised: Whole
     evicted: Count
     unmatched_ids: Sequence[Text]

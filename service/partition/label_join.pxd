@@ -9,7 +9,7 @@ cdef class LabelJoin(Part):
     cdef public dict examples
     cdef object _in_order
     cdef public object early
-    cdef public Py_ssize_t n_pending
+    cdef public Py_ssize_t n_pending_labels
     cdef public Py_ssize_t n_provisional
     cdef public Py_ssize_t n_evicted
     cdef public long long size_bytes

@@ -26,7 +26,7 @@ from service.partition.parts.part import Part, PartMetric
 _PACKED_AT_ONCE: Final = 1000
 """Up to this many examples are packed at once: that takes a millisecond or two."""
 WAITING_LABELS: Final = "waiting_labels"
-_OF_CHANGES: Final = frozenset({"dropped", "changed", "pending"})
+_OF_CHANGES: Final = frozenset({"dropped", "changed", "pending_labels"})
 """Keys that changes have in addition to the keys of a state."""
 
 
@@ -62,7 +62,7 @@ class LabelJoin(Part):
         The examples by event id, oldest first; changed only by the methods.
     early : dict
         The early labels by event id; changed only by the methods.
-    n_pending : int
+    n_pending_labels : int
         Examples without a label.
     n_provisional : int
         Examples that got the timeout's label, which a real label may still correct.
@@ -103,7 +103,7 @@ class LabelJoin(Part):
         """The examples that have not timed out, in order; empty without `truth_on_timeout`."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
-        self.n_pending = self.n_provisional = self.n_evicted = 0
+        self.n_pending_labels = self.n_provisional = self.n_evicted = 0
         self.size_bytes = 0
         self._changed: list[str] | None = None
         """Ids of examples changed since the last call of `changes`, even if dropped; None before it."""
@@ -188,11 +188,11 @@ class LabelJoin(Part):
         if self.delays is not None:
             self.delays.schedule(example, self._now_ms)
         self.size_bytes += size_bytes
-        self.n_pending += example.truth is None
+        self.n_pending_labels += example.truth is None
 
     def stop_waiting(self, example: Example) -> None:
         """Note that the label of an example has arrived."""
-        self.n_pending -= 1
+        self.n_pending_labels -= 1
         self.note_change(example)
 
     def note_change(self, example: Example) -> None:
@@ -258,7 +258,7 @@ class LabelJoin(Part):
         for event_id, *_ in new:
             others.pop(event_id, None)
         rows = [row_of(self.examples[event_id]) for event_id in others if event_id in self.examples]
-        changes = {"dropped": dropped, "changed": _packed(rows), "pending": self.n_pending}
+        changes = {"dropped": dropped, "changed": _packed(rows), "pending_labels": self.n_pending_labels}
         return pack_around(changes | self._state(_packed(new)))
 
     @classmethod
@@ -286,13 +286,13 @@ class LabelJoin(Part):
         """Restore what `state` returned. Raises `DamagedError`."""
         self._now_ms, self._changed = state["event_time_ms"], None
         self.examples, self._in_order = {}, deque()
-        self.size_bytes = self.n_pending = self.n_provisional = 0
+        self.size_bytes = self.n_pending_labels = self.n_provisional = 0
         for row in state["examples"]:
             example = example_of(row)
             self.examples[example.event_id] = example
             self._in_order.append(example)
             self.size_bytes += example.compact()
-            self.n_pending += example.truth is None
+            self.n_pending_labels += example.truth is None
             self.n_provisional += example.is_provisional
         if len(self.examples) < len(self._in_order):
             raise DamagedError("two pending events have one id")
@@ -305,21 +305,21 @@ class LabelJoin(Part):
             self.delays.replace_waiting(self._in_order)
 
     def counts(self) -> Mapping[str, int]:
-        """Return the number of examples without a label."""
-        return {"pending": self.n_pending}
+        """Return the number of predictions that wait for their label."""
+        return {"pending_labels": self.n_pending_labels}
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
         """Return the counts of a state or of changes."""
-        if "pending" in state:
-            return {"pending": state["pending"]}
-        return {"pending": sum(example_of(row).truth is None for row in state["examples"])}
+        if "pending_labels" in state:
+            return {"pending_labels": state["pending_labels"]}
+        return {"pending_labels": sum(example_of(row).truth is None for row in state["examples"])}
 
     def metrics(self) -> Sequence[PartMetric]:
         """Return the pending events and early labels."""
         gauges = (
             ("pending_bytes", "Estimated memory of the pending events.", self.size_bytes),
-            ("pending_labels", "Predictions that wait for their label.", self.n_pending),
+            ("pending_labels", "Predictions that wait for their label.", self.n_pending_labels),
             ("provisional_labels", "Labels of the timeout that a label may correct.", self.n_provisional),
             (WAITING_LABELS, "Labels that wait for their event.", len(self.early)),
         )
@@ -332,7 +332,7 @@ class LabelJoin(Part):
         example = self._in_order.popleft()
         del self.examples[example.event_id]
         self.size_bytes -= example.size_bytes
-        self.n_pending -= example.truth is None
+        self.n_pending_labels -= example.truth is None
         self.n_provisional -= example.is_provisional
         if example.truth is None or example.is_provisional:
             if len(self._expired) >= self._capacity:

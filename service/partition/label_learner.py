@@ -150,7 +150,7 @@ class LabelLearner:
                 join.stop_waiting(example)
                 self.counters.labels["rejected"] += 1
             join.take_provisionally(example)
-            self.counters.provisional += 1
+            self.counters.assumed += 1
             self.writer.write_outcome(example, truth, join.timeout_seconds)
 
     def _learn(
@@ -194,7 +194,7 @@ class LabelLearner:
             self.counters.labels["corrected"] += 1
         if example.is_provisional:
             example.is_provisional = False
-            self.counters.provisional -= 1
+            self.counters.assumed -= 1
             self.join.n_provisional -= 1
             self.join.note_delay(example, truth, timestamp_ms)
 

@@ -51,7 +51,8 @@ class Join:
     Attributes
     ----------
     counts
-        As in progress records: pending, provisional, evicted, late and orphaned; corrected is an upper bound.
+        As in progress records: pending_labels, assumed, evicted, late and orphaned; corrected is an upper
+        bound.
     timeout_ms, truth_on_timeout
         Event time after which an event times out, and its label then.
     may_be_full
@@ -97,7 +98,7 @@ class Join:
                 assert self.truth_on_timeout is not None
                 self._label(event, self.truth_on_timeout)
                 event.is_provisional = True
-                self.counts["provisional"] += 1
+                self.counts["assumed"] += 1
                 yield event_id, event
             self._waiting.popleft()
 
@@ -122,7 +123,7 @@ class Join:
         self._events[event.id] = pending
         if self._waiting is not None:
             self._waiting.append(event.id)
-        self.counts["pending"] += 1
+        self.counts["pending_labels"] += 1
         if truth is not None:
             self._label(pending, truth)
         return Expected((truth,), number)
@@ -141,13 +142,13 @@ class Join:
 
     def _label(self, pending: PendingEvent, truth: TrueLabel) -> None:
         pending.truths.append(truth)
-        self.counts["pending"] -= 1
+        self.counts["pending_labels"] -= 1
 
     def _reconsider(self, pending: PendingEvent, truth: TrueLabel) -> None:
         self.counts["corrected"] += {truth} != set(pending.truths)
         if truth not in pending.truths:
             pending.truths.append(truth)
-        self.counts["provisional"] -= pending.is_provisional
+        self.counts["assumed"] -= pending.is_provisional
         pending.is_provisional = False
 
     def _hold(self, event_id: str, truth: TrueLabel, timestamp_ms: int) -> None:
@@ -169,7 +170,7 @@ class Join:
         if self._waiting and self._waiting[0] == event_id:
             self._waiting.popleft()
         self._n_bytes -= pending.size_bytes
-        self.counts["pending"] -= not pending.truths
+        self.counts["pending_labels"] -= not pending.truths
         if not pending.truths or pending.is_provisional:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)

@@ -27,7 +27,7 @@ from service.verify.ledger import Ledger
 
 _FATES: Final = ("predictions", "rejected", "skipped")
 """Fates of records, without the fates of labels."""
-_JOIN_COUNTS: Final = ("pending", "provisional", "evicted", "late", "orphaned")
+_JOIN_COUNTS: Final = ("pending_labels", "assumed", "evicted", "late", "orphaned")
 _OUTPUT_COUNTS: Final = ("labelled", "mistakes")
 
 

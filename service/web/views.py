@@ -77,7 +77,7 @@ class Window:
             kind=kind.name,
             parameters=to_jsonable_python(kind.parameters, fallback=repr),
             classes=list(model.classes),
-            counts=counts_of(published),
+            counts=Counts(**published.counts),
             weights=weights and [Weight(name=name, weight=each) for name, each in weights.largest[:top]],
             weights_nonzero=weights and weights.nonzero,
             weight_norm=weights and weights.norm,
@@ -134,7 +134,7 @@ class Window:
         counters = published.counters
         return {
             "partition": model.partition,
-            "counts": counts_of(published).model_dump(),
+            "counts": Counts(**published.counts).model_dump(),
             "error": counters.error_ratio() if counters.labelled else None,
             "auc": counters.score_bins.pairs().auc(),
             "log_loss": counters.calibration.log_loss(),
@@ -146,12 +146,6 @@ def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model; a pipeline by its steps."""
     learner = model.processor.learner
     return ModelKind.of(learner.model) if learner.has_files else ModelKind(str(learner.model), {})
-
-
-def counts_of(published: Published) -> Counts:
-    """Return a model's counts at its last commit."""
-    counts = dict(published.counts)
-    return Counts(pending_labels=counts.pop("pending"), **counts)
 
 
 def _experts(published: Published) -> dict[str, Any] | None:

@@ -171,7 +171,7 @@ class _Trial:
 
     def _judge_counts(self, told):
         oracle = self._oracle
-        expected = oracle.all_counts | {"updates": oracle.model.updates, "pending": oracle.pending}
+        expected = oracle.all_counts | {"updates": oracle.model.updates, "pending_labels": oracle.pending}
         found = {name: told.get(name) for name in expected}  # further parts may count more
         self.expect(found == expected, f"batch {self._sequence}: counts {found}, expected {expected}")
 

@@ -382,7 +382,7 @@ class Partition:
         self.spelling = classes if len(classes) == 2 else (False, True)
         self.counts = dict.fromkeys(("predictions", "labelled", "mistakes", "rejected"), 0)
         self.labels: dict[str, int] = {}
-        self.told_apart = dict.fromkeys(("provisional", "revised", "evicted"), 0)
+        self.told_apart = dict.fromkeys(("assumed", "revised", "evicted"), 0)
         self.consumed: dict[str, int] = {}
 
     def take(self, message: Message, topic: str, time: int, now: int) -> list[dict[str, Any]]:
@@ -405,7 +405,7 @@ class Partition:
         of_labels = {"corrected": "corrected", "late": "late", "orphaned": "orphan"}
         of_labels["rejected_labels"] = "rejected"
         later = {name: self.labels.get(each, 0) for name, each in of_labels.items()}
-        later |= {name: self.told_apart[name] for name in ("provisional", "evicted")}
+        later |= {name: self.told_apart[name] for name in ("assumed", "evicted")}
         if self.decisions is not None:
             later["decided"] = self.decisions.n_decided
         if revised := self.told_apart["revised"]:
@@ -430,7 +430,7 @@ class Partition:
                 break
             self._learn(kept, self.on_timeout)
             kept.is_provisional = True
-            self.told_apart["provisional"] += 1
+            self.told_apart["assumed"] += 1
             self._count("timed_out")
             outcomes.append(self._outcome(event_id, kept, self.timeout_ms))
         return outcomes
@@ -584,7 +584,7 @@ class Partition:
             self._count("corrected")
         else:
             self._count("rejected")
-        self.told_apart["provisional"] -= kept.is_provisional
+        self.told_apart["assumed"] -= kept.is_provisional
         kept.is_provisional = False
 
     def _know(self, kept, truth):

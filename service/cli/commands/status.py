@@ -31,7 +31,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
 }
 """Header and format of columns that are not counts."""
 _NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted", "error"})
-_COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
+_COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels")
 
 
 @click.command(cls=SettingsCommand)
@@ -44,12 +44,12 @@ def status_command(loaded: Loaded, *, output: str) -> None:
     service runs. Counts belong to the model and survive restarts.
 
     \b
-    lag TOPIC    records of the topic that are not processed yet
-    labelled     predictions whose label is known
-    error        known mistakes / labelled; after corrections, if there were any
-    pending      predictions that wait for their label
-    snapshot     age of the newest valid snapshot of the model, and its size
-    to replay    batches committed since, which a restart would replay
+    lag TOPIC         records of the topic that are not processed yet
+    labelled          predictions whose label is known
+    error             known mistakes / labelled; after corrections, if there were any
+    pending labels    predictions that wait for their label
+    snapshot          age of the newest valid snapshot of the model, and its size
+    to replay         batches committed since, which a restart would replay
 
     If no snapshot of a partition is valid, the command reports it and fails.
 

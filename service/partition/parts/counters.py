@@ -39,7 +39,7 @@ _KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late":
 """Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
 _COUNTED: Final = (
     *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
-    *("provisional", "revised", "evicted"),
+    *("assumed", "revised", "evicted"),
 )
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
@@ -49,7 +49,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "confusion": Confusion.from_state,
     "score_bins": ScoreBins.from_state,
 }
-LABELS: Final = ("provisional", "real", *_KIND, "evicted")
+LABELS: Final = ("assumed", "real", *_KIND, "evicted")
 """Kinds of labels that summaries list, and events evicted before their labels could arrive."""
 
 
@@ -61,7 +61,7 @@ class Totals(NamedTuple):
     mistakes: int
     rejected: int
     skipped: int = 0
-    provisional: int = 0
+    assumed: int = 0
     """Labelled predictions whose label comes from the timeout."""
     revised: int = 0
     """The change of the number of mistakes by corrections."""
@@ -83,15 +83,15 @@ class Totals(NamedTuple):
     def labels(self) -> dict[str, int]:
         """Return the number of labels of each kind that occurs; empty if all are real."""
         counts = {name: count for name in LABELS if name != "real" and (count := getattr(self, name))}
-        real = {"real": self.labelled - self.provisional} if self.provisional else {}
+        real = {"real": self.labelled - self.assumed} if self.assumed else {}
         return {name: (counts | real)[name] for name in LABELS if name in counts | real}
 
 
 def format_labels(labels: Mapping[str, int]) -> str:
     """Format kinds of labels for a line, in parentheses; empty if there are none.
 
-    >>> format_labels({"provisional": 9, "real": 1, "rejected_labels": 1})
-    ' (9 provisional, 1 real, 1 rejected labels)'
+    >>> format_labels({"assumed": 9, "real": 1, "rejected_labels": 1})
+    ' (9 assumed, 1 real, 1 rejected labels)'
     """
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in labels.items())
     return f" ({counts})" if labels else ""
@@ -117,7 +117,7 @@ class Counters(Part):
     """Predictions whose truth became known, or was assumed at the timeout."""
     mistakes: int = 0
     """Predictions that were wrong by their first label: the sum of the prequential 0-1 loss."""
-    provisional: int = 0
+    assumed: int = 0
     """Labelled predictions whose truth was assumed at the timeout, without a label."""
     revised: int = 0
     """The change of the number of mistakes by corrections."""
@@ -160,7 +160,7 @@ class Counters(Part):
         labels, revised = state["labels"], state["revised"]
         later = {
             "skipped": sum(state["skipped"].values()),
-            "provisional": state["provisional"],
+            "assumed": state["assumed"],
             "evicted": state["evicted"],
             **{name: labels.get(outcome, 0) for name, outcome in _KIND.items()},
         }
@@ -203,7 +203,7 @@ class Counters(Part):
             self.mistakes,
             self.rejected.total(),
             self.skipped.total(),
-            self.provisional,
+            self.assumed,
             self.revised,
             self.evicted,
             labels.total() - labels["timed_out"],

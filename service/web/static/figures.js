@@ -46,7 +46,7 @@ const headingOf = (name) => name.charAt(0).toUpperCase() + name.slice(1).replace
 // Kinds of labels, once there are others than those that just came.
 const LABELS = {
   real: "Labels that arrived, without those assumed at the timeout.",
-  provisional: "Labels assumed at the timeout (label_on_timeout), which a real label may still correct.",
+  assumed: "Labels assumed at the timeout (label_on_timeout), without a real label.",
   corrected: "Labels that replaced an earlier one.",
   late: "Labels that arrived after their event had expired.",
   orphaned: "Labels whose event never arrived.",
@@ -56,7 +56,7 @@ const LABELS = {
 };
 
 function showLabels(counts) {
-  const kinds = { ...counts, real: counts.labelled - (counts.provisional ?? 0) };
+  const kinds = { ...counts, real: counts.labelled - (counts.assumed ?? 0) };
   const found = Object.entries(LABELS).filter(([name]) => kinds[name]);
   document.getElementById("labels-section").hidden = found.length < 2; // real ones alone say nothing
   show(

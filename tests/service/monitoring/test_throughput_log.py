@@ -84,9 +84,9 @@ def test_many_unmatched_labels_give_a_warning_by_kind(metrics, observed):
     metrics.publish(0, metrics.state_of(0, feed.processor))
     line, warning = observed(60)
     assert line["message"].startswith(
-        "3 events in 60 s (0.1/s), 2 labelled (1 provisional, 1 real, 1 corrected, "
+        "3 events in 60 s (0.1/s), 2 labelled (1 assumed, 1 real, 1 corrected, "
     )
-    assert (line["provisional"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
+    assert (line["assumed"], line["real"], line["corrected"], line["orphaned"]) == (1, 1, 1, 1)
     assert warning["levelname"] == "WARNING"
     assert warning["message"].startswith("1 of 2 labels match no event")
     assert warning["message"].endswith("or have other ids: 'stray'")

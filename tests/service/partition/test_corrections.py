@@ -36,7 +36,7 @@ def known(feed):
         "scores": counters.score_bins,
         "calibration": (calibration.counts, calibration.correct),
         "loss": pytest.approx(calibration.loss),
-        "provisional": counters.provisional,
+        "assumed": counters.assumed,
     }
 
 

@@ -22,9 +22,7 @@ SEED = int(os.environ.get("PERCEPTRON_FUZZ_SEED", "0"))
 STREAMS = {
     "plain": {},
     "calibrated": {"model": "normalized-adagrad", "drift": {"reaction": "record"}},
-    "decided": {
-        "decisions": [{"name": "a", "max_rate": "9/day"}, {"name": "b", "min_precision": 0.7}]
-    },
+    "decided": {"decisions": [{"name": "a", "max_rate": "9/day"}, {"name": "b", "min_precision": 0.7}]},
     "timed out": {"label_timeout_seconds": 5, "events": {"label_on_timeout": "false"}, "max_pending": 4},
     "windows": {"events": {"windows": [{"by": "features.n", "over": ["1h"], "of": {"@label": ["rate"]}}]}},
 }

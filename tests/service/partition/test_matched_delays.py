@@ -74,19 +74,19 @@ def test_model_with_undo_ends_as_without_early_learning():
     assert early.counters.labels == late.counters.labels == {"matched": 2}
 
 
-def test_label_after_early_learning_uses_its_context_and_is_emphasised(monkeypatch):
+def test_label_after_early_learning_uses_its_context_and_counts_as_such(monkeypatch):
     calls, learn = [], AutoClassifier.learn
 
-    def noting(self, x, truth, w, context, emphasis=1.0):
-        calls.append((context, emphasis))
-        return learn(self, x, truth, w, context, emphasis)
+    def noting(self, x, truth, w, context, was_early=False):
+        calls.append((context, was_early))
+        return learn(self, x, truth, w, context, was_early)
 
     monkeypatch.setattr(AutoClassifier, "learn", noting)
     feed = fed("auto")
     tick(feed, 40)
     feed(label("n", True), at_seconds=50)
     _, (early, _), corrected = calls
-    assert corrected == (early, 2.0) != (b"", 2.0)
+    assert corrected == (early, True) != (b"", True)
 
 
 def test_label_that_agrees_with_early_learning_is_not_learned_again():

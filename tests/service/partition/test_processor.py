@@ -90,7 +90,7 @@ def test_overflowing_score_makes_only_a_dead_letter():
     features = {str(n): 1e100 for n in range(10)}
     (letter,) = feed({"id": "a", "features": features, "label": True})
     assert dict(letter.headers)["error.reason"] == b"out_of_range"
-    assert (feed.model.weights, feed.counters.predictions, feed.processor.join.n_pending) == ({}, 0, 0)
+    assert (feed.model.weights, feed.counters.predictions, feed.processor.join.n_pending_labels) == ({}, 0, 0)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_failing_event_becomes_only_a_dead_letter(sulky, word):
 def test_failing_label_leaves_its_event_pending(sulky):
     sulky(event("a", "worse"))
     assert reasons(sulky(label("a", True))) == [b"model_error"]
-    assert sulky.processor.join.n_pending == 1
+    assert sulky.processor.join.n_pending_labels == 1
     assert sulky.counters.labels == {}
 
 
@@ -163,7 +163,7 @@ def test_late_label_is_learned_on_its_events_features():
         "event_time_ms": 1000,
     }
     assert feed.counters.labels["matched"] == 1
-    assert feed.processor.join.n_pending == 0
+    assert feed.processor.join.n_pending_labels == 0
 
 
 AGAIN = {
@@ -355,4 +355,4 @@ def test_state_has_no_fields_of_settings_not_in_use():
     state = feed.processor.state()
     assert not {*state, *output} & {"windows", "drift", "decisions", "decision"}
     assert {len(fields) for fields in state["join"]["examples"]} == {8}
-    assert not {*feed.counters.counts()} & {"provisional", "evicted", "known_mistakes", "skipped"}
+    assert not {*feed.counters.counts()} & {"assumed", "evicted", "known_mistakes", "skipped"}

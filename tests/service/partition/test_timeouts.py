@@ -41,7 +41,7 @@ def test_event_without_label_is_learned_at_its_timeout():
     ]
     assert feed.model.weights == {"text=win": 1.0}
     assert (feed.counters.labels["timed_out"], feed.counters.mistakes) == (1, 1)
-    assert feed.processor.join.n_pending == 0
+    assert feed.processor.join.n_pending_labels == 0
 
 
 def test_timeout_label_may_be_one_of_several_classes():

@@ -123,7 +123,7 @@ def test_tampered_record_is_named(streams, name):
     assert (fault, place, event_id) in streams["plain"].changed(topic, change).findings()
 
 
-COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "mistakes", "pending")]
+COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "mistakes", "pending_labels")]
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -136,7 +136,7 @@ def test_verify_reports_a_changed_count(streams, which, table, name, by, number)
     assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
 
 
-@pytest.mark.parametrize("name", ["late", "orphaned", "evicted", "skipped", "provisional"])
+@pytest.mark.parametrize("name", ["late", "orphaned", "evicted", "skipped", "assumed"])
 def test_verify_reports_an_unknown_count(streams, name):
     found = streams["plain"].changed(C, with_progress(1, counts={name: 1})).findings()
     assert ("wrong", "checkpoints[0]@2", None) in found

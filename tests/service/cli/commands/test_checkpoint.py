@@ -191,7 +191,7 @@ def test_import_replaces_the_model_and_nothing_else(
     assert result.exit_code == 0, result.stderr
     assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
     shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
-    assert (shown["predictions"], shown["labelled"], shown["pending"]) == (21, 20, 1)
+    assert (shown["predictions"], shown["labelled"], shown["pending_labels"]) == (21, 20, 1)
     assert (shown["updates"], shown["lag"]["events"]) == (1, 0)
 
 

@@ -40,7 +40,7 @@ def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkey
         "mistakes": 2,
         "updates": 2,
         "rejected": 1,
-        "pending": 1,
+        "pending_labels": 1,
         "error_rate": 1.0,
         "batches_to_replay": 2,
     }
@@ -138,7 +138,7 @@ def test_text_form_is_an_aligned_table(perceptron, broker, stream):
     assert len(head) == len(first) == len(second)
 
 
-COUNTED = "predictions", "labelled", "mistakes", "updates", "rejected", "pending", "error_rate"
+COUNTED = "predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels", "error_rate"
 NOTHING_COMMITTED = dict.fromkeys((*COUNTED, "snapshot_age_seconds", "snapshot_size_bytes"))
 NOTHING_COMMITTED["batches_to_replay"] = 0
 
