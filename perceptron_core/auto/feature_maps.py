@@ -54,6 +54,8 @@ from perceptron_core.validation import (
     reject_features,
 )
 
+AFTER_EARLY: Final = 2.0
+"""Factor of a label's weight if its event was learned early, as another class, and cannot be unlearned."""
 _LAST_PLACE: Final = (N_BINS - 1) * N_PARTS
 """A position in the last bin for any shift of the bins."""
 _LONGEST_VALUE: Final = 32
@@ -199,13 +201,13 @@ class FeatureMaps:
         if self._is_kept:
             self.boosted.reserve(n_classes)
 
-    def count(self, number: int, w: float, is_wrong: bool, auto_is_wrong: bool, emphasis: float) -> None:
+    def count(self, number: int, w: float, is_wrong: bool, auto_is_wrong: bool, was_early: bool) -> None:
         """Update naive Bayes, nearest neighbours and boosted trees with the present event."""
         if self.active[CHARACTERS]:
             self.characters.learn(number, w)
         if self.active[NEIGHBORS]:
             self.window.learn(number, w)
-        if self._is_kept and (emphasis == 1.0 or not self.boosted.relabel(number, w / emphasis)):
+        if self._is_kept and (not was_early or not self.boosted.relabel(number, w / AFTER_EARLY)):
             self.boosted.learn(number, w, is_wrong, auto_is_wrong)
 
     def grow(self, number: int, w: float) -> None:

@@ -9,7 +9,7 @@ from perceptron_core.elementary cimport logistic
 from perceptron_core.mixing.lead cimport LastEvent, Lead
 
 cdef int COMBINED, SHARING, FOREST, LINEAR
-cdef double _LARGEST_LOSS
+cdef double _MAX_LOSS
 
 
 @cython.locals(
@@ -83,10 +83,10 @@ cdef class AutoRule:
 
     @cython.locals(
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
-        first=Ensemble, n_known=Py_ssize_t, late=double,
+        first=Ensemble, n_known=Py_ssize_t, late=double, factor=double,
         is_other=bint, boosted_is_wrong=bint, is_wrong=bint
     )
-    cdef _learn(self, label, double w, const double[::1] context, double emphasis)
+    cdef _learn(self, label, double w, const double[::1] context, bint was_early)
 
     @cython.locals(ensemble=Ensemble)
     cpdef reserve(self)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MAX_EXPERTS, SHARING, Ensemble, ExpertMistakes, n_ensembles
 from perceptron_core.auto.explanation import Contribution, contributions, numbers_in, statuses
-from perceptron_core.auto.feature_maps import NamedMaps
+from perceptron_core.auto.feature_maps import AFTER_EARLY, NamedMaps
 from perceptron_core.auto.plan import FOREST, LINEAR, MAP_OF_GROUP, Plan
 from perceptron_core.auto.several_classes import SeveralClasses
 from perceptron_core.elementary import log, logistic
@@ -112,7 +112,7 @@ def has_history(context: memoryview[float]) -> bool:
     return len(context) > HEADER + n_written * (n + n_candidates) + n_candidates + 1
 
 
-_LARGEST_LOSS: Final = 8.0
+_MAX_LOSS: Final = 8.0
 """Largest log loss of a probability."""
 _MAX_CONTEXT_BYTES: Final = 1 << 30
 
@@ -174,21 +174,23 @@ class AutoRule:
             found.append(self._log_odds_of(number, COMBINED))
         return found
 
-    def learn(self, x: Any, label: Any, w: float, context: bytes = b"", emphasis: float = 1.0) -> list[float]:
+    def learn(
+        self, x: Any, label: Any, w: float, context: bytes = b"", was_early: bool = False
+    ) -> list[float]:
         """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its outputs. Learners multiply w by `emphasis`, mixers and
-        candidates do not; an emphasis other than 1 means that the event was learned before as another class,
-        which boosted trees replace. Raises `ValueError` if the context is invalid.
+        With a context, candidates are evaluated by its outputs. `was_early` means that the event was learned
+        before as another class: boosted trees replace that class, other learners multiply w by `AFTER_EARLY`,
+        mixers and candidates do not. Raises `ValueError` if the context is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
         self._score(x)
         found = self._log_odds()
         self._last.forget()
         if w > 0 and earlier is not None:
-            self._learn(label, w, earlier, emphasis)
+            self._learn(label, w, earlier, was_early)
         elif w > 0:
-            self._learn(label, w, self._no_context, emphasis)
+            self._learn(label, w, self._no_context, was_early)
         return found
 
     def prediction_context(self, max_bytes: int = _MAX_CONTEXT_BYTES) -> bytes:
@@ -315,9 +317,9 @@ class AutoRule:
                 total += logistic(self._log_odds_of(k, candidate))
         p = logistic(self._log_odds_of(number, candidate))
         p = p / total if total > 0 else p
-        return min(-log(p), _LARGEST_LOSS) if p > 0 else _LARGEST_LOSS
+        return min(-log(p), _MAX_LOSS) if p > 0 else _MAX_LOSS
 
-    def _learn(self, label: Any, w: float, context: memoryview[float], emphasis: float) -> None:
+    def _learn(self, label: Any, w: float, context: memoryview[float], was_early: bool) -> None:
         """Learn the scored event, with weight w > 0; see `learn`."""
         is_new = label not in self.numbers
         if is_new:
@@ -336,7 +338,7 @@ class AutoRule:
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
         is_wrong = self._evaluate(number, w)
-        first = self.ensembles[0]
+        first, factor = self.ensembles[0], AFTER_EARLY if was_early else 1.0
         n_known = int(context[1]) if late > 0 else first.n
         boosted_is_wrong = self._mistakes.count(
             self.ensembles, self.maps.active, number, self.lead.discount, min(n_known, first.n)
@@ -344,11 +346,11 @@ class AutoRule:
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn_mixers(k == positive, w, self.lead, is_other)
-            ensemble.learn(self.maps.examples, self.maps.active, k == positive, w * emphasis)
-        w *= emphasis
+            ensemble.learn(self.maps.examples, self.maps.active, k == positive, w * factor)
+        w *= factor
         if len(self.ensembles) > 1:
             self._several_classes.learn(self.maps.examples, self.maps.active, number, w)
-        self.maps.count(number, w, boosted_is_wrong, is_wrong, emphasis)
+        self.maps.count(number, w, boosted_is_wrong, is_wrong, was_early)
         if self.maps.active[FOREST]:
             self._grow(number, w)
         self.n_updates += 1
@@ -426,9 +428,9 @@ class AutoRule:
         met, groups = restored.classes(state["labels"]), [*state["groups"]]
         self.n_mistakes, self.n_updates = map(restored.count, (state["n_mistakes"], state["n_updates"]))
         if len({*groups}) < len(groups) or not {*groups} <= {*self.plan.groups}:
-            raise ValueError(f"groups of experts are {groups!r:.200}")
-        if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
-            raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
+            raise ValueError(f"expected groups of {[*self.plan.groups]}, each once, got {groups!r:.200}")
+        if (n := len(state["ensembles"])) != n_ensembles(len(met)) or (groups and not met):
+            raise ValueError(f"expected experts of {len(met)} classes, got {n} ensembles of {groups}")
         self.maps.set_state(state["maps"], len(met))
         self.groups = groups
         self._note_absent()

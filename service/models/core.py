@@ -19,7 +19,7 @@ from perceptron_core.linear.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, TrueLabel
-from service.models.learner import AFTER_EARLY, Learner, MixtureStatus
+from service.models.learner import Learner, MixtureStatus
 
 M = TypeVar("M")
 """A class of models."""
@@ -75,8 +75,8 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
     @property
     def rule(self) -> LinearRule | None:  # type: ignore[override] # read-only
         """The compiled rule of the model, which needs no Python object for a feature; None without one."""
-        rule = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
-        return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
+        own = self.model.learner if isinstance(self.model, HashedClassifier) else self.model
+        return own if isinstance(own, LinearRule) and _LEARNING(type(own)) == _LEARNING(LinearRule) else None
 
     has_log_odds = property(attrgetter("model.has_log_odds"), doc="Whether scores are the log-odds of True.")
 
@@ -112,11 +112,6 @@ class BinaryLearner(CoreLearner[BinaryClassifier]):
     def terms(self, x: X, label: TrueLabel) -> list[Term] | None:  # noqa: ARG002  as `score`
         """Return the terms of the score, the bias last; None if the score is not a sum over features."""
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
-
-
-def _learns_as_its_rule(kind: type[LinearRule]) -> bool:
-    """Return whether a class of learners learns with the methods of its rule."""
-    return _LEARNING(kind) == _LEARNING(LinearRule)
 
 
 def can_be_written(model: BinaryClassifier) -> bool:
@@ -227,7 +222,7 @@ class AutoLearner(CoreLearner[AutoClassifier]):
 
     def learn_after_early(self, x: X, truth: TrueLabel, memo: bytes = b"", w: float = 1.0) -> bool:
         """Learn the true class; the mixers and the choice of the leader count the example once."""
-        self.model.learn(x, truth, w, memo, AFTER_EARLY)
+        self.model.learn(x, truth, w, memo, True)  # noqa: FBT003 - compiled
         return True
 
     weighs = True

@@ -6,9 +6,10 @@ import inspect
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perceptron_core import LearnerError, Mixture
+from perceptron_core.auto.feature_maps import AFTER_EARLY
 from perceptron_core.elementary import logistic
 from perceptron_core.formats.packed import Packed
 from perceptron_core.linear.declarations import Term
@@ -20,9 +21,6 @@ from service.messages.rejection import Reason, Rejection
 if TYPE_CHECKING:
     from perceptron_core.auto.explanation import Contribution
     from perceptron_core.linear.linear_rule import LinearRule
-
-AFTER_EARLY: Final = 2.0
-"""Weight of a label after early learning that a model with probabilities cannot undo."""
 
 
 class ModelError(Exception):

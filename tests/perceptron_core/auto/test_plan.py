@@ -113,18 +113,18 @@ def test_learners_are_evaluated_on_their_original_predictions():
 
 
 def state_after(*weights):
-    """Return the state of a model whose last label has a weight, and perhaps a context and an emphasis."""
+    """Return the state of a model whose last label has a weight, and perhaps a context, and was early."""
     model = taught(AutoClassifier(), runs(100))
     model.learn({"a": 1.0, "b": 0.0}, True, *weights)
     return model._get_state()
 
 
-def test_emphasis_weighs_learners_but_not_mixers():
-    emphasised, once, twice = state_after(1.0, b"", 2.0), state_after(1.0), state_after(2.0)
-    assert emphasised["losses"] == once["losses"]
-    (emphasised,), (once,), (twice,) = (each["ensembles"] for each in (emphasised, once, twice))
-    assert emphasised["mixers"] == once["mixers"] != twice["mixers"]
-    assert emphasised["rules"] == twice["rules"] != once["rules"]
+def test_label_after_early_learning_weighs_learners_but_not_mixers():
+    early, once, twice = state_after(1.0, b"", True), state_after(1.0), state_after(2.0)
+    assert early["losses"] == once["losses"]
+    (early,), (once,), (twice,) = (each["ensembles"] for each in (early, once, twice))
+    assert early["mixers"] == once["mixers"] != twice["mixers"]
+    assert early["rules"] == twice["rules"] != once["rules"]
 
 
 def test_losses_of_candidates_count_a_weight_at_most_once():
