@@ -200,7 +200,7 @@ class DenseMaps:
         """Set a state from `get_state`, of these columns. Raises `ValueError` if it is invalid."""
         blocks = {(restored.count(i), restored.count(j)): block for block, (i, j) in enumerate(state)}
         if len(blocks) < len(state) or not all(i < j < self.limit for i, j in blocks):
-            raise ValueError(f"pairs of {self.limit} columns are {state!r:.200}")
+            raise ValueError(f"expected different pairs of {self.limit} columns, got {state!r:.200}")
         self.blocks = blocks
         self.arrange(columns)
 

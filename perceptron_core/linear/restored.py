@@ -26,14 +26,7 @@ Read = Callable[[Any, str], Any]
 
 _MAX_INTEGER: Final = 1 << 53
 """Largest count: doubles represent every whole number up to it, and no count reaches it."""
-_SMALLEST_SUM: Final = 1e-250
-
-
-def count(value: Any) -> int:
-    """Check a count."""
-    if type(value) is not int or not 0 <= value <= _MAX_INTEGER:
-        raise ValueError(f"a count is {value!r}")
-    return value
+_MIN_SUM: Final = 1e-250
 
 
 def text(value: Any) -> str:
@@ -48,23 +41,27 @@ def whole(most: int) -> Callable[[Any], int]:
 
     def checked(value: Any) -> int:
         if type(value) is not int or not 0 <= value <= most:
-            raise ValueError(f"a count up to {most} is {value!r}")
+            raise ValueError(f"expected a whole number from 0 to {most}, got {value!r:.100}")
         return value
 
     return checked
 
 
+count = whole(_MAX_INTEGER)
+"""Check a count."""
+
+
 def double(value: Any) -> float:
     """Check a number of any size, which may be NaN."""
     if not isinstance(value, float | int) or isinstance(value, bool):
-        raise ValueError(f"a number is {value!r}")  # noqa: TRY004  what is wrong is the state
+        raise ValueError(f"expected a number, got {value!r:.100}")  # noqa: TRY004  what is wrong is the state
     return float(value)
 
 
 def number(value: Any) -> float:
     """Check a number: finite, and far from the largest double."""
     if not -MAX_LEARNED <= double(value) <= MAX_LEARNED:
-        raise ValueError(f"a number is {value!r}")
+        raise ValueError(f"expected a number from -{MAX_LEARNED:g} to {MAX_LEARNED:g}, got {value!r}")
     found: float = value
     return found
 
@@ -74,7 +71,7 @@ def between(lowest: float, highest: float) -> Callable[[Any], float]:
 
     def checked(value: Any) -> float:
         if not lowest <= double(value) <= highest:
-            raise ValueError(f"a number from {lowest:g} to {highest:g} is {value!r}")
+            raise ValueError(f"expected a number from {lowest:g} to {highest:g}, got {value!r}")
         return double(value)
 
     return checked
@@ -85,8 +82,8 @@ size = between(0.0, MAX_LEARNED)
 
 def squared_sum(value: Any) -> float:
     """Check a sum of squares that is a divisor, if it is not 0."""
-    if 0 < size(value) < _SMALLEST_SUM:
-        raise ValueError(f"a sum of squares is {value!r}")
+    if 0 < size(value) < _MIN_SUM:
+        raise ValueError(f"expected a sum of squares, 0 or at least {_MIN_SUM:g}, got {value!r}")
     return number(value)
 
 
@@ -103,7 +100,7 @@ def numbers(values: Any) -> dict[Any, float]:
 def several(values: Any, kind: Callable[[Any], Number], n: int) -> list[Number]:
     """Check n values of a kind."""
     if not isinstance(values, tuple | list) or len(values) != n:
-        raise ValueError(f"{n} values are {values!r:.100}")
+        raise ValueError(f"expected {n} values, got {values!r:.100}")
     return [kind(value) for value in values]
 
 
@@ -111,23 +108,24 @@ def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[
     """Check the classes: they must differ, and be the given ones, if any."""
     labels = tuple(values)
     if len(set(labels)) < len(labels) or any(each is None or each != each for each in labels):  # noqa: PLR0124  NaN
-        raise ValueError(f"classes are {labels!r:.100}")
+        raise ValueError(f"expected different classes, got {labels!r:.100}")
     if given is not None and labels != tuple(given):
-        raise ValueError(f"the classes are {labels!r:.100}, not {given!r:.100}")
+        raise ValueError(f"expected the classes {given!r:.100}, got {labels!r:.100}")
     return labels
 
 
 def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
     """Check a square matrix, a dictionary of its rows, each with its diagonal."""
     square = {name: numbers(row) for name, row in _items(rows)}
-    if any(name not in row or not row.keys() <= square.keys() for name, row in square.items()):
-        raise ValueError("a matrix row lacks its diagonal, or has a column without a row")
+    for name, row in square.items():
+        if name not in row or not row.keys() <= square.keys():
+            raise ValueError(f"expected a square matrix, got the row {name!r:.50} of {[*row]!r:.100}")
     return square
 
 
 def _items(values: Any) -> Iterable[tuple[Any, Any]]:
     if not isinstance(values, Mapping):
-        raise TypeError(f"values by name are {type(values).__name__}")
+        raise TypeError(f"expected values by name, got {type(values).__name__}")
     return values.items()
 
 
