@@ -18,7 +18,7 @@ from perceptron_core.validation import example_weight
 _MAX_BITS: Final = 26
 MAX_COLUMNS: Final = 256
 _TWO_CLASSES: Final = 2
-_SMALLEST: Final = 1e-100
+_MIN_PROBABILITY: Final = 1e-100
 """Smallest probability of one of several classes, so that their sum is above 0."""
 
 
@@ -183,7 +183,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     def probabilities(self, log_odds: Sequence[float]) -> dict[Any, float]:
         """Return the probability of each class, given its log-odds."""
-        powers = [max(logistic(each), _SMALLEST) for each in log_odds]
+        powers = [max(logistic(each), _MIN_PROBABILITY) for each in log_odds]
         total = 0.0
         for power in powers:  # `sum` of floats differs between Python 3.11 and 3.12
             total += power
@@ -197,7 +197,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     def relative_log_odds(self, log_odds: Sequence[float], number: int) -> float:
         """Return the log-odds of a class's probability, as from `probabilities`."""
         p = self.probabilities(log_odds)[self.labels[number]]
-        return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
+        return log(max(p, _MIN_PROBABILITY)) - log(max(1.0 - p, _MIN_PROBABILITY))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0, prediction_context: bytes = b"") -> None:
         """Learn from one example.

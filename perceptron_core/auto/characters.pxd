@@ -7,7 +7,7 @@ from perceptron_core.linear.linear_rule cimport ClassVote
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.weights.example cimport Example
 
-cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _LARGEST, _SMALLEST
+cdef double CLIP, _SMOOTHING, _FULL_GRAMS, _MAX_PRODUCT, _MIN_PRODUCT
 cdef Py_ssize_t _MAX_CHARACTERS
 
 

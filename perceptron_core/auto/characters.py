@@ -31,9 +31,9 @@ _SMOOTHING: Final = 0.05
 """Smoothing, which is added to each count."""
 _FULL_GRAMS: Final = 30.0
 """Number of grams that count in full; together, more grams count as this many, since they overlap."""
-_LARGEST: Final = 1e200
-"""A product of counts above this is replaced by its logarithm, as below `_SMALLEST`."""
-_SMALLEST: Final = 1.0 / _LARGEST
+_MAX_PRODUCT: Final = 1e200
+"""A product of counts above this is replaced by its logarithm, as below `_MIN_PRODUCT`."""
+_MIN_PRODUCT: Final = 1.0 / _MAX_PRODUCT
 _COUNT: Final = restored.between(0.0, 1e60)
 """Largest count in a loaded state. Weights are at most 1e25, so no count reaches it."""
 
@@ -150,7 +150,7 @@ class Characters:
             first = self._known_rows[at]
             for k in range(n):
                 product = products[k] * (counts[first + k] + _SMOOTHING)
-                if not _SMALLEST < product < _LARGEST:
+                if not _MIN_PRODUCT < product < _MAX_PRODUCT:
                     scores[k] += log(product)
                     product = 1.0
                 products[k] = product

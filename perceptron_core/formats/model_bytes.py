@@ -44,7 +44,7 @@ _VERSION: Final = 1
 _VERSION_WITH_SETTINGS: Final = 2
 """Then also, as last field, the settings with which the model was made."""
 _MAX_BYTES: Final = 2 << 30
-_LEAST_COLUMNS: Final = 2
+_MIN_COLUMNS: Final = 2
 """Most numbers of a feature: its weight, and further state of the learner."""
 _BYTES_AN_INDEX: Final = 16
 """Bytes of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and pairs."""
@@ -256,7 +256,7 @@ def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
 def _n_columns(name: str) -> int:
     """Return how many numbers a learner stores for each feature."""
     cls: Any = class_of(name) or object
-    return max(_LEAST_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
+    return max(_MIN_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
 
 
 def _reject_above(limit: int, n_bytes: float) -> None:

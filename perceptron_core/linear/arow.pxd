@@ -6,7 +6,7 @@ from perceptron_core.linear.multiclass_rule cimport MulticlassRule
 from perceptron_core.validation cimport hinge
 from perceptron_core.weights.example cimport Column, Example, Variances, shrunk
 
-cdef double _LARGEST
+cdef double _MAX_R
 
 
 cdef class ConfidenceWeightedRule(LinearRule):

@@ -220,7 +220,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
         return super()._read_state(lambda model, name: read(model, own.get(name, name)))
 
 
-_LARGEST: Final = 1e200
+_MAX_R: Final = 1e200
 """Largest r divided by the weight of an example."""
 
 
@@ -241,7 +241,7 @@ class AROWRule(ConfidenceWeightedRule):
         """Learn an example, whose weight divides r; return y·α."""
         alpha = 0.0
         if sign * a < 1:
-            v, r = self.variance_now(x), min(self.r / w, _LARGEST)
+            v, r = self.variance_now(x), min(self.r / w, _MAX_R)
             alpha = hinge(sign * a) / (v + r) if v > 0 else 0.0
             self.update(x, sign * alpha, r, v)
         self.n_mistakes += self.predicts_true(a) != (sign > 0)
@@ -391,7 +391,7 @@ class MulticlassAROWRule(MulticlassRule):
             return None
         loss = hinge(self.scores.cells[number] - self.scores.cells[best_other])
         total = self.variance(number, x) + self.variance(best_other, x)
-        r = min(self.r / w, _LARGEST)
+        r = min(self.r / w, _MAX_R)
         alpha = loss / (r + total)
         if not total or not alpha:
             return None

@@ -6,7 +6,7 @@ from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.linear.multiclass_rule cimport AdditiveMulticlassRule
 from perceptron_core.weights.example cimport Column, Example
 
-cdef double _SMALLEST_FADE
+cdef double _MIN_FADE
 cdef int NO_CLASS
 
 

@@ -18,7 +18,7 @@ from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import Rate, check_rate, rate_at
 from perceptron_core.weights.example import Column, Example
 
-_SMALLEST_FADE: Final = 1e-20
+_MIN_FADE: Final = 1e-20
 """When δᵀ has decayed to this, u is rescaled, so that its factors stay moderate."""
 
 
@@ -87,7 +87,7 @@ class AveragedRule(LinearRule):
             return
         self._fade *= self.decay
         self._remainder *= self.decay
-        if self._fade < _SMALLEST_FADE:
+        if self._fade < _MIN_FADE:
             self.late_column.scale(self._fade)
             self.table.changes = None
             self.table.drop_all_zero_rows()
@@ -163,7 +163,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
         "n_examples": restored.count,
         "_late_weights": restored.columns,
         "_late_bias": restored.number,
-        "_fade": restored.between(_SMALLEST_FADE, 1.0),
+        "_fade": restored.between(_MIN_FADE, 1.0),
         "_remainder": restored.between(0.0, 1.0),
         **restored.COUNTS,
     }

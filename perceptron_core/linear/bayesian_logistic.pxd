@@ -8,7 +8,7 @@ from perceptron_core.weights.example cimport Example
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef double _LARGEST
+cdef double _MAX_RHO
 cdef double _MODERATION
 
 

@@ -12,7 +12,7 @@ from perceptron_core.linear.binary import Features
 from perceptron_core.linear.declarations import OF_LOSS, Term
 from perceptron_core.weights.example import Example
 
-_LARGEST: Final = 1e200
+_MAX_RHO: Final = 1e200
 """Largest 1/q."""
 
 _MODERATION: Final = pi / 8
@@ -49,7 +49,7 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
         """Return c·(y − p) at a score of variance v; set `rho` to 1/q."""
         loss = logistic(-sign * a)
         q = w * loss * (1.0 - loss)
-        self.rho = 1.0 / q if q * _LARGEST > 1 else _LARGEST
+        self.rho = 1.0 / q if q * _MAX_RHO > 1 else _MAX_RHO
         return sign * (w * loss / (1.0 + q * v)) if v > 0 else 0.0
 
     def moderation_of(self, x: Any) -> float:

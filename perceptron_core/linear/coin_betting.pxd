@@ -6,7 +6,7 @@ from perceptron_core.linear.linear_rule cimport LinearRule
 from perceptron_core.elementary cimport logistic
 from perceptron_core.weights.example cimport Column, Example
 
-cdef double _LARGEST
+cdef double _MAX_AMOUNT
 
 
 cdef class CoinBettingRule(LinearRule):

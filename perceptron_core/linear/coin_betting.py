@@ -13,10 +13,10 @@ from perceptron_core.linear.declarations import OF_LOSS
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.weights.example import Column, Example
 
-_LARGEST: Final = 1e150
+_MAX_AMOUNT: Final = 1e150
 """Largest weight: weights of values near 0, which do not affect predictions, would grow without bound."""
 
-_LARGEST_REWARD: Final = 1e300
+_MAX_REWARD: Final = 1e300
 """Largest loaded product of a weight and a gradient."""
 
 
@@ -96,7 +96,7 @@ def bet(bound: float, size: float, reward: float, gradient: float) -> float:
     if bound == 0:  # the product of a weight and a value was rounded to 0
         return 0.0
     amount = gradient / (size + bound) * ((0.5 * bound + reward) / bound)
-    return max(-_LARGEST, min(amount, _LARGEST))
+    return max(-_MAX_AMOUNT, min(amount, _MAX_AMOUNT))
 
 
 class CoinBetting(CoinBettingRule, BinaryClassifier):
@@ -169,7 +169,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
     def _clear(self) -> None:
         """Reset to the untrained state."""
         weights, gradients = Column(), Column()
-        bounds, sizes, rewards = Column(lowest=0.0), Column(lowest=0.0), Column(0.0, 0.0, _LARGEST_REWARD)
+        bounds, sizes, rewards = Column(lowest=0.0), Column(lowest=0.0), Column(0.0, 0.0, _MAX_REWARD)
         self.table = self._table_of(weights, bounds, sizes, rewards, gradients)
         self.weight_column, self.bound_column, self.size_column = weights, bounds, sizes
         self.reward_column, self.gradient_column = rewards, gradients

@@ -92,7 +92,7 @@ def _clamped(value: float) -> float:
     return min(max(value, -LARGEST), LARGEST)
 
 
-_LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
+_MAX_ALPHA: Final = MAX_RATE * MAX_RATE
 """Largest product of a rate and the weight of an example."""
 
 
@@ -101,7 +101,7 @@ def _support(values: Any) -> list[tuple[sparse.Vector, float]]:
     return [(dict(sparse.checked(restored.numbers(x))), _alpha(alpha)) for x, alpha in values]
 
 
-_alpha: Final = restored.between(-_LARGEST_ALPHA, _LARGEST_ALPHA)
+_alpha: Final = restored.between(-_MAX_ALPHA, _MAX_ALPHA)
 
 
 class KernelPerceptron(BinaryClassifier):

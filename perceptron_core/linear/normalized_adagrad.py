@@ -23,7 +23,7 @@ from perceptron_core.weights.example import Column, Example, Scales
 
 LOSSES: Final = ("logistic", "hinge")
 
-_SMALLEST_SCALE: Final = 1e-100
+_MIN_SCALE: Final = 1e-100
 """Smallest scale by which a scaled weight is divided, so that weights are finite."""
 
 
@@ -246,7 +246,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
 def in_units(scaled_weight: float, scale: float) -> float:
     """Compute wᵢ from wᵢ·Lᵢ."""
-    return scaled_weight / max(scale, _SMALLEST_SCALE)
+    return scaled_weight / max(scale, _MIN_SCALE)
 
 
 def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:

@@ -6,7 +6,7 @@ from perceptron_core.linear.multiclass_rule cimport AdditiveMulticlassRule
 from perceptron_core.validation cimport hinge
 from perceptron_core.weights.example cimport Example
 
-cdef double _SMALLEST
+cdef double _MIN_DIVISOR
 
 
 @cython.locals(tau=double)

@@ -17,7 +17,7 @@ from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
-_SMALLEST: Final = 1e-100
+_MIN_DIVISOR: Final = 1e-100
 """Lower bound of an example's squared norm, so that steps are finite."""
 
 
@@ -25,9 +25,9 @@ def step_size(variant: str, loss: float, squared_norm: float, price: float) -> f
     """Compute the step τ; 0 for an example of length 0, whose score does not depend on the weights."""
     if not loss or not squared_norm:
         return 0.0
-    squared_norm = max(squared_norm, _SMALLEST)
+    squared_norm = max(squared_norm, _MIN_DIVISOR)
     if variant == "PA-II":
-        return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
+        return loss / (squared_norm + 0.5 / max(price, _MIN_DIVISOR))
     tau = loss / squared_norm
     return min(price, tau) if variant == "PA-I" else tau
 

@@ -8,7 +8,7 @@ cdef extern from "math.h":
     cpdef double sqrt(double x)
 
 cdef double MAX_LOSS
-cdef double _LARGEST
+cdef double _MAX_RHO
 
 
 cdef class SCWRule(ConfidenceWeightedRule):

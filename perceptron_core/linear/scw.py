@@ -11,7 +11,7 @@ from perceptron_core.linear.declarations import OF_PRICE
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
 from perceptron_core.weights.example import Example
 
-_LARGEST: Final = 1e200
+_MAX_RHO: Final = 1e200
 
 
 class SCWRule(ConfidenceWeightedRule):
@@ -27,7 +27,7 @@ class SCWRule(ConfidenceWeightedRule):
         if sign * a < self.phi * sqrt(self.variance(x)):
             v = self.variance_now(x)
             alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
-            self.update(x, sign * alpha, self.rho(alpha, v) if alpha > 0 else _LARGEST, v)
+            self.update(x, sign * alpha, self.rho(alpha, v) if alpha > 0 else _MAX_RHO, v)
         self.n_mistakes += self.predicts_true(a) != (sign > 0)
         self.n_updates += alpha > 0
         return sign * alpha
@@ -45,7 +45,7 @@ class SCWRule(ConfidenceWeightedRule):
         """Return ρ = √u/(α·φ), for which β = 1/(ρ + v); α is above 0."""
         pull = alpha * self.phi
         root_u = 2 * variance / (hypot(pull * variance, 2 * sqrt(variance)) + pull * variance)
-        return min(root_u / pull, _LARGEST)
+        return min(root_u / pull, _MAX_RHO)
 
 
 class SCW(SCWRule, ConfidenceWeightedClassifier):

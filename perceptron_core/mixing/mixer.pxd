@@ -4,7 +4,7 @@ cimport cython
 from perceptron_core.elementary cimport log
 from perceptron_core.elementary cimport logistic
 
-cdef double _LEAST, _LARGEST_WEIGHT, MAX_LEARNED
+cdef double _MIN_SHARE, _MAX_WEIGHT, MAX_LEARNED
 
 
 cdef class LabelHistory:

@@ -20,7 +20,7 @@ RATES: Final = (0.5, 0.9, 0.98, 0.998)
 N_RATES: Final = len(RATES)
 LABEL_HISTORY: Final = "labels of the last events"
 """Name of their contribution to a log-odds."""
-_LEAST: Final = 3.353501304664781e-4
+_MIN_SHARE: Final = 3.353501304664781e-4
 """Share of a class with the log-odds −8, at which inputs of mixers are clipped."""
 
 
@@ -48,7 +48,7 @@ class LabelHistory:
     def write_log_odds(self, inputs: array[float]) -> None:
         """Write the log-odds of the shares to the first inputs of a mixer."""
         for k in range(len(self._shares)):
-            share = max(_LEAST, min(self._shares[k], 1.0 - _LEAST))
+            share = max(_MIN_SHARE, min(self._shares[k], 1.0 - _MIN_SHARE))
             inputs[k] = log(share / (1.0 - share))
 
     def get_state(self) -> list[Any]:
@@ -65,7 +65,7 @@ class LabelHistory:
 
 
 _FIRST_CAPACITY: Final = 8
-_LARGEST_WEIGHT: Final = 1e6
+_MAX_WEIGHT: Final = 1e6
 """Largest weight of an example: what remains of S after it must exceed the rounding errors of s₀."""
 
 
@@ -139,7 +139,7 @@ class Mixer:
         self, inputs: array[float], target: bool, w: float, log_odds: float, information: float = 1.0
     ) -> None:
         """Learn an example of weight w whose `mix` was `log_odds`; `information` multiplies 1 − λ."""
-        w = min(w, _LARGEST_WEIGHT)
+        w = min(w, _MAX_WEIGHT)
         p = logistic(log_odds)
         q = w * p * (1.0 - p)
         spread = self._compute_gain(inputs)

@@ -179,7 +179,7 @@ def _shown(value: Any) -> str:
 
 
 _MAX_MIXERS: Final = 16
-_LARGEST_VARIANCE: Final = 1e3
+_MAX_VARIANCE: Final = 1e3
 
 
 class Mixture(BinaryClassifier):
@@ -432,9 +432,9 @@ def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float,
     if not 1 <= len(pairs) <= _MAX_MIXERS:
         raise ValueError(f"mixers: expected 1 to {_MAX_MIXERS} pairs, got {len(pairs)}")
     for variance, forgetting in pairs:
-        if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
+        if not (0 < variance <= _MAX_VARIANCE and 0 < forgetting <= 1):
             raise ValueError(
-                f"mixers: expected a variance above 0 and at most {_LARGEST_VARIANCE:g}, and a forgetting "
+                f"mixers: expected a variance above 0 and at most {_MAX_VARIANCE:g}, and a forgetting "
                 f"above 0 and at most 1, got {(variance, forgetting)}"
             )
     return pairs

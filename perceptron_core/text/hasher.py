@@ -110,7 +110,7 @@ _LONGEST_RUN = 4
 """Longest n-grams of characters that are hashed several at once."""
 
 _FIRST_CAPACITY = 1 << 10
-_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not keep its memory forever
+_MAX_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not keep its memory forever
 
 
 class Rows(NamedTuple):
@@ -234,7 +234,7 @@ class TextHasher:
     def clear(self) -> None:
         """Discard the rows appended so far."""
         self.filled = 0
-        if len(self.indices) > _LARGEST_CAPACITY_KEPT:
+        if len(self.indices) > _MAX_CAPACITY_KEPT:
             self._allocate()
 
     def append(self, text: str | bytes) -> None:

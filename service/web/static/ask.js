@@ -4,7 +4,7 @@ import { decidersSentence } from "./experts.js";
 import { element, percent, readable, signed } from "./format.js";
 import { contributionsTable } from "./tables.js";
 
-const MOST_UNMET = 12;
+const MAX_UNMET = 12;
 
 const at = (id) => document.getElementById(id);
 
@@ -113,8 +113,8 @@ function verdict(body) {
 
 // Features that no update has met yet.
 function unmetSentence(unmet) {
-  const named = unmet.slice(0, MOST_UNMET).flatMap(({ feature }) => [element("mark", { title: feature }, readable(feature)), " "]);
-  const more = unmet.length > MOST_UNMET ? `and ${unmet.length - MOST_UNMET} more` : "";
+  const named = unmet.slice(0, MAX_UNMET).flatMap(({ feature }) => [element("mark", { title: feature }, readable(feature)), " "]);
+  const more = unmet.length > MAX_UNMET ? `and ${unmet.length - MAX_UNMET} more` : "";
   return element("p", { class: "unmet" }, "New to the model: ", ...named, more);
 }
 

@@ -3,7 +3,7 @@
 import { between, count, element, percent, say, score, table } from "./format.js";
 import { show } from "./morph.js";
 
-const MOST_CLASSES = 10;
+const MAX_CLASSES = 10;
 const SHADES = 6;
 const OTHERS = "others";
 
@@ -25,8 +25,8 @@ const captionOf = ({ labelled }, counts) =>
 function matrixOf(cells, classes) {
   const named = cells.map(([truth, predicted, n]) => [nameOf(truth, classes), nameOf(predicted, classes), n]);
   const known = classes.map(String);
-  const names = known.length <= MOST_CLASSES ? known : mostFrequent(named, known);
-  const hasOthers = known.length > MOST_CLASSES;
+  const names = known.length <= MAX_CLASSES ? known : mostFrequent(named, known);
+  const hasOthers = known.length > MAX_CLASSES;
   const shown = hasOthers ? [...names, OTHERS] : names;
   const place = (name) => (names.includes(name) ? names.indexOf(name) : names.length);
   const rows = shown.map(() => shown.map(() => 0));
@@ -39,7 +39,7 @@ const nameOf = (label, classes) => (typeof label === "boolean" ? String(classes[
 function mostFrequent(named, known) {
   const labels = Object.fromEntries(known.map((name) => [name, 0]));
   for (const [truth, , n] of named) if (truth in labels) labels[truth] += n;
-  const chosen = [...known].sort((one, other) => labels[other] - labels[one]).slice(0, MOST_CLASSES);
+  const chosen = [...known].sort((one, other) => labels[other] - labels[one]).slice(0, MAX_CLASSES);
   return known.filter((name) => chosen.includes(name)); // in their own order, which does not change
 }
 

@@ -2,8 +2,8 @@
 
 import { NONE, count, element, number, percent, readable, share, signed, table } from "./format.js";
 
-const MOST_FEATURES = 12;
-const MOST_TERMS = 16; // rows
+const MAX_FEATURES = 12;
+const MAX_TERMS = 16; // rows
 const SVG = "http://www.w3.org/2000/svg";
 
 const shape = (tag, attributes) => {
@@ -38,7 +38,7 @@ export function weightsTable(weights) {
 // Of a mixture: what each field added to scores, on average, and the largest of its features. A field may do both.
 export function termsTable(fields) {
   const largest = Math.max(...fields.flatMap(({ plus, minus }) => [plus, -minus]));
-  const most = Math.max(2, Math.floor((MOST_TERMS - fields.length) / fields.filter(({ features }) => features.length > 1).length));
+  const most = Math.max(2, Math.floor((MAX_TERMS - fields.length) / fields.filter(({ features }) => features.length > 1).length));
   const row = (style, name, minus, plus) => [
     element("th", { scope: "row", class: style, title: name }, readable(name)),
     ...[minus, plus].map((each) => (each ? signedCell(each, share) : element("td", { class: "number" }, ""))),
@@ -64,7 +64,7 @@ export function expertsTable(experts) {
 }
 
 export function contributionsTable({ contributions, bias }) {
-  const shown = contributions.filter(({ contribution }) => contribution).slice(0, MOST_FEATURES);
+  const shown = contributions.filter(({ contribution }) => contribution).slice(0, MAX_FEATURES);
   const all = bias === null ? shown : [...shown, { feature: "bias", contribution: bias, value: 1, weight: bias }];
   const largest = Math.max(...all.map(({ contribution }) => Math.abs(contribution)));
   const isLinear = all.some(({ feature, weight }) => weight !== null && feature !== "bias");
@@ -113,8 +113,8 @@ export function eventsTable(events, columns, decides) {
 
 export function contentOf({ text, features }) {
   const named = Object.entries(features);
-  const first = named.slice(0, MOST_FEATURES).map(([name, value]) => `${name} ${typeof value === "number" ? number(value) : value}`);
-  const rest = named.length > MOST_FEATURES ? ` and ${named.length - MOST_FEATURES} more` : "";
+  const first = named.slice(0, MAX_FEATURES).map(([name, value]) => `${name} ${typeof value === "number" ? number(value) : value}`);
+  const rest = named.length > MAX_FEATURES ? ` and ${named.length - MAX_FEATURES} more` : "";
   return [text, first.join(" · ") + rest].filter(Boolean).join(" — ") || "–";
 }
 

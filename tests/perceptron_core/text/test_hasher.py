@@ -88,7 +88,7 @@ def test_rejected_text_leaves_the_rows_unchanged():
 
 
 def test_memory_of_a_huge_batch_is_released(monkeypatch):
-    monkeypatch.setattr(perceptron_core.text.hasher, "_LARGEST_CAPACITY_KEPT", 3000)
+    monkeypatch.setattr(perceptron_core.text.hasher, "_MAX_CAPACITY_KEPT", 3000)
     hasher = TextHasher(18, analyzer="chars")
     at_first = len(hasher.indices)
     hasher.transform_many(["abcdefgh"] * 1000)
