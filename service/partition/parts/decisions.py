@@ -114,7 +114,7 @@ class Rule:
         spent = self.spent
         assert spent is not None
         if not takes:
-            return spent.would_take(score, timestamp_ms)
+            return spent.n_left(timestamp_ms) > 0 and score >= spent.threshold
         if spent.advance(timestamp_ms):
             self._update_shown_threshold()
         return spent.decide(score)
@@ -173,9 +173,9 @@ class Rule:
         return {"decision": self.name} | ({} if self.shown is None else {"threshold": self.shown})
 
     def key(self) -> list[object]:
-        """Return the parameters, which identify the decision in a state; the last two are the rate."""
+        """Return the parameters, which identify the decision in a state."""
         rate = self.budget, self.period_ms
-        return [self.name, self.goal, self.level, self.truth, self.confidence, *rate]
+        return [self.name, self.goal, self.level, self.truth, self.confidence, rate]
 
     def state(self) -> list[object]:
         """Return the parameters and counts as plain values."""
@@ -185,10 +185,11 @@ class Rule:
 
     def restore(self, state: Sequence[Any]) -> None:
         """Restore the counts; with the same parameters, except for a rate's number, also the rest."""
-        key, threshold, self.n_decided, self.n_labelled, self.n_right, evidence, spent = state
+        (*of_goal, (_, period_ms)), threshold, self.n_decided, self.n_labelled, self.n_right, *rest = state
+        evidence, spent = rest
         if not 0 <= self.n_right <= self.n_labelled:
             raise ValueError("decisions: impossible counts")
-        if [*key[:-2], self.budget, *key[-1:]] == self.key():
+        if [*of_goal, (self.budget, period_ms)] == self.key():
             if threshold != threshold or not 0.0 <= evidence < _DRIFTED:  # noqa: PLR0124 - NaN
                 raise ValueError("decisions: impossible threshold")
             self.threshold, self._evidence = threshold, evidence
@@ -259,8 +260,7 @@ class Decisions(Part):
     def of_state(cls, state: Mapping[str, Any]) -> Self:
         """Restore the decisions of a partition's state; without any, there are no rules."""
         stored = state.get(cls.name, {"rules": ()})
-        parameters = [(*key[:-2], key[-2:]) for key, *_ in stored["rules"]]
-        decisions = cls([Rule(*each) for each in parameters], half_life=NEVER)
+        decisions = cls([Rule(*key) for key, *_ in stored["rules"]], half_life=NEVER)
         decisions.start(has_log_odds=False, is_calibrated=stored.get("calibrated", False))
         decisions.restore(state.get(cls.name))
         return decisions
@@ -390,13 +390,10 @@ class Decisions(Part):
         for rule, bins in zip(self.rules, self._of_rules, strict=True):
             if rule.goal > _LEARNED or (rule.goal == COST and self.has_log_odds):
                 continue
-            positive, negative = self.cost_positive, self.cost_negative
-            if bins.sign < 0:
-                positive, negative = negative, positive
+            positive, negative = (self.cost_positive, self.cost_negative)[:: bins.sign or 1]
             below = self._limit_of(rule)
             threshold = bins.find_threshold(rule.goal, rule.level, rule.confidence, positive, negative, below)
-            if threshold != rule.threshold:
-                rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
+            rule.set_threshold(threshold, has_log_odds=self.has_log_odds)
 
     def _limit_of(self, rule: Rule) -> float:
         """Return the score from which on earlier decisions take the events that a precision leaves out."""

@@ -355,10 +355,6 @@ class Budget:
         """Return whether the budget of the present period is spent."""
         return self.n_used >= self.most
 
-    def would_take(self, score: float, timestamp_ms: int) -> bool:
-        """Return whether a candidate reaches the latest threshold and the budget is not used up."""
-        return self.n_left(timestamp_ms) > 0 and score >= self.threshold
-
     def advance(self, timestamp_ms: int) -> bool:
         """Advance to a candidate's event time; return whether the threshold was searched."""
         if self._n_since_search == 0 and not self._bins.n:
