@@ -56,11 +56,6 @@ def split_headers(headers: Headers) -> tuple[Headers, Headers]:
     return headers[: len(names) - n_own], headers[len(names) - n_own :]
 
 
-def without_replayed(headers: Headers) -> Headers:
-    """Return a record's headers without the headers of earlier replays."""
-    return tuple(header for header in headers if header[0] != REPLAYED_FROM)
-
-
 class DeadLetter(NamedTuple):
     """A dead letter that was read."""
 
@@ -104,8 +99,8 @@ class DeadLetter(NamedTuple):
         return Record(*source, self.event_time_ms, self.record.key, value, self.own_headers())
 
     def own_headers(self) -> Headers:
-        """Return the producer's headers."""
-        return without_replayed(split_headers(self.record.headers)[0])
+        """Return the producer's headers, without the headers of earlier replays."""
+        return tuple(each for each in split_headers(self.record.headers)[0] if each[0] != REPLAYED_FROM)
 
 
 def _count(text: str) -> int | None:

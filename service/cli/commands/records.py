@@ -162,21 +162,21 @@ def replay(loaded: Loaded) -> int:
     A truncated dead letter is never replayed: it stays outstanding, and the exit code is 1. It
     is also 1 if all are rejected again.
     """
-    replayed, cut, rejected = 0, 0, Counter[str]()
+    replayed, truncated, rejected = 0, 0, Counter[str]()
     with _stream(loaded) as transport:
         for decision in Redelivery(transport, loaded.settings).replay():
             if decision.is_replayed:
                 replayed += 1
             else:
                 rejected[decision.dead_letter.reason] += 1
-                cut += decision.dead_letter.is_truncated
+                truncated += decision.dead_letter.is_truncated
             topic, why = decision.output.topic, decision.why
             became = f"replayed to {topic}" if decision.is_replayed else f"rejected: {why}"
             echo(one_line(f"{decision.dead_letter.location}  {became}"))
     report("done", "green", f"{replayed} replayed, {rejected.total()} still rejected{_by_reason(rejected)}")
-    if cut:
+    if truncated:
         raise ServiceError(
-            f"{cut} of the dead letters still rejected {'was' if cut == 1 else 'were'} cut to fit the topic",
+            f"truncated to fit the topic: {truncated} of the dead letters still rejected",
             hint="produce the whole record again from its source topic, which `dead-letters list` shows",
         )
     return FAILURE if rejected and not replayed else 0
@@ -197,7 +197,7 @@ def _as_line(dead_letter: DeadLetter) -> str:
     return "  ".join(
         [dead_letter.location, time_text(dead_letter.event_time_ms)]
         + [one_line(part) for part in (f"{dead_letter.reason:<14}", source, dead_letter.message)]
-        + [f"(cut: {size} of {dead_letter.full_size} bytes)"] * dead_letter.is_truncated
+        + [f"(truncated: {size} of {dead_letter.full_size} bytes)"] * dead_letter.is_truncated
     )
 
 
