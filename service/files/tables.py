@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from service.files.columns import Columns, HeaderError
 from service.files.rows import BadRow, DamagedFile, Fields, FileFormat, Lines, row_writer
+from service.messages.json_values import first_repeated
 from service.settings.code import need
-from service.settings.declaration import first_repeated
 
 _BATCH_ROWS: Final = 128
 """Rows in memory at a time: in a compressed file, a text of a megabyte may take a byte a row."""

@@ -27,8 +27,7 @@ from service.files.rows import (
     row_writer,
 )
 from service.mapping.notation import plain_number
-from service.messages.json_values import number_of_text
-from service.settings.declaration import first_repeated
+from service.messages.json_values import first_repeated, number_of_text
 
 HEADER_HINT: Final = (
     "the first line of a CSV file must name its columns; if it is data, insert a line before it: x1,x2,label"

@@ -6,8 +6,7 @@ An object that names a key twice is rejected: programs differ in which of the tw
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -63,9 +62,23 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of these keys and values. Raises `Rejection` if a key occurs twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        [(repeated, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise Rejection(Reason.INVALID_JSON, f"expected each key of an object once, got {repeated!r} twice")
+        twice = first_repeated(key for key, _ in pairs)
+        raise Rejection(Reason.INVALID_JSON, f"expected each key of an object once, got {twice!r} twice")
     return made
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first repeated name; None if all differ.
+
+    >>> first_repeated(["a", "b", "b", "a"]), first_repeated("abc")
+    ('b', None)
+    """
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            return name
+        known.add(name)
+    return None
 
 
 def number_of_text(text: str) -> float:

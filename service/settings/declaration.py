@@ -32,7 +32,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from service.errors import pydantic_sentence
-from service.messages.json_values import number_of_text, read_value
+from service.messages.json_values import first_repeated, number_of_text, read_value
 from service.messages.paths import parse_path
 from service.messages.rejection import Rejection
 
@@ -268,20 +268,6 @@ def parse_batch(value: object) -> object:
     return None if value == "auto" else value
 
 
-def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first repeated name; None if all differ.
-
-    >>> first_repeated(["a", "b", "b", "a"]), first_repeated("abc")
-    ('b', None)
-    """
-    known: set[str] = set()
-    for name in names:
-        if name in known:
-            return name
-        known.add(name)
-    return None
-
-
 def reasons(error: ValidationError) -> list[str]:
     """Return the errors of settings: each with its name, without the value, which may be a secret."""
     return [reason(each) for each in error.errors(include_url=False, include_input=False)]
@@ -292,7 +278,7 @@ def reason(error: ErrorDetails, n_known: int = 0) -> str:
 
     The first `n_known` names of the location are left out.
     """
-    location = [f"number {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
+    location = [f"entry {each + 1}" if isinstance(each, int) else each for each in error["loc"][n_known:]]
     return ": ".join([*location, pydantic_sentence(error, "setting")])
 
 

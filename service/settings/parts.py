@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from service.messages.json_values import first_repeated
 from service.messages.labels import BINARY, TrueLabel, Vocabulary
 from service.redaction import STARS
 from service.settings import declaration as forms
@@ -71,7 +72,7 @@ def _check_aggregates(of: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[s
             forms.check_path(what)
         if unknown := {*names} - {*known}:
             raise ValueError(f"{what}: unknown aggregate {min(unknown)!r}, expected {', '.join(known)}")
-        if not names or forms.first_repeated(names):
+        if not names or first_repeated(names):
             raise ValueError(f"{what}: expected names of aggregates, each once: {', '.join(known)}")
     return of
 
@@ -113,7 +114,7 @@ class WindowSettings(Table):
 def check_windows(windows: tuple[WindowSettings, ...]) -> tuple[WindowSettings, ...]:
     """Check the number of the windows' features, and that their names differ. Raises `ValueError`."""
     names = [name for window in windows for name in window.feature_names()]
-    if twice := forms.first_repeated(names):
+    if twice := first_repeated(names):
         raise ValueError(f"expected distinct features, got {twice!r} twice")
     if len(names) > _MAX_FEATURES:
         raise ValueError(f"expected at most {_MAX_FEATURES} features, got {len(names)}")
@@ -238,7 +239,7 @@ def check_decisions(
     decisions: Sequence[DecisionSettings], costs: CostSettings, classes: Sequence[str]
 ) -> None:
     """Raise `PydanticCustomError` if decisions and costs do not fit each other or the classes."""
-    if twice := forms.first_repeated(decision.name for decision in decisions):
+    if twice := first_repeated(decision.name for decision in decisions):
         raise disagreement(("decisions",), f"expected different names, got {twice!r} twice")
     for decision in decisions:
         try:
@@ -333,6 +334,6 @@ class WebhookSettings(Table):
 
 def check_titles(webhooks: tuple[WebhookSettings, ...]) -> tuple[WebhookSettings, ...]:
     """Check that the titles of webhooks differ. Raises `ValueError`."""
-    if twice := forms.first_repeated(webhook.title for webhook in webhooks):
+    if twice := first_repeated(webhook.title for webhook in webhooks):
         raise ValueError(f"two webhooks are named {twice!r}: give each its own name")
     return webhooks

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from service.errors import ConfigurationError
+from service.messages.json_values import first_repeated
 from service.settings.code import import_code, with_version
-from service.settings.declaration import first_repeated
 from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.parts import DecisionSettings, WindowSettings, goal_of

@@ -20,7 +20,7 @@ def load(tmp_path, text):
 @pytest.mark.parametrize(
     ("table", "wanted"),
     [
-        ('on = "mistake"', "number 1: url: missing"),
+        ('on = "mistake"', "entry 1: url: missing"),
         (f'url = "{URL}"', "on: missing"),
         (f'url = "{URL}"\non = "drifts"', "expected mistake, decision:NAME, or drift"),
         (f'url = "{URL}"\non = "drift, mistake"', "a separate webhook"),

@@ -71,6 +71,7 @@ TOGETHER = [
     ({"label_correction_seconds": 5}, "has no effect without events.label_on_timeout"),
     ({"events.unlabelled": "at_timeout"}, "has no effect without events.label_on_timeout"),
     ({"drift.labels_between_false_alarms": 2000}, "has no effect without drift.reaction"),
+    ({"decisions_half_life": 500}, "has no effect without decisions"),
     ({"labels.id": "order", "labels_topic": ""}, "has no effect without labels_topic"),
     ({"events.hook": "a:b", "allow_hook": "no"}, "events.hook names code, but allow_hook is off"),
     ({"events": {"vectors": "a", "features": "a"}}, "'a' is in both"),
@@ -84,7 +85,7 @@ TOGETHER = [
 ]
 DECISIONS = [
     ({"min_precision": 0.9}, "name"),
-    ({"name": "a", "min_precision": 1}, "number 1: min_precision: expected a number below 1"),
+    ({"name": "a", "min_precision": 1}, "entry 1: min_precision: expected a number below 1"),
     ({"name": "a", "min_precision": True}, "a number"),
     ({"name": "a", "min_recall": 0.5, "threshold": 3}, "expected one goal, got min_recall and threshold"),
     *(
@@ -106,7 +107,7 @@ def of_window(**given):
 
 
 WINDOWS = [
-    (of_window(over=["1x"]), "number 1: over: expected .*such as 10m.*, got '1x'"),
+    (of_window(over=["1x"]), "entry 1: over: expected .*such as 10m.*, got '1x'"),
     (of_window(over=["0s"]), "expected .*, got '0s'"),
     (of_window(over=["9999w"]), "3660d at most"),
     (of_window(over=["60m", "1h"]), "expected different spans, got '60m' and '1h'"),
