@@ -123,8 +123,8 @@ class Features:
         elif value is not None:
             self._put(name, value)
 
-    def takes_array(self, names: VectorNames, numbers: Sequence[float]) -> bool:
-        """Return whether all numbers of a vector are features, unchanged; then count its names."""
+    def count_array(self, names: VectorNames, numbers: Sequence[float]) -> bool:
+        """Count the names of a vector whose numbers all are features, unchanged; return whether it is one."""
         is_there = not self._missing or self._missing.isdisjoint(numbers)
         is_array = is_there and names.are_new(self.values)
         if is_array and names.names:
@@ -133,7 +133,7 @@ class Features:
 
     def add_numbers(self, names: VectorNames, values: Sequence[float]) -> None:
         """Add a feature for each number. Raises `Rejection`."""
-        if not self._missing and self.takes_array(names, values):
+        if not self._missing and self.count_array(names, values):
             self.values.update(zip(names.names, values, strict=True))
         else:
             for name, value in zip(names.names, values, strict=True):
@@ -440,7 +440,7 @@ class Vectors:
             if values is not None:
                 names.append(self._names_of(path.expression, values))
                 vector = listed_values(names[-1].names, values) if self._are_distinct else None
-                if vector is None or not features.takes_array(names[-1], values):
+                if vector is None or not features.count_array(names[-1], values):
                     features.name_chars = name_chars
                     return None
                 vectors.append(vector)

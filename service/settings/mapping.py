@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
+from service.messages.json_values import first_repeated
 from service.messages.labels import TrueLabel, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
 from service.settings import declaration as forms
@@ -59,7 +60,7 @@ def _check_id(location: str) -> str:
 def _check_features(entries: tuple[str, ...]) -> tuple[str, ...]:
     for entry in entries:
         feature_path(entry)
-    if twice := forms.first_repeated(entries):
+    if twice := first_repeated(entries):
         raise ValueError(f"expected each feature once, got {twice!r} twice")
     return entries
 
@@ -120,7 +121,7 @@ class LabelSettings(Table):
     """Format of record values: json; avro, protobuf or json-schema in Confluent's wire format, with a Schema
     Registry; text if the whole value is one text."""
     id: str = setting("", Decides.RECORDS, common=True, check=_check_id)
-    """Where the id is: a JMESPath, @key, @header.NAME or @offset."""
+    """Where the id of a label's event is: a JMESPath, @key or @header.NAME."""
     label: _OnePath = setting("", Decides.RECORDS, common=True)
     """Where the label is: a JMESPath, such as status == 'spam'."""
     timestamp: _OnePath = setting("", Decides.RECORDS, common=True)
@@ -181,6 +182,8 @@ class LabelSettings(Table):
 class EventSettings(LabelSettings):
     """Where the events topic has id, text, features and label; else as in the native schema."""
 
+    id: str = setting("", Decides.RECORDS, common=True, check=_check_id)
+    """Where an event's id is: a JMESPath, @key, @header.NAME or @offset."""
     text: _ManyPaths = setting((), Decides.FEATURES, common=True, form=_PATHS)
     """Where the texts are: JMESPaths, joined by a newline."""
     features: Paths = setting((), Decides.FEATURES, common=True, form=_PATHS, check=_check_features)
