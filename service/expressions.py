@@ -28,6 +28,7 @@ NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 
 _MAX_CROSS_LENGTH: Final = 1000
 _HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WEEKDAY_OF_EPOCH: Final = 3
 _URL: Final = re.compile(
@@ -76,16 +77,8 @@ def _log1p(value: float) -> float:
     return log1p(value)
 
 
-def _hour(value: Any) -> int:  # noqa: ANN401
-    return event_time_ms(value) // _HOUR_MS % 24
-
-
-def _weekday(value: Any) -> int:  # noqa: ANN401
-    return (event_time_ms(value) // (24 * _HOUR_MS) + _WEEKDAY_OF_EPOCH) % 7
-
-
 def _day(value: Any) -> int:  # noqa: ANN401
-    return _day_of_month(event_time_ms(value) // (24 * _HOUR_MS))
+    return _day_of_month(event_time_ms(value) // _DAY_MS)
 
 
 @lru_cache(maxsize=_MAX_CACHED)
@@ -167,8 +160,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "length": Function(len, (ANY,), NUMBER),
     "lower": Function(str.lower, (TEXT,), TEXT),
     "contains": Function(_contains, (ANY, ANY), TRUTH),
-    "hour": Function(_hour, (ANY,), NUMBER),
-    "weekday": Function(_weekday, (ANY,), NUMBER),
+    "hour": Function(lambda at: event_time_ms(at) // _HOUR_MS % 24, (ANY,), NUMBER),
+    "weekday": Function(lambda at: (event_time_ms(at) // _DAY_MS + _WEEKDAY_OF_EPOCH) % 7, (ANY,), NUMBER),
     "day": Function(_day, (ANY,), NUMBER),
     "seconds_between": Function(
         lambda start, end: (event_time_ms(end) - event_time_ms(start)) / 1000,
@@ -303,7 +296,7 @@ class _Compiler:
     def _made(self, node: ast.expr) -> _Part:
         makers: Mapping[type[ast.expr], Callable[[Any], _Part | None]] = {
             ast.Constant: self._constant,
-            ast.Name: self._word,
+            ast.Name: lambda word: _Part(lambda _found, _document: _WORDS[word.id], TRUTH),
             ast.UnaryOp: self._unary,
             ast.BinOp: self._arithmetic,
             ast.BoolOp: self._joint,
@@ -319,9 +312,6 @@ class _Compiler:
     def _constant(self, node: ast.Constant) -> _Part | None:
         kind = {int: NUMBER, float: NUMBER, str: TEXT}.get(type(node.value))
         return _Part(lambda _found, _document: node.value, kind) if kind else None
-
-    def _word(self, node: ast.Name) -> _Part:
-        return _Part(lambda _found, _document: _WORDS[node.id], TRUTH)
 
     def _unary(self, node: ast.UnaryOp) -> _Part | None:
         is_not = isinstance(node.op, ast.Not)

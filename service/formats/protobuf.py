@@ -363,17 +363,9 @@ def _is_in(pool: DescriptorPool, name: str) -> bool:
     return True
 
 
-def _milliseconds(timestamp: Any) -> object:  # noqa: ANN401 - made by Protobuf at run time
-    return int(timestamp.seconds) * 1000 + int(timestamp.nanos) // 1_000_000
-
-
-def _decimal(decimal: Any) -> object:  # noqa: ANN401
-    return scaled(decimal.value, decimal.scale)
-
-
 _STANDING_FOR_VALUES: Final = (_DECIMAL, "google/protobuf/timestamp.proto")
 _SPECIAL: Final[dict[str, _Convert]] = {
-    "google.protobuf.Timestamp": _milliseconds,
-    "confluent.type.Decimal": _decimal,
+    "google.protobuf.Timestamp": lambda each: int(each.seconds) * 1000 + int(each.nanos) // 1_000_000,
+    "confluent.type.Decimal": lambda each: scaled(each.value, each.scale),
 }
 """Messages that are read as a plain value."""

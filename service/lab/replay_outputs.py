@@ -88,15 +88,11 @@ class ConfidentMistakes:
             return result
 
         def watch_later(x: X, truth: TrueLabel, *memo_and_weight: Any) -> object:  # noqa: ANN401 - as of `learn`
-            self._explain_later(x, truth)
+            predicted, score = learner.assess(x)  # what was predicted is unknown: explain another class
+            self._explain(x, truth, not truth if isinstance(truth, bool) else predicted, score)
             return learn(x, truth, *memo_and_weight)
 
         learner.predict_learn, learner.learn = watch_at_once, watch_later
-
-    def _explain_later(self, x: X, truth: TrueLabel) -> None:
-        """Explain a mistake for the case that the prediction, unknown here, was another class."""
-        predicted, score = self._learner.assess(x)
-        self._explain(x, truth, not truth if isinstance(truth, bool) else predicted, score)
 
     def _explain(self, x: X, truth: TrueLabel, predicted: TrueLabel, score: float) -> None:
         terms = decide(self._learner, x, predicted, score).contributions

@@ -255,8 +255,8 @@ class FeatureExtractor:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self._hasher = _hasher(options) if options.hash_bits else None
-        self._of_text = _hashed_text(self._hasher) if self._hasher else _named_text(options)
+        self._hasher = hasher = _hasher(options) if options.hash_bits else None
+        self._of_text: Callable[[str], X] = hasher.transform_one if hasher else _named_text(options)
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
         self._has_tenants = options.has_tenants
@@ -399,10 +399,6 @@ class RawFeatures:
                 name = f"{name} of the event"
             x[name] = text
         return x
-
-
-def _hashed_text(hasher: TextHasher) -> Callable[[str], X]:
-    return hasher.transform_one
 
 
 def _hasher(options: FeatureOptions) -> TextHasher:
