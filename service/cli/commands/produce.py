@@ -118,8 +118,8 @@ def produce_command(inputs: Inputs, options: _Options, loaded: Loaded) -> None:
     """Send each event of FILE (- for stdin) to a topic as one record.
 
     The first invalid message stops the command: earlier messages have been sent, later ones are not. With
-    --no-validate every message is sent, without a time if --timestamp finds none. FILE has one of the
-    formats of --input-format, plain or .gz.
+    --no-validate every message is sent, without a time if --timestamp finds none, and without a key if no id
+    can be read. FILE has one of the formats of --input-format, plain or .gz.
 
     The key of each record is its id, so that a label lands in the partition of its event.
 
