@@ -147,13 +147,13 @@ def test_cut_dead_letter_is_marked_and_not_replayed(dead_letters, stream, monkey
     cut, whole = listed(dead_letters)
     assert (cut["truncated"], cut["size"]) == (True, 2056)
     assert "truncated" not in whole
-    assert "of 2056 bytes)" in dead_letters("list").stdout
+    assert "(truncated: " in dead_letters("list").stdout
     result = dead_letters("replay", "--session-timeout-seconds", "1", *FIXED)
     assert result.exit_code == 1
     assert "dead-letters[0]@0  rejected: it was truncated to fit" in result.stdout
     assert "dead-letters[0]@1  replayed to events" in result.stdout
     assert "1 replayed, 1 still rejected" in result.stderr
-    assert "1 of the dead letters still rejected was cut" in result.stderr
+    assert "truncated to fit the topic: 1 of the dead letters still rejected" in result.stderr
     assert "produce the whole record again" in result.stderr
     (left,) = listed(dead_letters)
     assert (left["truncated"], left["size"]) == (True, 2056)

@@ -154,8 +154,7 @@ def test_unprotected_http_address_gives_a_warning(monkeypatch, caplog, given, is
     assert ("http_hosts" in caplog.text) is is_warned
 
 
-def test_key_that_hashes_nothing_gives_a_warning(serve, monkeypatch):
-    monkeypatch.setenv("PERCEPTRON_HASH_KEY", "0123456789abcdef")
-    started = serve("--exit-at-end", "--http", "")
+def test_key_that_hashes_nothing_gives_a_warning(serve):
+    started = serve("--exit-at-end", hash_key="0123456789abcdef")
     started.wait()
     assert "hash_key has no effect without hash_bits and events.tenant" in started.stderr
