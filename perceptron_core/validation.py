@@ -121,6 +121,24 @@ def example_weight(w: Any) -> float:
     raise ValueError(f"the weight of an example: expected a number from 0 to {MAX_RATE:g}, got {w!r}")
 
 
+def check_positive(name: str, value: float, most: float = MAX_RATE) -> None:
+    """Raise `ValueError` unless a number is above 0 and at most `most`."""
+    if not 0 < value <= most:
+        raise ValueError(f"{name}: expected a number above 0 and at most {most:g}, got {value!r}")
+
+
+def check_number(name: str, value: float, least: float, most: float = MAX_RATE) -> None:
+    """Raise `ValueError` unless a number is within these bounds."""
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {value!r}")
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Raise `ValueError` unless a value is a whole number within these bounds."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {value!r}")
+
+
 def reject_features(x: Mapping[Any, Any]) -> FeatureError | TypeError:
     """Return the error that names the first feature of `x` that cannot be taken; or what is not a mapping."""
     if not hasattr(x, "items"):

@@ -13,7 +13,7 @@ from perceptron_core.elementary import log, logistic
 from perceptron_core.linear import data_frames, restored
 from perceptron_core.linear.declarations import OF_LOSS, Label
 from perceptron_core.linear.multiclass import check_classes, checked_label
-from perceptron_core.validation import example_weight
+from perceptron_core.validation import check_whole, example_weight
 
 _MAX_BITS: Final = 26
 MAX_COLUMNS: Final = 256
@@ -238,9 +238,3 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored.reduce(self)
-
-
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise `ValueError` unless a value is a whole number within these bounds."""
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {value!r}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from perceptron_core.auto.auto_classifier import MAX_COLUMNS, AutoClassifier, check_whole
+from perceptron_core.auto.auto_classifier import MAX_COLUMNS, AutoClassifier
 from perceptron_core.auto.characters import MAX_BITS
 from perceptron_core.auto.plan import CHARACTERS_ALONE, FOREST_ALONE, NEIGHBORS_ALONE, Plan
 from perceptron_core.linear.declarations import OF_COUNTS, Label
 from perceptron_core.linear.multiclass import check_classes
+from perceptron_core.validation import check_whole
 
 
 class Seeded(AutoClassifier):

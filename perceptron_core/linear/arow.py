@@ -17,7 +17,7 @@ from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
-from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.validation import MAX_RATE, check_number, hinge
 from perceptron_core.weights.example import MAX_VARIANCE, Column, Example, Variances, shrunk
 
 Matrix = dict[Any, Vector]
@@ -182,8 +182,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
         self, forgetting: float, intercept_forgetting: float, *, full: bool, fit_intercept: bool
     ) -> None:
         for name, value in (("forgetting", forgetting), ("intercept_forgetting", intercept_forgetting)):
-            if not 1 / MAX_RATE <= value <= 1:
-                raise ValueError(f"{name}: expected a number above 0 and at most 1, got {value!r}")
+            check_number(name, value, 1 / MAX_RATE, 1)
             if full and value != 1:
                 raise ValueError(f"{name}: expected 1 with full=True, got {value!r}")
         self.full = bool(full)
@@ -351,8 +350,7 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
         full: bool = False,
         fit_intercept: bool = True,
     ) -> None:
-        if not 1 / MAX_RATE <= r <= MAX_RATE:
-            raise ValueError(f"r: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {r!r}")
+        check_number("r", r, 1 / MAX_RATE)
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
         self.r = float(r)
 
@@ -501,8 +499,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     def __init__(
         self, classes: Sequence[Label] | None = None, r: float = 1.0, fit_intercept: bool = True
     ) -> None:
-        if not 1 / MAX_RATE <= r <= MAX_RATE:
-            raise ValueError(f"r: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {r!r}")
+        check_number("r", r, 1 / MAX_RATE)
         super().__init__(classes, fit_intercept)
         self.r = float(r)
 

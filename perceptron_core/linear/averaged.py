@@ -15,7 +15,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.sparse_vectors import Vector
-from perceptron_core.validation import Rate, check_rate, rate_at
+from perceptron_core.validation import Rate, check_positive, check_rate, rate_at
 from perceptron_core.weights.example import Column, Example
 
 _MIN_FADE: Final = 1e-20
@@ -170,8 +170,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     VARIANTS = ({"decay": 0.3}, {"fit_intercept": False})
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
-        if not 0 < decay <= 1:
-            raise ValueError(f"decay: expected a number above 0 and at most 1, got {decay!r}")
+        check_positive("decay", decay, 1)
         check_rate(learning_rate)
         super().__init__(fit_intercept)
         self.decay = float(decay)

@@ -15,6 +15,7 @@ from perceptron_core.validation import (
     MAX_RATE,
     FeatureError,
     Rate,
+    check_positive,
     check_rate,
     example_weight,
     rate_at,
@@ -194,8 +195,7 @@ class KernelPerceptron(BinaryClassifier):
         learning_rate: Rate = 1.0,
         fit_intercept: bool = True,
     ) -> None:
-        if not 0 < gamma <= MAX_RATE:
-            raise ValueError(f"gamma: expected a number above 0 and at most {MAX_RATE:g}, got {gamma!r}")
+        check_positive("gamma", gamma)
         if not (isinstance(degree, int) and degree >= 1):
             raise ValueError(f"degree: expected a whole number of at least 1, got {degree!r}")
         if not -MAX_RATE <= coef0 <= MAX_RATE:

@@ -6,7 +6,7 @@ from perceptron_core.elementary import logistic
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.declarations import OF_LOSS
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
-from perceptron_core.validation import MAX_RATE
+from perceptron_core.validation import check_positive
 from perceptron_core.weights.example import Example
 
 
@@ -91,9 +91,6 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     undo_one = undo_additive
 
     def __init__(self, learning_rate: float = 0.01, fit_intercept: bool = True) -> None:
-        if not 0 < learning_rate <= MAX_RATE:
-            raise ValueError(
-                f"learning_rate: expected a number above 0 and at most {MAX_RATE:g}, got {learning_rate!r}"
-            )
+        check_positive("learning_rate", learning_rate)
         super().__init__(fit_intercept)
         self.learning_rate = float(learning_rate)

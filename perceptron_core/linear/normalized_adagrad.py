@@ -18,7 +18,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.multiclass import MulticlassClassifier
 from perceptron_core.linear.multiclass_rule import MulticlassRule
 from perceptron_core.sparse_vectors import Vector
-from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
+from perceptron_core.validation import MAX_MAGNITUDE, check_number, check_positive
 from perceptron_core.weights.example import Column, Example, Scales
 
 LOSSES: Final = ("logistic", "hinge")
@@ -251,12 +251,8 @@ def in_units(scaled_weight: float, scale: float) -> float:
 
 def check_adagrad(learning_rate: float, epsilon: float, margin: float) -> None:
     """Raise `ValueError` for parameters out of bounds."""
-    if not 0 < learning_rate <= MAX_RATE:
-        raise ValueError(
-            f"learning_rate: expected a number above 0 and at most {MAX_RATE:g}, got {learning_rate!r}"
-        )
-    if not 0 <= epsilon <= MAX_RATE:
-        raise ValueError(f"epsilon: expected a number from 0 to {MAX_RATE:g}, got {epsilon!r}")
+    check_positive("learning_rate", learning_rate)
+    check_number("epsilon", epsilon, 0)
     if not (0 < margin <= MAX_MAGNITUDE or margin == inf):
         raise ValueError(
             f"margin: expected a number above 0 and at most {MAX_MAGNITUDE:g}, or infinite, got {margin!r}"

@@ -13,7 +13,7 @@ from perceptron_core.linear.declarations import OF_PRICE, Label, Update
 from perceptron_core.linear.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.linear.multiclass import LinearMulticlass
 from perceptron_core.linear.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.validation import MAX_RATE, check_number, hinge
 from perceptron_core.weights.example import Example
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
@@ -34,8 +34,7 @@ def step_size(variant: str, loss: float, squared_norm: float, price: float) -> f
 
 def check_aggressiveness(C: float, variant: str) -> None:
     """Raise ValueError for parameters out of range."""
-    if not 1 / MAX_RATE <= C <= MAX_RATE:
-        raise ValueError(f"C: expected a number above 0 and at most {MAX_RATE:g}, got {C!r}")
+    check_number("C", C, 1 / MAX_RATE)
     if variant not in _VARIANTS:
         raise ValueError(f"variant: expected one of {', '.join(_VARIANTS)}, got {variant!r}")
 

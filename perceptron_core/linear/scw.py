@@ -8,7 +8,7 @@ from typing import Final
 from perceptron_core.elementary import hypot, normal_quantile
 from perceptron_core.linear.arow import ConfidenceWeightedClassifier, ConfidenceWeightedRule
 from perceptron_core.linear.declarations import OF_PRICE
-from perceptron_core.validation import MAX_LOSS, MAX_RATE
+from perceptron_core.validation import MAX_LOSS, MAX_RATE, check_number
 from perceptron_core.weights.example import Example
 
 _MAX_RHO: Final = 1e200
@@ -116,8 +116,7 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
         full: bool = False,
         fit_intercept: bool = True,
     ) -> None:
-        if not 1 / MAX_RATE <= C <= MAX_RATE:
-            raise ValueError(f"C: expected a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {C!r}")
+        check_number("C", C, 1 / MAX_RATE)
         if not 0.5 < confidence < 1:  # noqa: PLR2004  a half is a guess
             raise ValueError(f"confidence: expected a number above 0.5 and below 1, got {confidence!r}")
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)

@@ -23,7 +23,7 @@ from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.linear.scw import SCW
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.validation import example_weight, sign_of
+from perceptron_core.validation import check_positive, example_weight, sign_of
 
 
 class ExpertStatus(NamedTuple):
@@ -270,8 +270,7 @@ class Mixture(BinaryClassifier):
         discount: float = 0.9997,
     ) -> None:
         super().__init__()
-        if not 0 < discount <= 1:
-            raise ValueError(f"discount: expected a number above 0 and at most 1, got {discount!r}")
+        check_positive("discount", discount, 1)
         self.experts: tuple[Any, ...] = sparse_experts() if experts is None else checked_experts(experts)
         self.mixers = _checked_mixers(mixers)
         self.discount = float(discount)

@@ -13,7 +13,7 @@ from perceptron_core.elementary import logistic
 from perceptron_core.linear import restored
 from perceptron_core.linear.binary import Features
 from perceptron_core.theory.geometry import LinearModel
-from perceptron_core.validation import MAX_MAGNITUDE, sign_of
+from perceptron_core.validation import MAX_MAGNITUDE, check_positive, sign_of
 
 Schedule = Callable[[int], float]
 """η(k), for k = 1, 2, …"""
@@ -86,7 +86,7 @@ class BatchPerceptron(base.Base):
         fit_intercept: bool = True,
     ) -> None:
         if not callable(learning_rate):
-            _check_rate(learning_rate)
+            check_positive("learning_rate", learning_rate, MAX_MAGNITUDE)
         if not 0 <= margin < math.inf:
             raise ValueError(f"margin: expected a finite number of at least 0, got {margin!r}")
         if not 0 < criterion < math.inf:
@@ -165,7 +165,7 @@ class BatchPerceptron(base.Base):
     def _step(self, k: int, samples: list[tuple[sparse.Vector, float]]) -> float:
         """Take step k; return its length."""
         rate = self.learning_rate(k) if callable(self.learning_rate) else self.learning_rate
-        _check_rate(rate)
+        check_positive("learning_rate", rate, MAX_MAGNITUDE)
         total: sparse.Vector = {}
         total_sign = 0.0
         for z, sign in self._violated(samples):
@@ -183,8 +183,3 @@ class BatchPerceptron(base.Base):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name, checked in self.STATE.items():
             setattr(self, name, checked(state[name]))
-
-
-def _check_rate(rate: float) -> None:
-    if not 0 < rate <= MAX_MAGNITUDE:
-        raise ValueError(f"the learning rate: expected a finite number above 0, got {rate!r}")
