@@ -248,8 +248,8 @@ def shrunk(own: float, r: float, total: float) -> float:
 class Variances(Column):
     """A variance σ for each slot; 1 for a feature that is not stored."""
 
-    def __init__(self, default: float = 1.0) -> None:
-        Column.__init__(self, default, 0.0, MAX_VARIANCE)
+    def __init__(self) -> None:
+        Column.__init__(self, 1.0, 0.0, MAX_VARIANCE)
 
     def of_score(self, x: Example, start: float) -> float:
         """Compute start + Σ σᵢ·xᵢ², the variance of the score with independent weights."""
