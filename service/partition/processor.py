@@ -207,11 +207,6 @@ class Processor:
         self.observe(learned)
 
     @property
-    def engine(self) -> str:
-        """Which engine processes records of the common case: `fast` or `reference`."""
-        return "fast" if self._fast_path is not None else "reference"
-
-    @property
     def classes(self) -> Sequence[str]:
         """The names of the classes, as configured."""
         return self.decoder.vocabulary.classes
