@@ -11,7 +11,7 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
-from service.clock import SYSTEM_CLOCK, Backoff, Clock
+from service.clock import SYSTEM_CLOCK, Backoff
 from service.formats.bounded_http import bounded_opener
 from service.settings.parts import WebhookSettings
 from service.version import version
@@ -33,9 +33,8 @@ class Delivery:
 
     """
 
-    def __init__(self, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, hook: WebhookSettings) -> None:
         self._hook = hook
-        self._clock = clock
         self._opener = bounded_opener(ssl.create_default_context())
         self._counting = Lock()
         self.delivered = self.failed = 0
@@ -69,7 +68,7 @@ class Delivery:
         The reason contains only the host of the URL.
         """
         hook = self._hook
-        headers = headers_of(alert, hook.secret.get_secret_value(), int(self._clock.time()))
+        headers = headers_of(alert, hook.secret.get_secret_value(), int(SYSTEM_CLOCK.time()))
         headers["User-Agent"] = f"online-perceptron/{version()}"
         request = Request(hook.url.get_secret_value(), alert.body, headers, method="POST")  # noqa: S310 - checked
         try:

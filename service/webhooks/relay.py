@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Final
 
-from service.clock import SYSTEM_CLOCK, Backoff, Clock
+from service.clock import SYSTEM_CLOCK, Backoff
 from service.errors import (
     OffsetOutOfRange,
     OwnershipLost,
@@ -94,27 +94,22 @@ class Relay:
         The stream, used only by this relay.
     settings, hook
         What is posted, and where.
-    clock
-        Determines when offsets are committed, and the times of alerts.
 
     """
 
-    def __init__(
-        self, transport: Transport, settings: Settings, hook: WebhookSettings, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, transport: Transport, settings: Settings, hook: WebhookSettings) -> None:
         self._transport = transport
         self._topic = settings.signals_topic if DRIFT in hook.on else settings.predictions_topic
         self._group = f"{settings.group}.relay.{hook.title}"
         self._hook = hook
         self._maker = AlertMaker(hook)
         self._starts = _first_starts(transport, self._group, self._topic)
-        self._clock = clock
         self._parts: dict[int, _Part] = {}
         self._assigned: set[int] = set()
         self._due = 0.0
-        self._next_log = clock.monotonic() + LOG_INTERVAL_SECONDS
+        self._next_log = SYSTEM_CLOCK.monotonic() + LOG_INTERVAL_SECONDS
         self._logged: dict[str, int] = {}
-        self.delivery = Delivery(hook, clock)
+        self.delivery = Delivery(hook)
 
     def run(self, stop: Event, *, exit_at_end: bool = False) -> None:
         """Relay until `stop` is set or, with `exit_at_end`, until the alerts of all records were accepted.
@@ -161,10 +156,10 @@ class Relay:
                     part.take(self._begin(records, part, pool), position)
         except OffsetOutOfRange as error:
             self._skip_lost(consumer, error)
-        is_due = self._clock.monotonic() >= self._due
+        is_due = SYSTEM_CLOCK.monotonic() >= self._due
         self._settle(is_due=is_due)
         if is_due:
-            self._due = self._clock.monotonic() + _COMMIT_SECONDS
+            self._due = SYSTEM_CLOCK.monotonic() + _COMMIT_SECONDS
         self._log_counts()
         return not any(part.is_waiting for part in self._parts.values())
 
@@ -210,7 +205,7 @@ class Relay:
         for part in self._parts.values():
             part.cancelled.set()
         while any(part.is_waiting for part in self._parts.values()):
-            self._clock.wait(Event(), _WAITING_POLL_SECONDS)
+            SYSTEM_CLOCK.wait(Event(), _WAITING_POLL_SECONDS)
         try:
             self._settle(is_due=True)
         except (TransportUnavailable, StorageFull) as error:
@@ -235,7 +230,7 @@ class Relay:
                 part.close()
 
     def _log_counts(self, *, is_end: bool = False) -> None:
-        now, done = self._clock.monotonic(), self.delivery
+        now, done = SYSTEM_CLOCK.monotonic(), self.delivery
         counts = {"delivered": done.delivered, "failed": done.failed, "unreadable": self._maker.n_unreadable}
         if is_end or (now >= self._next_log and counts != self._logged):
             self._next_log, self._logged = now + LOG_INTERVAL_SECONDS, counts
