@@ -44,8 +44,6 @@ class Health:
 
     Parameters
     ----------
-    state, reason
-        The initial state, and its reason.
     ready_timeout_seconds
         How long one step of the loop may take before the loop is not ready.
     clock
@@ -53,15 +51,8 @@ class Health:
 
     """
 
-    def __init__(
-        self,
-        state: State = State.STARTING,
-        reason: str = "joining the consumer group",
-        *,
-        ready_timeout_seconds: float = inf,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
-        self._condition = (state, reason)
+    def __init__(self, *, ready_timeout_seconds: float = inf, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._condition = (State.STARTING, "joining the consumer group")
         self._ready_timeout_seconds = ready_timeout_seconds
         self._clock = clock
         self._under_way: Stall | None = None

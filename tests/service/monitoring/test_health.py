@@ -6,7 +6,8 @@ from tests.service.building import SetClock
 
 def ready(seconds):
     clock = SetClock()
-    health = Health(State.READY, "", ready_timeout_seconds=seconds, clock=clock)
+    health = Health(ready_timeout_seconds=seconds, clock=clock)
+    health.become(State.READY)
     return health, clock
 
 
