@@ -13,7 +13,7 @@ import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache, partial
 from itertools import pairwise
 from math import isfinite
@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from perceptron_core.elementary import log, log1p
 from service.messages.json_values import number_of_text
-from service.messages.paths import Keys, event_time_ms, find_at
+from service.messages.paths import EPOCH, Keys, event_time_ms, find_at
 
 NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 """Kinds of values; the kind of a field is known only when a record comes."""
@@ -29,7 +29,6 @@ NUMBER, TEXT, TRUTH, ANY = "number", "text", "truth", "any"
 _MAX_CROSS_LENGTH: Final = 1000
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WEEKDAY_OF_EPOCH: Final = 3
 _URL: Final = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?(\[[^\]/]*\]|[^/?#:]*)(?::\d*)?([^?#]*)"
@@ -83,7 +82,7 @@ def _day(value: Any) -> int:  # noqa: ANN401
 
 @lru_cache(maxsize=_MAX_CACHED)
 def _day_of_month(days: int) -> int:
-    return (_EPOCH + timedelta(days=days)).day
+    return (EPOCH + timedelta(days=days)).day
 
 
 def _contains(value: Any, part: Any) -> bool:  # noqa: ANN401

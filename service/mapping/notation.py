@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import product
 from math import isfinite
 from typing import Any, Final
@@ -36,7 +36,6 @@ PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.AS
 """A text that is a number in JSON; 007 is a code, not a number."""
 _MAX_EXACT_INTEGER: Final = 1 << 53
 """Beyond it, a float stands for several integers."""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Notation:
@@ -139,7 +138,7 @@ def read_time(text: str, form: str) -> float | None:
         time = datetime.strptime(text, form)  # noqa: DTZ007 - with a zone below
     except ValueError:
         return None
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) / timedelta(seconds=1)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def guess_decimal(texts: Collection[str]) -> str | None:

@@ -23,7 +23,7 @@ Keys = tuple[str, ...]
 Find = Callable[[object], Any]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _SECONDS_BELOW: Final = 1e11
 _MILLISECONDS_BELOW: Final = 1e14
@@ -222,4 +222,4 @@ def _of_text(text: str) -> int:
         raise ValueError(f"{expected}, numbers as strings to_number(PATH), got {text[:40]!r}") from None
     if time.tzinfo is None:
         raise ValueError(f"expected a time zone, such as Z or +01:00, got {text[:40]!r}")
-    return (time - _EPOCH) // _MILLISECOND
+    return (time - EPOCH) // _MILLISECOND
