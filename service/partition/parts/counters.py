@@ -37,10 +37,6 @@ _window: Final = partial(deque[bool], maxlen=WINDOW)
 _unmatched_ids: Final = partial(deque[str], maxlen=MAX_UNMATCHED_IDS)
 _KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
 """Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
-_COUNTED: Final = (
-    *("predictions", "labelled", "mistakes", "rejected", "skipped", "labels"),
-    *("assumed", "revised", "evicted"),
-)
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
     "recent": _window,
@@ -151,7 +147,7 @@ class Counters(Part):
 
     def counts(self) -> Mapping[str, int]:
         """Return the counts for progress records; rare ones only if they are not 0."""
-        return self.counts_of({name: getattr(self, name) for name in _COUNTED})
+        return self.counts_of({each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
