@@ -39,7 +39,7 @@ from service.loop.restorer import Opening, Restorer
 from service.loop.task import HAND_OVER_BYTES, Task, TaskWriter
 from service.loop.topics import Growth
 from service.monitoring.health import Availability, Stall
-from service.settings.topics import input_topics
+from service.settings.topics import input_topics, n_tasks, owner_topic
 from service.stream.batches import RecordBatch
 from service.stream.protocol import NO_LIMIT, RecordLimit
 
@@ -152,8 +152,9 @@ class Tasks:
         self._sent: set[int] = set()
         """Tasks that take part in the transaction under way."""
         self._growth = growth
-        owner_topic = settings.checkpoints_topic if settings.share_model else ""
-        self.consumer = context.stream.join(settings.group, input_topics(settings), self, owner_topic)
+        self.consumer = context.stream.join(
+            settings.group, input_topics(settings), self, owner_topic(settings)
+        )
         self._restorer = Restorer(context, self.consumer)
 
     @property
@@ -379,8 +380,8 @@ class Tasks:
     def _keep_others(self) -> None:
         """Advance the kept states of other members' tasks on a thread, if `standby` is on."""
         if self._context.settings.standby and not self._openings and self.consumer.has_joined():
-            n_tasks = 1 if self._context.settings.share_model else self._growth.n_partitions
-            self._restorer.keep_others({*range(n_tasks)} - self._assigned.keys())
+            count = n_tasks(self._context.settings, self._growth.n_partitions)
+            self._restorer.keep_others({*range(count)} - self._assigned.keys())
 
     # Partitions come and go
 

@@ -28,6 +28,16 @@ def task_partitions(settings: Settings, stream: ReadStream, task: int) -> Sequen
     return range(min(stream.partition_count(topic) for topic in input_topics(settings)))
 
 
+def n_tasks(settings: Settings, n_partitions: int) -> int:
+    """Return how many tasks have the partitions: one each, or one for all with a shared model."""
+    return 1 if settings.share_model else n_partitions
+
+
+def owner_topic(settings: Settings) -> str:
+    """Return the topic whose only partition decides who owns all partitions; empty if each has an owner."""
+    return settings.checkpoints_topic if settings.share_model else ""
+
+
 def input_partitions(settings: Settings, partitions: Iterable[int]) -> list[TopicPartition]:
     """List the topic partitions of these partitions, in the order for records of equal time."""
     numbers = [*partitions]

@@ -41,7 +41,7 @@ from service.partition.parts.decisions import kept_rules
 from service.settings.declaration import Decides
 from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
-from service.settings.topics import ensure_topics, input_topics, task_partitions
+from service.settings.topics import ensure_topics, input_topics, n_tasks, owner_topic, task_partitions
 from service.stream.protocol import TopicPartition, Transport, by_partition, nested
 
 STOP_FIRST: Final = "stop the service first, with SIGTERM"
@@ -84,7 +84,7 @@ def reset_command(start: Start, partitions: Sequence[int], loaded: Loaded, *, ye
         count = ensure_topics(transport, settings)
         for partition in partitions:
             check_partition(partition, count)
-        chosen = sorted(set(partitions)) or range(1 if settings.share_model else count)
+        chosen = sorted(set(partitions)) or range(n_tasks(settings, count))
         if not yes:
             whose = f"the models of the group {settings.group!r}, partition {', '.join(map(str, chosen))}"
             question = f"Forget {whose} of {settings.events_topic!r}? (--yes resets without this question)"
@@ -109,7 +109,7 @@ def temporary_member(transport: Transport, settings: Settings) -> TemporaryMembe
         settings.group,
         input_topics(settings),
         settings.session_timeout_seconds,
-        settings.checkpoints_topic if settings.share_model else "",
+        owner_topic(settings),
     )
 
 
@@ -236,8 +236,7 @@ def import_(file: Path, chosen: int | None, loaded: Loaded) -> None:
         if partition < n_logs:
             log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
             settings = _with_those_of_records(log, partition, replace(with_file, origins=loaded.origins))
-        n_tasks = 1 if settings.share_model else transport.partition_count(settings.events_topic)
-        check_partition(partition, n_tasks)
+        check_partition(partition, n_tasks(settings, transport.partition_count(settings.events_topic)))
         _replace_model(transport, settings, partition, to_bytes(model))
     report("imported", "green", f"{file} is the model of partition {partition} now")
 
