@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from perceptron_core.auto.auto_classifier import MAX_COLUMNS, AutoClassifier
 from perceptron_core.auto.characters import MAX_BITS
-from perceptron_core.auto.plan import CHARACTERS_ALONE, FOREST_ALONE, NEIGHBORS_ALONE, Plan
+from perceptron_core.auto.plan import CHARACTERS_ALONE, FOREST_ALONE, NEIGHBORS_ALONE
 from perceptron_core.linear.declarations import OF_COUNTS, Label
 from perceptron_core.linear.multiclass import check_classes
 from perceptron_core.validation import check_whole
 
 
-class Seeded(AutoClassifier):
-    """A classifier with the one part of its plan."""
-
-    PLAN: ClassVar[Plan]
-
-    def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
-        check_whole("seed", seed, -(2**63), 2**63)
-        check_whole("max_columns", max_columns, 0, MAX_COLUMNS)
-        self.classes = None if classes is None else check_classes(classes)
-        self.seed = seed
-        self.max_columns = max_columns
-        self.start(1, self.seed, max_columns, self.classes or (), self.PLAN)
-
-
-class HoeffdingForest(Seeded):
+class HoeffdingForest(AutoClassifier):
     r"""Twenty Hoeffding trees with a linear model over all nodes that an event passes.
 
     Each tree sees each event with a weight drawn from Poisson(6). It uses all features if d ≤ 12, and
@@ -91,7 +76,14 @@ class HoeffdingForest(Seeded):
 
     NAME = "hoeffding-forest"
     takes_text = False
-    PLAN = FOREST_ALONE
+
+    def __init__(self, classes: Sequence[Label] | None = None, seed: int = 1, max_columns: int = 64) -> None:
+        check_whole("seed", seed, -(2**63), 2**63)
+        check_whole("max_columns", max_columns, 0, MAX_COLUMNS)
+        self.classes = None if classes is None else check_classes(classes)
+        self.seed = seed
+        self.max_columns = max_columns
+        self.start(1, seed, max_columns, self.classes or (), FOREST_ALONE)
 
 
 class NearestNeighbors(AutoClassifier):
