@@ -15,7 +15,7 @@ from perceptron_core.linear.batches import SparseBatch, decide
 from perceptron_core.linear.binary import BinaryClassifier
 from perceptron_core.linear.linear_rule import LinearRule
 from perceptron_core.linear.perceptron import Perceptron
-from perceptron_core.text.hasher import TextHasher
+from perceptron_core.text.hasher import MAX_BITS, TextHasher
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from perceptron_core.linear.batches import Doubles
 
     Classes = NDArray[np.bool_]
-
-_MAX_BITS = 30
-"""Limited by signed 32-bit indices."""
 
 
 def _of_learner(name: str, doc: str | None = None) -> Any:
@@ -104,8 +101,8 @@ class HashedClassifier(BinaryClassifier):
                 f"{type(classifier).__name__} has no weight for each feature, so its features cannot be "
                 "hashed"
             )
-        if not 1 <= bits <= _MAX_BITS:
-            raise ValueError(f"bits: expected a whole number from 1 to {_MAX_BITS}, got {bits!r}")
+        if not 1 <= bits <= MAX_BITS:
+            raise ValueError(f"bits: expected a whole number from 1 to {MAX_BITS}, got {bits!r}")
         self.bits = bits
         self.learner = self.classifier.hashed(bits)
 
