@@ -15,7 +15,6 @@ from itertools import islice
 from time import time
 from typing import NamedTuple
 
-from service.dead_letters.temporary_member import TemporaryMember
 from service.messages.dead_letter import REPLAYED_FROM, DeadLetter, record_bytes
 from service.messages.decoder import TimeBounds
 from service.messages.rejection import Rejection
@@ -23,6 +22,7 @@ from service.partition.factory import InputReader
 from service.settings.load import Settings
 from service.settings.topics import input_topics, partition_counts
 from service.stream.protocol import Output, Record, Transport
+from service.stream.temporary_member import TemporaryMember
 
 
 class ReplayDecision(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from service.dead_letters.temporary_member import TemporaryMember
 from service.settings.load import Settings
 from service.settings.topics import input_topics, output_topics
 from service.stream.protocol import Output, Record, Transport
+from service.stream.temporary_member import TemporaryMember
 
 Change = Callable[[list[Record]], Sequence[Record]]
 """Makes of a partition's records those of the copy."""

@@ -22,7 +22,6 @@ from service.cli.options import SERVICE, STATE, check_partition, opened_stream, 
 from service.cli.output import echo, report
 from service.cli.source_options import OUTPUT_PATH, check_outputs
 from service.cli.summary import size_text, time_text
-from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.bootstrap import Bootstrap
 from service.loop.context import quiet_context
@@ -43,6 +42,7 @@ from service.settings.fields import names_that_decide
 from service.settings.load import Loaded, Settings
 from service.settings.topics import ensure_topics, input_topics, n_tasks, owner_topic, task_partitions
 from service.stream.protocol import TopicPartition, Transport, by_partition, nested
+from service.stream.temporary_member import TemporaryMember
 
 STOP_FIRST: Final = "stop the service first, with SIGTERM"
 

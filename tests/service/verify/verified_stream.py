@@ -6,7 +6,6 @@ import json
 from prometheus_client import CollectorRegistry
 
 from service.dead_letters.replay import Redelivery
-from service.dead_letters.temporary_member import TemporaryMember
 from service.loop.context import Context
 from service.loop.reset import reset
 from service.loop.runner import Runner
@@ -15,6 +14,7 @@ from service.settings.topics import input_topics
 from service.stream.opening import open_transport
 from service.stream.protocol import Output
 from service.stream.sqlite.log import row_id_of
+from service.stream.temporary_member import TemporaryMember
 from service.verify.verify import verify
 from tests.service.building import event, label, settings
 from tests.support.copied_stream import copy_stream

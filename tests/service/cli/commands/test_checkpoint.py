@@ -220,7 +220,7 @@ def test_import_rejects_a_model_with_other_parameters(import_, stream, tmp_path)
 
 @pytest.mark.parametrize("command", ["import m.bin", "reset --from committed --yes"])
 def test_export_does_not_disturb_a_running_service(checkpoint, stream, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.stream.temporary_member._PATIENCE_SECONDS", 0.1)
     trained_file(tmp_path / "m.bin")
     serve(stream)
     before = stream.bounds("checkpoints", 0)

@@ -221,7 +221,7 @@ def test_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, monke
 
 
 def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
-    monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.stream.temporary_member._PATIENCE_SECONDS", 0.1)
     reject(stream, UNKNOWN)
     first = Redelivery(stream, settings(classes="ham,spam"))
     running = first.replay()
