@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import sqrt
@@ -414,11 +414,11 @@ def _hasher(options: FeatureOptions) -> TextHasher:
 
 def _named_text(options: FeatureOptions) -> Callable[[str], X]:
     if options.text == "chars":
-        tokens = _ngrams(str, "", *options.ngrams)
+        tokens = _char_ngrams(*options.ngrams)
     elif options.text == "scripts":
-        tokens = _ngrams(lambda text: [*tokens_of(text)], " ", *options.ngrams)
+        tokens = _ngrams(lambda text: [*tokens_of(text)], *options.ngrams)
     else:
-        tokens = _ngrams(re.compile(r"\w+").findall, " ", *options.ngrams)
+        tokens = _ngrams(re.compile(r"\w+").findall, *options.ngrams)
 
     def cased(text: str) -> str:
         if options.text == "scripts":
@@ -474,17 +474,26 @@ def _reserved(named: X) -> X:
     return x
 
 
-def _ngrams(
-    cut: Callable[[str], Sequence[str]], separator: str, shortest: int, longest: int
-) -> Callable[[str], Iterable[str]]:
+def _ngrams(cut: Callable[[str], list[str]], shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
     def ngrams(text: str) -> Iterable[str]:
-        tokens = cut(text)
+        words = cut(text)
         if longest == 1:
-            return tokens
+            return words
         return (
-            separator.join(tokens[start : start + n])
+            " ".join(words[start : start + n])
             for n in range(shortest, longest + 1)
-            for start in range(len(tokens) - n + 1)
+            for start in range(len(words) - n + 1)
+        )
+
+    return ngrams
+
+
+def _char_ngrams(shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+    def ngrams(text: str) -> Iterable[str]:
+        return (
+            text[start : start + n]
+            for n in range(shortest, longest + 1)
+            for start in range(len(text) - n + 1)
         )
 
     return ngrams
