@@ -23,7 +23,7 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.auto import explanation
-from tests.perceptron_core.auto.laws import mistakes
+from tests.perceptron_core.auto.laws import check_it_goes_on_from_bytes, mistakes
 from tests.support.example_counts import n_examples
 
 values = st.one_of(
@@ -93,12 +93,7 @@ def test_model_from_bytes_continues_identically(stream, cut):
     model = AutoClassifier()
     for x, y in stream[:cut]:
         model.learn_one(x, y)
-    again = from_bytes(to_bytes(model))
-    for x, y in stream[cut:]:
-        assert again.predict_proba_one(x) == model.predict_proba_one(x)
-        model.learn_one(x, y)
-        again.learn_one(x, y)
-    assert to_bytes(again) == to_bytes(model)
+    check_it_goes_on_from_bytes(model, stream[cut:])
 
 
 def test_columns_never_exceed_the_maximum():
