@@ -130,7 +130,7 @@ class KafkaWriter(Writer):
         self._still_owner = still_owner
         self._check_topics = check_topics
         self._found_topics: set[str] = set()
-        self._part: Part | None = None
+        self._part: TransactionPart | None = None
         self._ended: ServiceError | None = None
         """The error that ended this writer."""
 
@@ -149,7 +149,7 @@ class KafkaWriter(Writer):
             raise self._end(error) from error.__cause__
         self._found_topics |= topics
         partitions = {(topic, self._partition): offset for topic, offset in offsets.items()}
-        self._part = Part(self._partition, outputs, partitions, compress)
+        self._part = TransactionPart(self._partition, outputs, partitions, compress)
         self._transactions.add(self._part)
 
     def finish(self) -> None:
@@ -197,7 +197,7 @@ _OF_THE_STREAM: Final = (StorageFull, TransportUnavailable)
 
 
 @dataclass(eq=False, slots=True)
-class Part:
+class TransactionPart:
     """One writer's part of a transaction, and its result."""
 
     partition: int
@@ -256,15 +256,15 @@ class Transactions:
         """Whether parts are always committed together, even after a failure."""
         self._producer: Producer | None = None
         self._compresses = False
-        self._added: list[Part] = []
-        self._sent: list[Part] = []
+        self._added: list[TransactionPart] = []
+        self._sent: list[TransactionPart] = []
         self._under_way: BackgroundCall | None = None
-        self._rejected: list[tuple[Sequence[Part], ServiceError]] = []
+        self._rejected: list[tuple[Sequence[TransactionPart], ServiceError]] = []
         """Groups of parts to send again because the generation changed."""
         self._apart: set[int] = set()
         """Partitions that use separate transactions until they commit."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: TransactionPart) -> None:
         """Add a part to the next transaction."""
         self._added.append(part)
 
@@ -280,7 +280,7 @@ class Transactions:
         if self._sent:
             self._start([list(parts) for _, parts in groupby(sorted(self._sent, key=self._set), self._set)])
 
-    def _start(self, groups: Sequence[Sequence[Part]]) -> None:
+    def _start(self, groups: Sequence[Sequence[TransactionPart]]) -> None:
         """Commit groups of parts on a thread; first ask the member, on its own thread, for its generation."""
         try:
             metadata = self._group_metadata()
@@ -291,11 +291,11 @@ class Transactions:
         deadline = monotonic() + self._options.commit_timeout_seconds * len(groups)
         self._under_way = BackgroundCall(partial(self._commit_each, groups, metadata, self._sent), deadline)
 
-    def _set(self, part: Part) -> tuple[int, bool]:
+    def _set(self, part: TransactionPart) -> tuple[int, bool]:
         """Return the key that parts of one transaction share."""
         return (part.partition if part.partition in self._apart else -1, part.compress)
 
-    def finish(self, part: Part) -> None:
+    def finish(self, part: TransactionPart) -> None:
         """Wait for the end of a part's transaction, and begin it if necessary. Raises `ServiceError`."""
         if part in self._added:
             self.send()
@@ -336,7 +336,9 @@ class Transactions:
             self.drop()
             raise
 
-    def _commit_each(self, groups: Iterable[Sequence[Part]], metadata: object, sent: Sequence[Part]) -> None:
+    def _commit_each(
+        self, groups: Iterable[Sequence[TransactionPart]], metadata: object, sent: Sequence[TransactionPart]
+    ) -> None:
         """Commit each group of the `sent` parts; stop if the call was abandoned meanwhile."""
         for parts in groups:
             try:
@@ -352,7 +354,7 @@ class Transactions:
                 self._apart.difference_update(part.partition for part in parts)
                 self._options = self._first_options
 
-    def _commit(self, parts: Sequence[Part], metadata: Any) -> None:  # noqa: ANN401 - the client's
+    def _commit(self, parts: Sequence[TransactionPart], metadata: Any) -> None:  # noqa: ANN401 - the client's
         self._ready(compress=parts[0].compress).transact(
             _joined(parts),
             dict(chain.from_iterable(each.offsets.items() for each in parts)),
@@ -361,7 +363,7 @@ class Transactions:
             where=self._where(parts),
         )
 
-    def _fail(self, parts: Sequence[Part], error: ServiceError) -> None:
+    def _fail(self, parts: Sequence[TransactionPart], error: ServiceError) -> None:
         """Drop the producer after an error, and set the error of each part.
 
         The producer is not reused: its idea of the transaction may be wrong, and a new producer aborts the
@@ -408,13 +410,13 @@ class Transactions:
         self.wait()
         self.drop()
 
-    def _where(self, parts: Sequence[Part]) -> str:
+    def _where(self, parts: Sequence[TransactionPart]) -> str:
         numbers = sorted(part.partition for part in parts)
         more = "" if len(numbers) <= _NAMED else f" and {len(numbers) - _NAMED} more"
         return f"{self._topic}[{','.join(map(str, numbers[:_NAMED]))}{more}]"
 
 
-def _joined(parts: Sequence[Part]) -> Sequence[Output]:
+def _joined(parts: Sequence[TransactionPart]) -> Sequence[Output]:
     """Return the outputs of all parts, in order."""
     if len(parts) == 1:
         return parts[0].outputs

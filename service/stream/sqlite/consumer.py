@@ -244,7 +244,7 @@ class SqliteConsumer:
 
 
 @dataclass(eq=False, slots=True)
-class Part:
+class TransactionPart:
     """One writer's part of a transaction, and its result."""
 
     check: Callable[[], None]
@@ -263,9 +263,9 @@ class Transactions:
     def __init__(self, database: Database, log: Log) -> None:
         self._database = database
         self._log = log
-        self._added: list[Part] = []
+        self._added: list[TransactionPart] = []
 
-    def add(self, part: Part) -> None:
+    def add(self, part: TransactionPart) -> None:
         """Add a part to the next transaction."""
         self._added.append(part)
 
@@ -288,7 +288,7 @@ class Transactions:
             for part in parts:
                 part.errors.append(error)
 
-    def finish(self, part: Part) -> None:
+    def finish(self, part: TransactionPart) -> None:
         """Commit a part unless `send` did. Raises `ServiceError`."""
         if part in self._added:
             self.send()
@@ -320,7 +320,7 @@ class SqliteWriter(Writer):
         self._group = group
         self._partition = partition
         self._check = check
-        self._part: Part | None = None
+        self._part: TransactionPart | None = None
 
     def begin(
         self,
@@ -335,7 +335,7 @@ class SqliteWriter(Writer):
         committed = [
             (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
         ]
-        self._part = Part(partial(self._check, self, self._partition), rows, committed)
+        self._part = TransactionPart(partial(self._check, self, self._partition), rows, committed)
         self._transactions.add(self._part)
 
     def finish(self) -> None:
