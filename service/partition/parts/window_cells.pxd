@@ -57,7 +57,7 @@ cdef class Cells:
 
 
 @cython.final
-cdef class Totals:
+cdef class WindowTotals:
     cdef Cells _cells
     cdef long long _events
     cdef long long _labelled

@@ -263,7 +263,7 @@ class Cells:
         self.changed = grown("B", self.changed, n)
 
 
-class Totals:
+class WindowTotals:
     """Adds up cells.
 
     Parameters

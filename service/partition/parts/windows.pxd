@@ -1,7 +1,7 @@
 # The C types of windows.py, for compiled code.
 cimport cython
 
-from service.partition.parts.window_cells cimport Cells, Totals
+from service.partition.parts.window_cells cimport Cells, WindowTotals
 from service.partition.parts.window_keys cimport KeyTable
 
 cdef int _CELLS
@@ -21,7 +21,7 @@ cpdef bint take_all(list windows, tuple windowed, long long timestamp_ms) except
 cdef class Window:
     cdef readonly KeyTable keys
     cdef Cells _cells
-    cdef Totals _totals
+    cdef WindowTotals _totals
     cdef long long[::1] _spans_ms
     cdef int[::1] _kinds
     cdef int[::1] _columns
@@ -35,7 +35,7 @@ cdef class Window:
     cdef int[::1] _heads
     cdef readonly unsigned char[::1] changed
 
-    @cython.locals(row=Py_ssize_t, totals=Totals, span=Py_ssize_t, output=Py_ssize_t, value=double)
+    @cython.locals(row=Py_ssize_t, totals=WindowTotals, span=Py_ssize_t, output=Py_ssize_t, value=double)
     cpdef add_features(self, dict features, long long key, long long timestamp_ms)
 
     @cython.locals(

@@ -18,7 +18,7 @@ from perceptron_core.validation import MAX_MAGNITUDE
 from service.messages.decoder import Incoming, WindowInput
 from service.messages.labels import TrueLabel
 from service.partition.parts.part import Part, PartMetric
-from service.partition.parts.window_cells import EVENTS, KINDS, Cells, Totals
+from service.partition.parts.window_cells import EVENTS, KINDS, Cells, WindowTotals
 from service.partition.parts.window_keys import (
     KeyTable,
     changes_of,
@@ -43,7 +43,7 @@ class Output(NamedTuple):
     """An aggregate, which is a feature for each span."""
 
     kind: int
-    """Kind of the aggregate, as in `Totals.value`."""
+    """Kind of the aggregate, as in `WindowTotals.value`."""
     column: int
     """Position among the numbers or hashes that `take` gets."""
     names: Sequence[str]
@@ -125,7 +125,7 @@ class Window:
             has_least=KINDS["min"] in kept,
             has_most=KINDS["max"] in kept,
         )
-        self._totals = Totals(self._cells)
+        self._totals = WindowTotals(self._cells)
         self._newest_ms = array("q")
         """For each row, the time of the newest event."""
         self._heads = array("i")
