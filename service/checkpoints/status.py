@@ -148,13 +148,18 @@ def partition_status(transport: Transport, partition: TopicPartition, log: Check
 def _unread(
     transport: Transport, offsets: Mapping[TopicPartition, int], snapshot: Snapshot
 ) -> Mapping[TopicPartition, int]:
-    """Return the next offsets of the topics that are still read.
+    """Return the next offsets of the topics and partitions that are still read.
 
-    The log keeps offsets of former topics. A change of the topics is committed with a snapshot at once, so
-    the newest snapshot names the topics that are read, and their ids.
+    The log keeps offsets of former topics, and of partitions that a recreated topic lacks. A change of the
+    topics is committed with a snapshot at once, so the newest snapshot names the topics that are read, and
+    their ids.
     """
     named = [str(snapshot.config_fingerprint.get(name)) for name in ("events_topic", "labels_topic")]
-    read = {each: offsets[each] for topic in named for each in offsets if each[0] == topic}
+    read: dict[TopicPartition, int] = {}
+    for topic in named:
+        known = {each: at for each, at in offsets.items() if each[0] == topic}
+        count = transport.partition_count(topic) if known else 0
+        read |= {each: at for each, at in known.items() if each[1] < count}
     losses = unread_losses(transport, read, snapshot.topic_ids)
     return read | {loss.partition: loss.resume for loss in losses if loss.resume is not None}
 

@@ -72,9 +72,12 @@ class Replay:
         topics, partitions = input_topics(settings), {self._number, *(p for _, p in committed.offsets)}
         self._ledger.is_mixed |= len(partitions) > 1
         for each in ((topic, partition) for topic in topics for partition in sorted(partitions)):
-            (first, end), at = self._stream.transport.bounds(*each), committed.offsets.get(each, 0)
-            is_recreated = each[0] in committed.recreated
-            why = "are gone: the topic was deleted and recreated" if is_recreated else "are deleted"
+            at, is_recreated = committed.offsets.get(each, 0), each[0] in committed.recreated
+            if each[1] < self._report.partitions:
+                first, end = self._stream.transport.bounds(*each)
+                why = "are gone: the topic was deleted and recreated" if is_recreated else "are deleted"
+            else:
+                first, end, why = at, at, "are gone: the topic was recreated with fewer partitions"
             committed.begin_at({each: at if is_recreated else first}, why)
             starts[each] = committed.start.get(each, committed.origin.get(each, 0))
             if is_recreated:
@@ -271,7 +274,9 @@ class InOrder:
         self, stream: Stream, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> None:
         self._partitions = {
-            each: RangeReader(stream.read(*each, at, ends.get(each, 0))) for each, at in starts.items()
+            each: RangeReader(stream.read(*each, at, ends[each]))
+            for each, at in starts.items()
+            if at < ends.get(each, 0)
         }
 
     def until(self, ends: Mapping[TopicPartition, int]) -> Iterator[Record]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from itertools import product
 from time import monotonic, sleep
 from typing import Final
 
@@ -81,8 +82,8 @@ def _verified(stream: Stream) -> Report:
         dead_letters_before = stream.bounds(settings.dead_letters_topic)
         offsets_before = _committed_offsets(stream)
         logs = read_logs(stream)
-        partitions = range(stream.transport.partition_count(settings.events_topic))
-        stream.report.partitions = len(partitions)
+        stream.report.partitions = stream.transport.partition_count(settings.events_topic)
+        partitions = range(max(stream.report.partitions, 1 + max(n for n, log in logs.items() if log.steps)))
         if any(len({n for _, n in log.offsets}) > 1 for log in logs.values()):
             partitions = range(1)  # with `share_model`, one task has the input of all partitions
         logs = {number: logs.get(number, Committed(stream, number)) for number in partitions}
@@ -124,7 +125,8 @@ def _check_offsets(
     """Check that the ends of the logs lie between the group's committed offsets before and now."""
     now, topics = _committed_offsets(stream), {*input_topics(stream.settings)}
     for number, log in logs.items():
-        ends = {each: at for each, at in log.offsets.items() if each[0] in topics - log.recreated}
+        present = {*product(topics - log.recreated, range(stream.report.partitions))}
+        ends = {each: at for each, at in log.offsets.items() if each in present}
         if ends and not now.keys() & ends.keys():
             what = "the group's offsets, which have expired or were never committed"
             stream.report.notes.append(f"partition {number}: {what}")

@@ -79,7 +79,12 @@ def status_command(loaded: Loaded, *, output: str) -> None:
 
 
 def _warn_of_unread_topics(loaded: Loaded, statuses: Sequence[PartitionStatus]) -> None:
-    """Warn of input topics that are given, and that no partition reads."""
+    """Warn of models without input, and of input topics that are given and that no partition reads."""
+    for each in statuses:
+        if each.settings and each.settings["events_topic"] not in each.lag:
+            report_warning(
+                f"partition {each.partition}: unused model, as the events topic lacks the partition"
+            )
     read = dict.fromkeys(topic for each in statuses for topic in each.lag)
     for name in ("events_topic", "labels_topic"):
         topic = getattr(loaded.settings, name)

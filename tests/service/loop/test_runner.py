@@ -23,6 +23,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream.protocol import NO_LIMIT, Output
 from tests.service.building import AtOnce, SetClock, change_writers, event, label, observing, settings
+from tests.support.recreated_topic import recreate
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,15 @@ def produce_timed(stream, timed, topic="events"):
     stream.produce(
         [Output(topic, m["id"].encode(), json.dumps(m).encode(), (), None, time_ms) for time_ms, m in timed]
     )
+
+
+def test_models_of_partitions_that_are_gone_are_named(stream, caplog):
+    stream.ensure_topics({"events": 2})
+    produce(stream, event("a"), partition=1)
+    run(stream, labels_topic="")
+    recreate(stream, partitions=1)
+    run(stream, labels_topic="", on_data_loss="continue")
+    assert "unused models, as events lacks their partitions: checkpoints[1]" in caplog.messages
 
 
 def run(stream, **given):

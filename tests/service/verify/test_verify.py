@@ -243,6 +243,15 @@ def test_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, n_
     assert stream.changed("predictions", again(3)).findings()
 
 
+def test_partitions_that_are_gone_are_named_and_not_a_contradiction(open_stream):
+    stream = open_stream(labels_topic="").produce()
+    stream.transport.add_partitions({"events": 3})
+    recreate(stream.produce(*TEN, b"junk", partition=2).run().transport, partitions=1)
+    report = stream.verify()
+    gone = "events[2]: records 0-10 are gone: the topic was recreated with fewer partitions"
+    assert (report.findings.kept, gone in report.notes) == ([], True)
+
+
 @pytest.mark.parametrize("snapshots_kept", [1, 2])
 def test_timeouts_in_unknown_order_are_not_a_contradiction(open_stream, snapshots_kept):
     """Labels were read late, so that timeouts came first; `verify` cannot know where no progress is left."""

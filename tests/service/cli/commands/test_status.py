@@ -128,6 +128,15 @@ def test_all_records_of_a_recreated_topic_count_as_lag(perceptron, broker, strea
     assert status(perceptron, broker)[0]["lag"] == {"events": 1, "labels": 0}
 
 
+def test_models_of_partitions_that_are_gone_are_named(perceptron, broker, stream):
+    produce(stream, event("a"), partition=1)
+    serve(stream)
+    recreate(stream, partitions=1)
+    result = perceptron("status", "--broker", broker)
+    assert result.exit_code == 0, result.stderr
+    assert "partition 1: unused model, as the events topic lacks the partition" in result.stderr
+
+
 def test_text_form_is_an_aligned_table(perceptron, broker, stream):
     learn(stream)
     serve(stream)
