@@ -192,11 +192,13 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
 
 
 def _as_line(dead_letter: DeadLetter) -> str:
-    source = f"{dead_letter.source_topic}[{dead_letter.source_partition}]@{dead_letter.source_offset}"
+    source = dead_letter.source_topic or "not a dead letter of this service"
+    if None not in (dead_letter.source_partition, dead_letter.source_offset):
+        source = f"{source}[{dead_letter.source_partition}]@{dead_letter.source_offset}"
     size = len(dead_letter.record.value or b"")
     return "  ".join(
         [dead_letter.location, time_text(dead_letter.event_time_ms)]
-        + [one_line(part) for part in (f"{dead_letter.reason:<14}", source, dead_letter.message)]
+        + [one_line(part) for part in (f"{dead_letter.reason or 'unknown':<14}", source, dead_letter.message)]
         + [f"(truncated: {size} of {dead_letter.full_size} bytes)"] * dead_letter.is_truncated
     )
 

@@ -47,6 +47,12 @@ def listed(dead_letters, *arguments):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def test_foreign_record_is_listed_as_such(dead_letters, stream):
+    stream.ensure_topics({"dead-letters": 1})
+    produce(stream, b"x", topic="dead-letters")
+    assert "unknown         not a dead letter of this service" in dead_letters("list").stdout
+
+
 def values(stream, topic, partition=0):
     return [record.value for record in stream.read(topic, partition)]
 
