@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, get_type_hints
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -48,7 +49,9 @@ _Parameters = TypeVar("_Parameters", bound=Parameters)
 def _parameters_of(request: Request, kind: type[_Parameters]) -> _Parameters:
     """Read the parameters of a request. Raises `RequestValidationError`, as FastAPI does."""
     try:
-        return kind.model_validate(dict(request.query_params) if request.scope["query_string"] else {})
+        # Bytes that are not UTF-8 become surrogates, which Pydantic rejects.
+        query = request.scope["query_string"].decode(errors="surrogateescape")
+        return kind.model_validate(dict(parse_qsl(query, keep_blank_values=True, errors="surrogateescape")))
     except ValidationError as error:
         raise RequestValidationError(
             [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]

@@ -48,7 +48,7 @@ HEADERS = FEW(
 QUERIES = FEW(
     [
         *[b"", b"partition=0", b"partition=00", b"partition=7", b"partition=", b"partition=0&partition=1"],
-        *[b"fields=native", b"fields=none", b"partition=0&fields=topic", b"other=1", b"key", b"=&"],
+        *[b"fields=native", b"fields=none", b"partition=0&fields=topic", b"other=1", b"key", b"=&", b"%ff"],
         *[b"key=a", b"key=", b"key=%ff", b"key=a+b", b"key=" + b"k" * 257, b"key=" + b"k" * 2000],
         *[b"wait_seconds=0.0", b"wait_seconds=1e-3", b"wait_seconds=nan", b"wait_seconds=61"],
     ]
@@ -100,6 +100,15 @@ def test_any_post_has_a_declared_response_or_a_problem(app, path, query, headers
     assert status in {200, 202, 409, 413, 415, 422, 404}
     declared = {200: MODELS[path], 202: Appended}.get(status, Problem).model_validate_json(response)
     assert json.loads(declared.model_dump_json(exclude_none=status > 202)) == json.loads(response)
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels"])
+@pytest.mark.parametrize("key", [b"%ff", b"\xff"], ids=["escaped", "raw"])
+def test_key_that_is_not_utf_8_is_rejected(app, path, key):
+    body = json.dumps(event("n", "win", label=True)).encode()
+    status, response = response_of(app, path, b"key=" + key, [(b"content-type", JSON)], body)
+    problem = json.loads(response)
+    assert (status, problem.get("where"), problem["what"]) == (422, "query key", "expected text in UTF-8")
 
 
 @pytest.mark.parametrize(
