@@ -60,7 +60,8 @@ def open_transport(
 
         return MemoryTransport(address)
     if separator and scheme == "sqlite" and address.startswith("/") and not address.endswith("/"):
-        if not create and not Path(address[1:]).expanduser().exists():
+        path = Path(address[1:]).expanduser()
+        if not create and not (path.exists() and path.stat().st_size):  # an empty file would become a stream
             raise TransportError(
                 f"{address[1:]}: no stream found",
                 hint="check --broker; `perceptron produce` or `serve` creates a stream",

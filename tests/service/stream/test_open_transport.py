@@ -84,7 +84,10 @@ def test_unknown_address_is_rejected_with_the_valid_forms(url):
     assert all(form in rejected.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
 
 
-def test_opening_to_read_creates_no_file(tmp_path):
+@pytest.mark.parametrize("files", [[], ["stream.db"]], ids=["missing", "empty"])
+def test_opening_to_read_creates_no_stream(tmp_path, files):
+    for each in files:
+        (tmp_path / each).touch()
     with pytest.raises(TransportError, match="no stream found"):
         open_transport(f"sqlite:///{tmp_path}/stream.db", create=False)
-    assert not list(tmp_path.iterdir())
+    assert {each.name: each.stat().st_size for each in tmp_path.iterdir()} == dict.fromkeys(files, 0)
