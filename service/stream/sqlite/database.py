@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EMFILE
 from pathlib import Path
 from typing import Final
 
@@ -323,12 +324,15 @@ def _make_file(path: Path) -> None:
         if path.exists() and path.stat().st_nlink > 1:
             # Under each name SQLite would keep another write-ahead log: commits would be lost.
             raise TransportError(f"{path} has other names (hard links)", hint=_ONE_NAME)
+        # In the next two cases, SQLite would only report that it cannot open the file.
         if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
-            # SQLite would only report that it cannot open the file.
             raise AccessDenied(f"{path} and its directory must be writable", hint=_OTHER_FILE)
-        create_private(path)
+        null = Path(os.devnull)
+        with null.open(), null.open(), null.open(), null.open():  # SQLite opens three files and the directory
+            create_private(path)
     except OSError as error:
-        raise TransportUnavailable(f"cannot create {path}: {error.strerror}", hint=_OTHER_FILE) from error
+        hint = _MORE_FILES if error.errno == EMFILE else _OTHER_FILE
+        raise TransportUnavailable(f"cannot open {path}: {error.strerror}", hint=hint) from error
 
 
 def _is_writable(path: Path) -> bool:
@@ -336,29 +340,27 @@ def _is_writable(path: Path) -> bool:
 
 
 _OTHER_FILE = "set `broker` to a file in an existing, writable directory"
+_MORE_FILES = "raise the limit of open files, as `ulimit -n 1024` does"
 _ONE_NAME = "remove the other names, or copy the file and set `broker` to the copy"
 _REPAIR = "restore it from a copy, or set `broker` to another file"
 _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
-    sqlite3.SQLITE_FULL: (
-        StorageFull,
-        "no space left for {name}",
-        "free space on its file system, or move the stream and set `broker`",
-    ),
+    sqlite3.SQLITE_FULL: (StorageFull, "no space left for {name}", "free space on its file system"),
     sqlite3.SQLITE_BUSY: (
         TransportUnavailable,
         "{name} is locked by another process",
-        "find the process that holds the lock with `fuser`: it may be stopped or busy",
+        "find it with `fuser`",
     ),
     sqlite3.SQLITE_LOCKED: (TransportUnavailable, "{name} is locked", ""),
     sqlite3.SQLITE_CANTOPEN: (TransportUnavailable, "cannot open {name}", _OTHER_FILE),
+    sqlite3.SQLITE_IOERR_WRITE: (
+        StorageFull,
+        "cannot write {name}",
+        "check the disk, its quota and `ulimit -f`",
+    ),
     sqlite3.SQLITE_IOERR: (TransportUnavailable, "cannot read or write {name}", "check the disk"),
     sqlite3.SQLITE_READONLY: (AccessDenied, "{name} is not writable", _OTHER_FILE),
     sqlite3.SQLITE_PERM: (AccessDenied, "{name} is not accessible", _OTHER_FILE),
-    sqlite3.SQLITE_NOTADB: (
-        TransportError,
-        "{name} is not a stream, as it is not a SQLite database",
-        _OTHER_FILE,
-    ),
+    sqlite3.SQLITE_NOTADB: (TransportError, "{name} is not a SQLite database", _OTHER_FILE),
     sqlite3.SQLITE_CORRUPT: (TransportError, "{name} is damaged", _REPAIR),
     sqlite3.SQLITE_TOOBIG: (MessageTooLarge, "a record in {name} is larger than SQLite allows", ""),
 }
@@ -370,9 +372,9 @@ def translated(name: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        kind, message, hint = _TRANSLATIONS.get(
-            _primary_code(error), (TransportError, "SQLite rejected an operation on {name}", "")
-        )
+        other = TransportError, "SQLite rejected an operation on {name}", ""
+        primary = _TRANSLATIONS.get(_primary_code(error), other)
+        kind, message, hint = _TRANSLATIONS.get(getattr(error, "sqlite_errorcode", 0xFF), primary)
         raise kind(f"{message.format(name=name)} ({error})", hint=hint) from error
 
 

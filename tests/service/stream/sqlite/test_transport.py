@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import sqlite3
 import stat
@@ -95,7 +96,7 @@ def test_commit_is_on_the_disk_when_it_returns(transport):
 @pytest.mark.parametrize(
     ("make", "rejection"),
     [
-        (lambda path: path.write_bytes(b"id,label\n" * 1000), "not a stream"),
+        (lambda path: path.write_bytes(b"id,label\n" * 1000), "not a SQLite database"),
         (lambda path: overwrite(path, "CREATE TABLE songs (title TEXT)"), "another program"),
     ],
 )
@@ -128,14 +129,11 @@ def test_damaged_file_is_reported_as_damaged(path, transport):
 
 
 @pytest.mark.parametrize(
-    ("place", "error", "rejection"),
-    [
-        ("", TransportError, "is a directory"),
-        ("missing/stream.db", TransportError, "the directory .*/missing does not exist"),
-    ],
+    ("place", "rejection"),
+    [("", "is a directory"), ("missing/stream.db", "the directory .*/missing does not exist")],
 )
-def test_impossible_file_path_is_named(tmp_path, place, error, rejection):
-    with pytest.raises(error, match=rejection) as rejected:
+def test_impossible_file_path_is_named(tmp_path, place, rejection):
+    with pytest.raises(TransportError, match=rejection) as rejected:
         SqliteTransport(tmp_path / place)
     assert "broker" in rejected.value.hint
 
@@ -182,6 +180,31 @@ def test_commit_on_a_full_disk_leaves_no_trace(transport):
     assert member.consumer.take_over([0])[0] == {}
     writer.commit([Output("predictions", b"key", b"small")], {"events": 1})
     assert values(transport, "predictions") == [b"small"]
+
+
+@contextlib.contextmanager
+def limited(kind, most):
+    """Limit this process for the block."""
+    limits = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, limits)
+
+
+def test_write_beyond_the_limit_of_file_sizes_counts_as_full(transport):
+    with limited(resource.RLIMIT_FSIZE, 100_000), pytest.raises(StorageFull, match="cannot write"):
+        transport.produce([Output("events", None, bytes(200_000))])
+
+
+def test_limit_of_open_files_is_named(path):
+    free = os.dup(0)
+    os.close(free)
+    named = pytest.raises(TransportUnavailable, match="Too many open files")
+    with limited(resource.RLIMIT_NOFILE, free + 2), named as rejected:
+        SqliteTransport(path)
+    assert "ulimit -n" in rejected.value.hint
 
 
 def test_file_locked_for_long_is_unavailable(path, transport, monkeypatch):
