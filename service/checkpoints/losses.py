@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from service.checkpoints.log import RESET_HINT
-from service.errors import CheckpointError, InputLost, TopicMissing
+from service.errors import CheckpointError, InputLost
 from service.settings.load import Settings
+from service.settings.topics import partition_counts
 from service.stream.protocol import ReadStream, TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -100,12 +100,9 @@ def reject(losses: Sequence[Loss], settings: Settings) -> None:
     """Raise `InputLost` for the first loss, unless `on_data_loss` is `continue`."""
     if losses and settings.on_data_loss == "fail":
         loss = losses[0]
-        keep = (
-            "set the topic's retention above the longest downtime of the service"
-            if loss.resume is not None
-            else "set the topic's retention above snapshot_interval_seconds, without compaction"
-        )
-        raise InputLost(loss.what, hint=f"{_HINT}; {keep}")
+        is_unread = loss.resume is not None
+        least = "the longest downtime" if is_unread else "snapshot_interval_seconds, without compaction"
+        raise InputLost(loss.what, hint=f"{_HINT}; set the topic's retention above {least}")
 
 
 def records_held(stream: ReadStream, topic: str, partition: int) -> int:
@@ -146,9 +143,7 @@ def warn_of_predictions(stream: ReadStream, settings: Settings, partitions: Iter
     It is only a warning: a prediction does not name its group, and a new group may share the topic.
     """
     topic = settings.predictions_topic
-    n_partitions = 0
-    with suppress(TopicMissing):
-        n_partitions = stream.partition_count(topic)
+    n_partitions = partition_counts(stream, (topic,)).get(topic, 0)
     for partition in partitions:
         if partition < n_partitions and stream.bounds(topic, partition)[1] > 0:
             _log.warning(

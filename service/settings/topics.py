@@ -137,7 +137,7 @@ def count_of_output(transport: Transport, topic: str, hint: str) -> int:
         raise TopicMissing(str(error), hint=f"`perceptron serve` creates it; {hint}") from None
 
 
-def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
+def partition_counts(transport: ReadStream, topics: Iterable[str]) -> dict[str, int]:
     """Return the numbers of partitions of the existing topics, asked in this order."""
     counts = {}
     for topic in topics:
