@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
@@ -49,10 +49,6 @@ from service.stream.protocol import ReadStream, Record, TopicPartition
 from service.stream.records import RangeReader
 
 _log = logging.getLogger(__name__)
-
-_REPLAYING: Final = (
-    "partition %d: replaying %d committed batches after a kill or failed commit; snapshot of batch %d"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +159,8 @@ def _resume(
     reject(losses, settings)
     if batches:
         if point is None:
-            _log.info(_REPLAYING, partition, len(batches), snapshot.sequence)
+            what = "partition %d: replaying %d batches after a kill or failed commit; snapshot of batch %d"
+            _log.info(what, partition, len(batches), snapshot.sequence)
         lost = {loss.partition for loss in losses}  # a recreated topic may have other records
         ends = {each: end for each, end in unread.items() if each not in lost}
         losses += _replay(stream, ends, log, snapshot, processor, where)

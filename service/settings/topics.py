@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 
 from service.errors import ConfigurationError, TopicMissing
@@ -124,9 +125,7 @@ def _gone(transport: Transport, settings: Settings) -> list[str]:
     """
     outputs = (settings.predictions_topic, settings.dead_letters_topic)
     counts = partition_counts(transport, (settings.checkpoints_topic, *outputs))
-    if settings.checkpoints_topic not in counts:
-        return []
-    return [topic for topic in outputs if topic not in counts]
+    return [topic for topic in outputs if topic not in counts and settings.checkpoints_topic in counts]
 
 
 def count_of_output(transport: Transport, topic: str, hint: str) -> int:
@@ -141,10 +140,8 @@ def partition_counts(transport: ReadStream, topics: Iterable[str]) -> dict[str, 
     """Return the numbers of partitions of the existing topics, asked in this order."""
     counts = {}
     for topic in topics:
-        try:
+        with suppress(TopicMissing):
             counts[topic] = transport.partition_count(topic)
-        except TopicMissing:
-            continue
     return counts
 
 

@@ -73,11 +73,10 @@ class Replay:
         self._ledger.is_mixed |= len(partitions) > 1
         for each in ((topic, partition) for topic in topics for partition in sorted(partitions)):
             at, is_recreated = committed.offsets.get(each, 0), each[0] in committed.recreated
+            first, end, why = at, at, "are gone: the topic was recreated with fewer partitions"
             if each[1] < self._report.partitions:
                 first, end = self._stream.transport.bounds(*each)
                 why = "are gone: the topic was deleted and recreated" if is_recreated else "are deleted"
-            else:
-                first, end, why = at, at, "are gone: the topic was recreated with fewer partitions"
             committed.begin_at({each: at if is_recreated else first}, why)
             starts[each] = committed.start.get(each, committed.origin.get(each, 0))
             if is_recreated:

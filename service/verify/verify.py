@@ -15,7 +15,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from itertools import product
 from time import monotonic, sleep
 from typing import Final
 
@@ -124,9 +123,9 @@ def _check_offsets(
 ) -> None:
     """Check that the ends of the logs lie between the group's committed offsets before and now."""
     now, topics = _committed_offsets(stream), {*input_topics(stream.settings)}
+    here = range(stream.report.partitions)
     for number, log in logs.items():
-        present = {*product(topics - log.recreated, range(stream.report.partitions))}
-        ends = {each: at for each, at in log.offsets.items() if each in present}
+        ends = {(t, p): at for (t, p), at in log.offsets.items() if t in topics - log.recreated and p in here}
         if ends and not now.keys() & ends.keys():
             what = "the group's offsets, which have expired or were never committed"
             stream.report.notes.append(f"partition {number}: {what}")

@@ -331,7 +331,7 @@ def _make_file(path: Path) -> None:
         with null.open(), null.open(), null.open(), null.open():  # SQLite opens three files and the directory
             create_private(path)
     except OSError as error:
-        hint = _MORE_FILES if error.errno == EMFILE else _OTHER_FILE
+        hint = "raise the limit of open files: `ulimit -n`" if error.errno == EMFILE else _OTHER_FILE
         raise TransportUnavailable(f"cannot open {path}: {error.strerror}", hint=hint) from error
 
 
@@ -340,7 +340,6 @@ def _is_writable(path: Path) -> bool:
 
 
 _OTHER_FILE = "set `broker` to a file in an existing, writable directory"
-_MORE_FILES = "raise the limit of open files, as `ulimit -n 1024` does"
 _ONE_NAME = "remove the other names, or copy the file and set `broker` to the copy"
 _REPAIR = "restore it from a copy, or set `broker` to another file"
 _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
