@@ -8,8 +8,5 @@ def recreate(stream, topic="events", *, partitions=99):
         (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
         connection.execute("DELETE FROM records WHERE row_id >> 40 = ?", (log,))
         connection.execute("DELETE FROM committed WHERE log_id = ?", (log,))
-        gone = connection.execute(
-            "DELETE FROM logs WHERE topic = ? AND partition >= ? RETURNING id", (topic, partitions)
-        ).fetchall()
-        connection.executemany("DELETE FROM committed WHERE log_id = ?", gone)
+        connection.execute("DELETE FROM logs WHERE topic = ? AND partition >= ?", (topic, partitions))
         connection.execute("UPDATE logs SET id = id + 100, next_offset = 0 WHERE id = ?", (log,))
