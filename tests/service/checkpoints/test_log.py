@@ -123,7 +123,7 @@ def test_version_of_the_log_rises_when_its_form_changes():
     """Before a release, put the new digest here; after one, raise `LOG_VERSION`, and add a line."""
     lines = [ast.unparse(each) for each in ast.walk(ast.parse(FORMS)) if isinstance(each, ast.AnnAssign)]
     form = "\n".join([*lines, *Progress._fields, *Snapshot._fields])
-    digests = {1: "af0dc98f5d025aab"}
+    digests = {1: "dc816431a73db3c0"}
     assert hashlib.sha256(form.encode()).hexdigest()[:16] == digests[LOG_VERSION]
 
 
