@@ -46,10 +46,6 @@ class Growth:
         self.n_partitions = ensure_topics(self._stream, self._settings)
         self.check_at = self._clock.monotonic() + _CHECK_SECONDS
         self._is_missing = False
-        topic, events = self._settings.checkpoints_topic, self._settings.events_topic
-        gone = range(self.n_partitions, self._stream.partition_count(topic))
-        if unused := [f"{topic}[{each}]" for each in gone if self._stream.bounds(topic, each)[1]]:
-            _log.warning("unused models, as %s lacks their partitions: %s", events, ", ".join(unused))
 
     def check(self) -> None:
         """Check whether the events topic has grown.

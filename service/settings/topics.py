@@ -146,8 +146,15 @@ def partition_counts(transport: ReadStream, topics: Iterable[str]) -> dict[str, 
 
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
-    """Add the partitions that a topic lacks. Raises `ConfigurationError` if that is not allowed."""
+    """Add the partitions that a topic lacks. Raises `ConfigurationError` if that is not allowed.
+
+    Warns of models in partitions that the events topic does not have.
+    """
     count = transport.partition_count(topic)
+    gone = range(partitions, count) if topic == settings.checkpoints_topic else ()
+    if unused := [f"{topic}[{each}]" for each in gone if transport.bounds(topic, each)[1]]:
+        events, names = settings.events_topic, ", ".join(unused)
+        _log.warning("unused models, as %s lacks their partitions: %s", events, names)
     if count >= partitions:
         return
     if settings.create_topics != "none":
