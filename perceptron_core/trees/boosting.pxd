@@ -1,6 +1,7 @@
 # The C types of boosting.py, for compiled code; those of most variables are inferred.
 cimport cython
 
+from perceptron_core.elementary cimport exp
 from perceptron_core.trees.trees cimport mixed
 
 cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _LINK
@@ -21,7 +22,7 @@ cdef class TreeNodes:
 
     cdef Py_ssize_t leaf_of(self, Py_ssize_t tree, const float[::1] row) noexcept
 
-    cdef double sum_of(self, Py_ssize_t output, const float[::1] row) noexcept
+    cdef void compute(self, double[::1] outputs, const float[::1] row) noexcept
 
     cdef dict contributions(self, Py_ssize_t output, const float[::1] row)
 
@@ -34,8 +35,8 @@ cdef class Grower:
     cdef unsigned char[::1] codes
     cdef int[::1] bins, _n_codes, _chosen, _order, _other, _starts, _ends, _nodes, _columns, _splits, _ranked
     cdef unsigned long long[::1] _names, _masks
-    cdef long long[::1] packed, _sums, _totals
-    cdef double[::1] edges, values, _gains, _ranks
+    cdef long long[::1] packed, _sums, _totals, _fitted
+    cdef double[::1] edges, values, _gains, _ranks, _factors
     cdef double unit
 
     cdef void find_edges(self, Py_ssize_t column, Py_ssize_t n) noexcept
@@ -50,7 +51,11 @@ cdef class Grower:
 
     cdef void grow(self, TreeNodes nodes, unsigned long long seed) noexcept
 
-    cdef void add_to(self, double[::1] sums, TreeNodes nodes, Py_ssize_t output) noexcept
+    cdef void fit(
+        self, TreeNodes nodes, const double[::1] predictions, const int[::1] labels, const double[::1] weights
+    ) noexcept
+
+    cdef void update(self, TreeNodes nodes, double[::1] predictions) noexcept
 
     cdef double _value_of(self, long long total) noexcept
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
+from perceptron_core.elementary import exp
 from perceptron_core.linear import restored
 from perceptron_core.trees import N_BINS
 from perceptron_core.trees.trees import mixed
@@ -54,7 +55,7 @@ _base = restored.between(-100.0, 100.0)
 
 
 class TreeNodes:
-    """Trees whose leaves add to one of several outputs. Tree t is for output t modulo their number.
+    """Trees whose leaves add to each output.
 
     Node k of tree t is at t·`N_NODES` + k. Bins from `n_numbers` on are categories.
     """
@@ -65,8 +66,8 @@ class TreeNodes:
         self.bases = doubles(n_outputs)
         self.links, self.masks = integers(n), array("Q", bytes(8 * n))
         """First child of a node in the same tree, times `_LINK`, plus the bin that it tests; 0 for a leaf."""
-        self.limits, self.values = doubles(n), doubles(n)
-        """The largest number that goes to the first child; what the node adds if it is a leaf."""
+        self.limits, self.values = doubles(n), doubles(n * n_outputs)
+        """The largest number that goes to the first child; what a leaf adds to each output."""
 
     def next_of(self, node: int, row: array[float]) -> int:
         """Return the child of an inner node for these values by bin."""
@@ -86,23 +87,26 @@ class TreeNodes:
             node = self.next_of(node, row)
         return node
 
-    def sum_of(self, output: int, row: array[float]) -> float:
-        """Compute an output for these values by bin."""
-        total, tree = self.bases[output], output
-        while tree < self.n_trees:
-            total += self.values[self.leaf_of(tree, row)]
-            tree += self.n_outputs
-        return total
+    def compute(self, outputs: array[float], row: array[float]) -> None:
+        """Compute the outputs for these values by bin."""
+        n = self.n_outputs
+        for k in range(n):
+            outputs[k] = self.bases[k]
+        for tree in range(self.n_trees):
+            first = self.leaf_of(tree, row) * n
+            for k in range(n):
+                outputs[k] += self.values[first + k]
 
     def contributions(self, output: int, row: array[float]) -> dict[int, float]:
         """Return what each tested bin adds to an output: the differences of the nodes on the paths."""
         found: dict[int, float] = {}
-        for tree in range(output, self.n_trees, self.n_outputs):
+        for tree in range(self.n_trees):
             node = tree * N_NODES
             while self.links[node]:
-                number, before = self.links[node] % _LINK, self.values[node]
+                number, before = self.links[node] % _LINK, self.values[node * self.n_outputs + output]
                 node = self.next_of(node, row)
-                found[number] = found.get(number, 0.0) + self.values[node] - before
+                added = self.values[node * self.n_outputs + output] - before
+                found[number] = found.get(number, 0.0) + added
         return found
 
     def average(self, former: TreeNodes) -> None:
@@ -111,9 +115,11 @@ class TreeNodes:
         share = 0.5 if former.n_trees <= self.n_trees else 1.0
         for k in range(n_former):
             self.links[n + k], self.masks[n + k] = former.links[k], former.masks[k]
-            self.limits[n + k], self.values[n + k] = former.limits[k], share * former.values[k]
-        for k in range(n):
+            self.limits[n + k] = former.limits[k]
+        for k in range(n * self.n_outputs):
             self.values[k] *= 0.5
+        for k in range(n_former * self.n_outputs):
+            self.values[n * self.n_outputs + k] = share * former.values[k]
         for k in range(self.n_outputs):
             self.bases[k] = 0.5 * (self.bases[k] + former.bases[k])
         self.n_trees += n_former // N_NODES
@@ -121,9 +127,10 @@ class TreeNodes:
     def get_state(self) -> dict[str, Any]:
         """Return the trees as plain values."""
         found: dict[str, Any] = {"bases": memoryview(self.bases).tolist()}
-        for name in ("links", "masks", "limits", "values"):
-            found[name] = memoryview(getattr(self, name))[: self.n_trees * N_NODES].tolist()
-        return found
+        n = self.n_trees * N_NODES
+        for name in ("links", "masks", "limits"):
+            found[name] = memoryview(getattr(self, name))[:n].tolist()
+        return {**found, "values": memoryview(self.values)[: n * self.n_outputs].tolist()}
 
     def set_state(self, state: Mapping[str, Any], n_bins: int) -> None:
         """Set a state from `get_state`. Raises `ValueError` if it is invalid."""
@@ -135,13 +142,13 @@ class TreeNodes:
             self.bases[k] = bases[k]
         links, masks = restored.several(state["links"], _link, n), restored.several(state["masks"], _mask, n)
         limits = restored.several(state["limits"], _limit, n)
-        values = restored.several(state["values"], _value, n)
+        for k, value in enumerate(restored.several(state["values"], _value, n * self.n_outputs)):
+            self.values[k] = value
         for node in range(n):
             child, number = links[node] // _LINK, links[node] % _LINK
             if links[node] and (not node % N_NODES < child < N_NODES - 1 or number >= n_bins):
                 raise ValueError(f"node {node} of boosted trees tests bin {number} and has the child {child}")
-            self.links[node], self.masks[node] = links[node], masks[node]
-            self.limits[node], self.values[node] = limits[node], values[node]
+            self.links[node], self.masks[node], self.limits[node] = links[node], masks[node], limits[node]
         self.n_trees = n // N_NODES
 
 
@@ -158,6 +165,8 @@ class Grower:
         The position of each column in an event, and the hash of its name.
     n_numbers
         Number of bins that are numbers.
+    n_outputs
+        Number of outputs of the trees.
 
     Attributes
     ----------
@@ -166,7 +175,7 @@ class Grower:
 
     """
 
-    def __init__(self, n: int, bins: list[int], names: list[int], n_numbers: int) -> None:
+    def __init__(self, n: int, bins: list[int], names: list[int], n_numbers: int, n_outputs: int) -> None:
         self.n, self.width, self.n_numbers = n, len(bins), n_numbers
         self.bins, self._names = array("i", bins), array("Q", names)
         self.codes, self.edges = bytearray(n * self.width), doubles(self.width * N_BINS)
@@ -180,6 +189,9 @@ class Grower:
         self._masks, self._totals = array("Q", bytes(8 * MAX_LEAVES)), array("q", bytes(8 * MAX_LEAVES))
         self._gains, self.values = doubles(MAX_LEAVES), doubles(MAX_SORTED)
         self._ranks, self._ranked, self.unit = doubles(N_BINS), integers(N_BINS), 1.0
+        self._fitted = array("q", bytes(8 * N_NODES * n_outputs))
+        self._factors = doubles(n_outputs)
+        """Sums of the derivatives by node and output; what multiplies the probabilities in a leaf."""
 
     def find_edges(self, column: int, n: int) -> None:
         """Find the edges of a column's bins, at quantiles of the first n `values`."""
@@ -234,7 +246,6 @@ class Grower:
             self._order[event] = event
             self._totals[0] += self.packed[event]
         self._starts[0], self._ends[0], self._nodes[0], self._n_leaves = 0, self.n, first, 1
-        nodes.values[first] = self._value_of(self._totals[0])
         self._add_up(0)
         self._search(0)
         while self._n_leaves < MAX_LEAVES:
@@ -248,11 +259,48 @@ class Grower:
             n_nodes += 2
         nodes.n_trees += 1
 
-    def add_to(self, sums: array[float], nodes: TreeNodes, output: int) -> None:
-        """Add the last tree's predictions to the sums of an output, event by event."""
+    def fit(
+        self, nodes: TreeNodes, predictions: array[float], labels: array[int], weights: array[float]
+    ) -> None:
+        """Set what the last tree's nodes add to each output, by Newton steps."""
+        n, first = nodes.n_outputs, (nodes.n_trees - 1) * N_NODES
+        for k in range(N_NODES * n):
+            self._fitted[k] = 0
         for leaf in range(self._n_leaves):
-            for k in range(self._starts[leaf], self._ends[leaf]):
-                sums[self._order[k] * nodes.n_outputs + output] += nodes.values[self._nodes[leaf]]
+            at = (self._nodes[leaf] - first) * n
+            for j in range(self._starts[leaf], self._ends[leaf]):
+                event = self._order[j]
+                w = min(weights[event] / self.unit, 1.0)
+                for k in range(n):
+                    if n > 1:
+                        p = predictions[event * n + k]
+                        self.set_gradient(event, w * (p - (labels[event] == k)), w * p * (1.0 - p))
+                    self._fitted[at + k] += self.packed[event]
+        for node in range(2 * self._n_leaves - 2, -1, -1):
+            child = nodes.links[first + node] // _LINK * n
+            for k in range(n):
+                at = node * n + k
+                if child:
+                    self._fitted[at] = self._fitted[child + k] + self._fitted[child + n + k]
+                nodes.values[first * n + at] = self._value_of(self._fitted[at])
+
+    def update(self, nodes: TreeNodes, predictions: array[float]) -> None:
+        """Update the events' log-odds, or probabilities of several classes, by the last tree."""
+        n = nodes.n_outputs
+        for leaf in range(self._n_leaves):
+            first = self._nodes[leaf] * n
+            for k in range(n):
+                self._factors[k] = exp(nodes.values[first + k])
+            for j in range(self._starts[leaf], self._ends[leaf]):
+                at, total = self._order[j] * n, 1e-300
+                if n == 1:
+                    predictions[at] += nodes.values[first]
+                    continue
+                for k in range(n):
+                    predictions[at + k] *= self._factors[k]
+                    total += predictions[at + k]
+                for k in range(n):
+                    predictions[at + k] /= total
 
     def _value_of(self, total: int) -> float:
         """Return what a node adds: a Newton step."""
@@ -299,10 +347,6 @@ class Grower:
             self._order[at + k] = self._other[k]
         is_left = n_right <= at - start  # whether the leaf becomes the first child
         child = node - node % N_NODES + n_nodes
-        nodes.values[child], nodes.values[child + 1] = (
-            self._value_of(self._totals[leaf] - total),
-            self._value_of(total),
-        )
         self._totals[other] = total if is_left else self._totals[leaf] - total
         self._totals[leaf] -= self._totals[other]
         self._nodes[leaf], self._nodes[other] = child + 1 - is_left, child + is_left

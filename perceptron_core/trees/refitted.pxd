@@ -13,6 +13,7 @@ cdef extern from "math.h":
 cdef int MAX_SORTED, N_BINS, _INFERIOR_DELAY, _CAPACITY, _MAX_NEW, _RARER_WITH, _CELLS_PER_EVENT
 cdef int _WORK_PER_EVENT, _AFTER_DRIFT, _MIN_LABELS_BETWEEN_DRIFTS
 cdef int _MAX_KEPT, _MAX_KEPT_WIDE, _MAX_VALUES
+cdef unsigned long long _ONE
 cdef double CLIP, _GROWTH, _MAX_NUMBER, _MIN_UNIT, _MAX_WEIGHT, _SHORT_RATE, _LONG_RATE, _DRIFT_DEVIATIONS
 cdef double _RATE_OF_COMPARISON, _INFERIOR_ERROR_RATIO, _INFERIOR_ERROR_SLACK, inf
 
@@ -30,7 +31,7 @@ cdef class RefittedTrees:
     cdef Grower _grower
     cdef Py_ssize_t _n_used, _n_trees, _step
     cdef long long _n_events, _max_kept, _first, _due, _start, _end, _age, _offset
-    cdef double[::1] _sums, _probabilities, _weights
+    cdef double[::1] _predictions, _weights
     cdef double _recent_error, _long_error, _own_error, _auto_error
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, at=Py_ssize_t)
@@ -64,17 +65,11 @@ cdef class RefittedTrees:
 
     cdef void _read(self, Py_ssize_t event) noexcept
 
-    cdef void _begin_sums(self) noexcept
-
     cdef void _advance(self) noexcept
 
     cdef void _bin(self, Py_ssize_t column) noexcept
 
-    @cython.locals(is_class=bint, p=double, w=double)
     cdef void _grow(self) noexcept
-
-    @cython.locals(total=double)
-    cdef void _compute_probabilities(self) noexcept
 
     cpdef dict contributions(self, Py_ssize_t number)
 
@@ -88,9 +83,7 @@ cdef class RefittedTrees:
                    is_whole=bint)
     cdef _set_columns(self, const float[::1] values, long long first, Py_ssize_t n, Py_ssize_t n_classes)
 
-    @cython.locals(n=Py_ssize_t, row=float[::1], event=Py_ssize_t, column=Py_ssize_t, k=Py_ssize_t,
-                   n_trees=Py_ssize_t, tree=Py_ssize_t, leaf=Py_ssize_t)
-    cdef _resume(self, bins, state, Py_ssize_t step, Py_ssize_t n_outputs, double unit)
+    cdef _resume(self, bins, state, Py_ssize_t step, Py_ssize_t n_outputs, bytes predicted)
 
 
 cdef class RefittedVote(ClassVote):

@@ -25,9 +25,9 @@ from perceptron_core.weights.example import Example
 _MAX_KEPT: Final = 16_000
 """Largest number of events of a refit."""
 _MAX_KEPT_WIDE: Final = 8000
-"""Largest number of events of a refit with many columns."""
+"""Largest number of events of a refit with many columns or classes."""
 _MAX_VALUES: Final = 500_000
-"""Largest number of events times columns, for more than 8,000 events."""
+"""Largest number of events times columns, or twice the classes, for more than 8,000 events."""
 _CAPACITY: Final = 17_000
 """Number of rows in the ring buffer: the events of a refit stay until it is finished."""
 _FIRST_REFIT: Final = 50
@@ -36,18 +36,15 @@ _GROWTH: Final = 0.3
 _RARER_WITH: Final = 40_000
 _MAX_NEW: Final = 4000
 """The next refit is due after n·(.3 + n/40,000) events, at most 4,000, if the last one had n."""
-_N_ROUNDS: Final = 40
-_MIN_ROUNDS: Final = 10
-_N_TREES: Final = 120
-"""Number of trees of several classes, unless that is fewer rounds."""
-_MAX_CLASSES: Final = 10
+_N_TREES: Final = 40
+"""Number of trees for two classes. For three or more, it is 80 minus their number, at least 40."""
+_MAX_CLASSES: Final = 60
 """Largest number of classes for which trees are grown."""
-_MAX_TREES: Final = 2 * max(_N_TREES, _MIN_ROUNDS * _MAX_CLASSES)
-"""Largest number of trees, with the former ones."""
 _CELLS_PER_EVENT: Final = 20_000
 """Number of values that are binned with an event, of one column at least."""
 _WORK_PER_EVENT: Final = 500_000
 """Work on trees with an event, of one tree at least."""
+_ONE: Final = 1
 _MAX_NUMBER: Final = 3e38
 """Largest absolute number in a row, a 32-bit float."""
 _MAX_WEIGHT: Final = 16.0
@@ -102,13 +99,10 @@ class RefittedTrees:
         self._columns = array("f")
         """The values of the last events, bin by bin; then their classes and weights."""
         self.trees = self._next = TreeNodes(0, 1, n_numbers)
-        self._grower = Grower(1, [0], [0], n_numbers)
-        self._n_events, self._first, self._due = 0, 0, _FIRST_REFIT
-        """Number of events learned, of the first that is kept, and at which a refit begins."""
+        self._n_events, self._first, self._due, self._age = 0, 0, _FIRST_REFIT, 0
+        """Events learned, the first that is kept, where a refit begins; labels since the last drift."""
         self._start, self._end, self._step, self._n_trees, self._offset = 0, 0, -1, 0, 0
         """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
-        self._labels, self._weights = integers(0), doubles(0)
-        self._sums, self._probabilities, self._age = doubles(0), doubles(0), 0
         self._recent_error = self._long_error = self._own_error = self._auto_error = 0.0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
@@ -124,7 +118,6 @@ class RefittedTrees:
         for k in range(len(bins)):
             self._used[k] = bins[k]
         self._n_used = len(bins)
-        self._max_kept = max(_MAX_KEPT_WIDE, min(_MAX_VALUES // max(1, self._n_used), _MAX_KEPT))
 
     def set_event(self, values: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
@@ -140,11 +133,10 @@ class RefittedTrees:
     def score(self) -> None:
         """Compute the log-odds of each class for the present event; a class without trees has the least."""
         n, total = self.trees.n_outputs, 0.0
-        for k in range(n):
-            self.x.values[k] = self.trees.sum_of(k, self.row)
-            if n > 1:
-                self.x.values[k] = exp(self.x.values[k])
-                total += self.x.values[k]
+        self.trees.compute(self.x.values, self.row)
+        for k in range(n if n > 1 else 0):
+            self.x.values[k] = exp(self.x.values[k])
+            total += self.x.values[k]
         for k in range(n):
             log_odds = self.x.values[k]
             if n > 1:
@@ -161,6 +153,8 @@ class RefittedTrees:
             self.x.double_capacity()
         if not len(self._columns):
             self._columns = lent("f", (self.n_bins + 2) * _CAPACITY)
+        n_values = max(self._n_used, 2 * n_classes, 1)
+        self._max_kept = max(_MAX_KEPT_WIDE, min(_MAX_VALUES // n_values, _MAX_KEPT))
         if self._step < 0 and self._n_events + 1 >= self._due:
             n = min(self._n_events + 1 - self._first, self._max_kept)
             self._reserve_refit(n, n_classes, [*self._names])
@@ -171,13 +165,11 @@ class RefittedTrees:
         self._n_trees = 0
         if n_classes <= _MAX_CLASSES and bins:
             n_outputs = n_classes if n_classes > 2 else 1  # noqa: PLR2004  two classes have one output
-            n_trees = max(min(_N_ROUNDS, _N_TREES // n_outputs), _MIN_ROUNDS) * n_outputs
-            names = sorted([(self._names[number], number) for number in bins])
-            self._grower = Grower(
-                n, [number for _, number in names], [name for name, _ in names], self.n_numbers
-            )
-            self._sums, self._probabilities = doubles(n * n_outputs), doubles(n * n_outputs)
-            self._labels, self._weights = integers(n), doubles(n)
+            n_trees = _N_TREES if n_outputs == 1 else max(_N_TREES, 2 * _N_TREES - n_outputs)
+            order = sorted([(self._names[number], number) for number in bins])
+            columns, names = [number for _, number in order], [name for name, _ in order]
+            self._grower = Grower(n, columns, names, self.n_numbers, n_outputs)
+            self._predictions, self._labels, self._weights = doubles(n * n_outputs), integers(n), doubles(n)
             self._next, self._n_trees = TreeNodes(n_trees, n_outputs, self.n_numbers), n_trees
 
     def learn(self, label: int, w: float, is_wrong: bool, auto_is_wrong: bool) -> None:
@@ -257,20 +249,18 @@ class RefittedTrees:
             self._read(event)
             label = self._labels[event]
             self._grower.unit = max(self._grower.unit, self._weights[event])
-            bases[0 if n_outputs == 1 else label] += label if n_outputs == 1 else 1
+            bases[min(label, n_outputs - 1)] += label == 1 if n_outputs == 1 else 1
         for k in range(n_outputs):
             count = bases[k] + 1.0
-            bases[k] = log(count / (n + 2.0 - count if n_outputs == 1 else n + n_outputs))
-        self._begin_sums()
+            odds = count / (n + 2.0 - count if n_outputs == 1 else n + n_outputs)
+            bases[k] = log(odds)
+            for event in range(n):
+                self._predictions[event * n_outputs + k] = bases[k] if n_outputs == 1 else odds
 
     def _read(self, event: int) -> None:
         """Read the class and the weight of an event of the present refit."""
-        self._labels[event] = int(self._value(self.n_bins, event))
+        self._labels[event] = int(min(self._value(self.n_bins, event), 63.0))  # 63: a class added since
         self._weights[event] = self._value(self.n_bins + 1, event)
-
-    def _begin_sums(self) -> None:
-        for k in range(len(self._sums)):
-            self._sums[k] = self._next.bases[k % self._next.n_outputs]
 
     def _advance(self) -> None:
         """Bin some columns or grow some trees; when all are grown, predict their mean with the former trees.
@@ -284,7 +274,8 @@ class RefittedTrees:
             for column in range(first, min(first + n_columns, width)):
                 self._bin(column)
         else:
-            for _ in range(max(1, _WORK_PER_EVENT // ((n + max(500, 25 * width)) * (width + 10)))):
+            work = (n + max(500, 25 * width)) * (width + 9 + self._next.n_outputs)
+            for _ in range(max(1, _WORK_PER_EVENT // work)):
                 if self._next.n_trees < self._n_trees:
                     self._grow()
         self._step += 1
@@ -305,30 +296,25 @@ class RefittedTrees:
             self._grower.code(column, event, self._value(place, event))
 
     def _grow(self) -> None:
-        """Grow a tree for the next output."""
-        trees, unit = self._next, self._grower.unit
-        output, n_outputs = trees.n_trees % trees.n_outputs, trees.n_outputs
-        self._compute_probabilities()
-        for event in range(self._grower.n):
-            p, w = self._probabilities[event * n_outputs + output], min(self._weights[event] / unit, 1.0)
-            is_class = self._labels[event] == (1 if n_outputs == 1 else output)
-            self._grower.set_gradient(event, w * (p - is_class), w * p * (1.0 - p))
-        self._grower.grow(trees, mixed(self._key ^ (self._end * _CAPACITY + trees.n_trees)))
-        self._grower.add_to(self._sums, trees, output)
+        """Grow a tree.
 
-    def _compute_probabilities(self) -> None:
-        """Compute the probabilities of the classes of each event, at the first tree of a round."""
-        n_outputs = self._next.n_outputs
-        for event in range(0 if self._next.n_trees % n_outputs else self._grower.n):
-            first, total = event * n_outputs, 0.0
-            if n_outputs == 1:
-                self._probabilities[event] = logistic(self._sums[event])
-                continue
-            for k in range(first, first + n_outputs):
-                self._probabilities[k] = exp(self._sums[k])
-                total += self._probabilities[k]
-            for k in range(first, first + n_outputs):
-                self._probabilities[k] /= total
+        With three or more classes, a tree separates a random group of them from the others, and its nodes add
+        to the logarithm of each class's probability (Schapire, R. E. (1997). Using output codes to boost
+        multiclass learning problems. ICML).
+        """
+        trees, n, tree = self._next, self._next.n_outputs, self._next.n_trees
+        seed = mixed(self._key ^ (self._end * _CAPACITY + tree))
+        group = 2 * _ONE if n == 1 else (mixed(seed) >> 64 - n | _ONE << tree % n) & ~(_ONE << (tree + 1) % n)
+        for event in range(self._grower.n):
+            p, w = 0.0, min(self._weights[event] / self._grower.unit, 1.0)
+            for k in range(n):
+                if (group >> k) & 1:
+                    p += self._predictions[event * n + k]
+            p = min(p, 1.0) if n > 1 else logistic(self._predictions[event])
+            self._grower.set_gradient(event, w * (p - (group >> self._labels[event] & 1)), w * p * (1.0 - p))
+        self._grower.grow(trees, seed)
+        self._grower.fit(trees, self._predictions, self._labels, self._weights)
+        self._grower.update(trees, self._predictions)
 
     def contributions(self, number: int) -> dict[int, float]:
         """Return what each bin adds to the log-odds of a class, or to its logit, for the present event."""
@@ -352,8 +338,8 @@ class RefittedTrees:
         }
         if self._step >= 0:
             bins = memoryview(self._grower.bins).tolist()
-            counts = [self._start, self._end, self._step, self._next.n_outputs]
-            state["refit"] = [counts, self._grower.unit, bins, self._next.get_state()]
+            counts = [self._start, self._end, self._step, self._next.n_outputs, self._grower.unit]
+            state["refit"] = [counts, buffers.to_bytes("d", self._predictions), bins, self._next.get_state()]
         return state
 
     def set_state(
@@ -370,7 +356,7 @@ class RefittedTrees:
         self._recent_error, self._long_error, self._own_error, self._auto_error = errors
         refit, first = state.get("refit"), self._first
         if refit:
-            progress, unit, refitted, next_trees = refit
+            (*progress, unit), predicted, refitted, next_trees = refit
             self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
             first = min(self._first, self._start)
         n = self._n_events - first
@@ -384,10 +370,11 @@ class RefittedTrees:
         self.reserve(n_classes)
         self._set_columns(buffers.unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
         n_outputs, trees = state["trees"]
-        self.trees = TreeNodes(_MAX_TREES, self._outputs(n_outputs), self.n_numbers)
+        self.trees = TreeNodes(4 * _N_TREES, self._outputs(n_outputs), self.n_numbers)
         self.trees.set_state(trees, self.n_bins)
         if refit:
-            self._resume(refitted, next_trees, min(step, _CAPACITY), self._outputs(outputs), _unit(unit))
+            self._resume(refitted, next_trees, min(step, _CAPACITY), self._outputs(outputs), predicted)
+            self._grower.unit = _unit(unit)  # labels may have changed since the beginning
 
     def _outputs(self, n: int) -> int:
         """Check a number of outputs."""
@@ -413,34 +400,24 @@ class RefittedTrees:
                 self._columns[place * _CAPACITY + (first + event) % _CAPACITY] = value
 
     def _resume(
-        self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int, unit: float
+        self, bins: Sequence[int], state: Mapping[str, Any], step: int, n_outputs: int, predicted: bytes
     ) -> None:
         """Continue a refit after these steps."""
-        n, row = self._end - self._start, array("f", self.row)
+        n = self._end - self._start
         is_known = 0 < len({*bins}) == len(bins) and self._names.keys() >= {*bins}
         if not (0 < n <= _MAX_KEPT and self._end <= self._n_events and is_known):
             raise ValueError(f"a refit has {n} events with the bins {bins!r:.200}")
         self._offset = self._start % _CAPACITY
         self._reserve_refit(n, 2 if n_outputs == 1 else n_outputs, [*bins])
-        for event in range(n):
-            if self._value(self.n_bins, event) >= max(n_outputs, 2):
-                raise ValueError(f"a refit with {n_outputs} outputs has events of more classes")
         self._begin()
-        self._grower.unit = unit  # labels may have changed since the beginning
         self._next.set_state(state, self.n_bins)
-        self._begin_sums()
         for column in range(min(step * max(1, _CELLS_PER_EVENT // n), self._grower.width)):
             self._bin(column)
-        n_trees, self._step = self._next.n_trees, step
-        for tree in range(n_trees):
-            self._next.n_trees = tree
-            self._compute_probabilities()
-            for event in range(n):
-                for k in range(self._n_used):
-                    row[self._used[k]] = self._value(self._used[k], event)
-                leaf = self._next.leaf_of(tree, row)
-                self._sums[event * n_outputs + tree % n_outputs] += self._next.values[leaf]
-        self._next.n_trees = n_trees
+        self._step = step
+        kind = restored.between(-1000.0, 1000.0) if n_outputs == 1 else _share
+        predictions = buffers.from_bytes("d", predicted).tolist()
+        for k, prediction in enumerate(restored.several(predictions, kind, n * n_outputs)):
+            self._predictions[k] = prediction
 
 
 class RefittedVote(ClassVote):

@@ -35,6 +35,14 @@ def boxes(n, seed=1, flipped_from=10**9):
         yield x, y if k < flipped_from else not y
 
 
+def cells(n, seed=1):
+    """Make events of three numbers, two of which decide about twelve classes."""
+    draw = random.Random(seed)
+    for _ in range(n):
+        x = {name: draw.random() for name in "abc"}
+        yield x, 3 * int(4 * x["a"]) + int(3 * x["b"])
+
+
 def mistakes_of(model, name=NAME):
     return {each.name: each.mistakes for each in model.experts}.get(name, 0)
 
@@ -55,11 +63,11 @@ def bytes_within_a_refit(n_classes):
     raise AssertionError("no refit takes several events")
 
 
-@pytest.mark.parametrize("n_classes", KINDS)
+@pytest.mark.parametrize("n_classes", [*KINDS, 12])
 def test_a_model_restored_at_any_event_continues_unchanged(n_classes):
     model = again = AutoClassifier(max_columns=4)
     within = 0
-    for turn, (x, y) in enumerate(thresholds(550, n_classes)):
+    for turn, (x, y) in enumerate(thresholds(550, n_classes) if n_classes in KINDS else cells(400)):
         if turn % 25 == 0 or "refit" in state_of(model):
             data = to_bytes(model)
             assert to_bytes(again) == data
@@ -84,6 +92,20 @@ def test_within_a_refit_a_late_label_replaces_the_class_learned_early(n_classes)
     check_it_goes_on_from_bytes(model, thresholds(100, n_classes, seed=4))
 
 
+@pytest.mark.parametrize("n_classes", KINDS)
+def test_within_a_refit_a_late_label_may_be_a_new_class(n_classes):
+    model = model_within_a_refit(n_classes)
+    x, _ = [*thresholds(state_of(model)["counts"][0], n_classes)][-20]
+    model.learn(x, "new", 3.0, b"", 2.0)
+    check_it_goes_on_from_bytes(model, thresholds(100, n_classes, seed=4))
+
+
+@pytest.mark.parametrize(("n_classes", "has_trees"), [(60, True), (61, False)])
+def test_trees_are_grown_for_at_most_sixty_classes(n_classes, has_trees):
+    model = taught(AutoClassifier([*range(n_classes)]), cells(50))
+    assert ("refit" in state_of(model)) == has_trees
+
+
 def test_refit_begins_again_when_a_column_is_removed():
     model, draw, ends = AutoClassifier(), random.Random(1), []
     for turn in range(90):  # three of four lack b after the 84th
@@ -97,10 +119,11 @@ def test_refit_begins_again_when_a_column_is_removed():
     assert ends[82:86] == [None, 84, None, 86]
 
 
-def test_trees_are_the_best_learner_of_interactions():
-    model = taught(AutoClassifier(), boxes(2000))
+@pytest.mark.parametrize("events", [boxes, cells])
+def test_trees_are_the_best_learner_of_interactions(events):
+    model = taught(AutoClassifier(), events(2000))
     before = {each.name: each.mistakes for each in model.experts}
-    taught(model, boxes(1000, seed=2))
+    taught(model, events(1000, seed=2))
     later = {each.name: each.mistakes - before[each.name] for each in model.experts}
     assert min(later, key=later.__getitem__) == NAME
     assert later[NAME] < 50
