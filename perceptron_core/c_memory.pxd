@@ -30,6 +30,16 @@ cdef extern from *:
         return 0;
     #endif
     }
+    FOR_TWO_PROCESSORS static void add_multiples(
+        double *CYTHON_RESTRICT sums, const double *CYTHON_RESTRICT row, double factor, Py_ssize_t n
+    ) {
+        for (Py_ssize_t k = 0; k < n; k++) sums[k] += row[k] * factor;
+    }
+    FOR_TWO_PROCESSORS static void add_squared_differences(
+        float *CYTHON_RESTRICT sums, const float *CYTHON_RESTRICT row, float value, Py_ssize_t n
+    ) {
+        for (Py_ssize_t k = 0; k < n; k++) sums[k] += (row[k] - value) * (row[k] - value);
+    }
     /* Several bytes at once: no branch depends on them. */
     static inline void copy_lowered(
         const unsigned char *CYTHON_RESTRICT from, char *CYTHON_RESTRICT to, Py_ssize_t n, char distance
@@ -42,6 +52,8 @@ cdef extern from *:
     uint64_t state_of(object dictionary) noexcept
     bint PyUnicode_IS_ASCII(object text) noexcept
     const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
+    void add_multiples(double* sums, const double* row, double factor, Py_ssize_t n) noexcept
+    void add_squared_differences(float* sums, const float* row, float value, Py_ssize_t n) noexcept
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
 
 
@@ -91,8 +103,16 @@ cdef inline int* first_integer(const int[::1] numbers) noexcept:
     return <int*>&numbers[0]
 
 
-cdef inline float single(float number) noexcept:
-    return number
+cdef inline void add_row(
+    double[::1] sums, const double[::1] rows, Py_ssize_t start, double factor, Py_ssize_t n
+) noexcept:
+    add_multiples(&sums[0], &rows[start], factor, n)
+
+
+cdef inline void add_squares(
+    float[::1] sums, const float[::1] rows, Py_ssize_t start, float value, Py_ssize_t n
+) noexcept:
+    add_squared_differences(&sums[0], &rows[start], value, n)
 
 
 cdef inline void copy_doubles(double* target, const double* source, Py_ssize_t n) noexcept:

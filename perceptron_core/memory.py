@@ -36,10 +36,18 @@ def first_integer(numbers: array[int]) -> array[int]:
     return numbers
 
 
-def single(number: float) -> float:
-    """Return a number rounded to 32 bits."""
-    _single[0] = number
-    return _single[0]
+def add_row(sums: array[float], rows: array[float], start: int, factor: float, n: int) -> None:
+    """Add n numbers from `start` on, times a factor, to the sums."""
+    for k in range(n):
+        sums[k] += rows[start + k] * factor
+
+
+def add_squares(sums: array[float], rows: array[float], start: int, value: float, n: int) -> None:
+    """Add the squared differences of n 32-bit numbers from `start` on and a value to the sums."""
+    for k in range(n):
+        _single[0] = rows[start + k] - value
+        _single[0] *= _single[0]
+        sums[k] += _single[0]
 
 
 def copy_doubles(target: array[float], source: array[float], n: int) -> None:

@@ -1,4 +1,4 @@
-# The C types of columns.py, for compiled code.
+# The C types of columns.py, for compiled code; those of most variables are inferred.
 cimport cython
 
 cdef extern from "math.h":
@@ -20,7 +20,6 @@ cdef class Columns:
     cdef long long[::1] _first
     cdef unsigned char[::1] _n_early, _n_far, present
 
-    @cython.locals(number=Py_ssize_t)
     cdef clear(self)
 
     @cython.locals(number=Py_ssize_t)
@@ -28,27 +27,18 @@ cdef class Columns:
 
     cpdef bint in_event(self) noexcept
 
-    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
-                   deviation=double)
     cdef void standardise(self) noexcept
 
-    @cython.locals(n=double, is_known=bint)
     cdef double _limit_of(self, Py_ssize_t number) noexcept
 
-    @cython.locals(value=double, bound=double)
     cdef double _winsorised(self, Py_ssize_t number, double limit) noexcept
 
-    @cython.locals(n=int)
     cdef void _store_early(self, Py_ssize_t number) noexcept
 
-    @cython.locals(first=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, median=double, bound=double, mean=double,
-                   square=double, value=double, delta=double, n_far=int)
     cdef void _replace_outliers(self, Py_ssize_t number) noexcept
 
-    @cython.locals(is_far=bint)
     cdef void _learn(self, Py_ssize_t number) noexcept
 
-    @cython.locals(number=Py_ssize_t, age=double)
     cpdef commit(self)
 
     cdef _count_candidate(self, name, value)

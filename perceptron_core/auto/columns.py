@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Choose which features are columns of dense numbers, and standardise them.
 
 `columns.pxd` gives this module its C types.

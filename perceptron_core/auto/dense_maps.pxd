@@ -1,6 +1,7 @@
 # The C types of dense_maps.py, for compiled code.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.elementary cimport asinh, cosine, log, write_cosines
 from perceptron_core.weights.example cimport Example
@@ -27,7 +28,7 @@ cdef class FourierMap:
     cdef _draw(self, Py_ssize_t number, str name)
 
     @cython.locals(
-        number=Py_ssize_t, k=Py_ssize_t, start=Py_ssize_t, factor=double, sums=double[::1], frequencies=double[::1]
+        number=Py_ssize_t, k=Py_ssize_t, factor=double, sums=double[::1], frequencies=double[::1]
     )
     cdef void compute(self, Columns columns) noexcept
 

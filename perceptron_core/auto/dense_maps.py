@@ -10,6 +10,7 @@ from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.plan import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.elementary import asinh, cosine, log, write_cosines
@@ -78,9 +79,7 @@ class FourierMap:
         for number in range(columns.n):
             if columns.present[number] and columns.z[number] != 0:
                 factor = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
-                start = number * N_FOURIER
-                for k in range(N_FOURIER):
-                    sums[k] += frequencies[start + k] * factor
+                memory.add_row(sums, frequencies, number * N_FOURIER, factor, N_FOURIER)
         write_cosines(sums, self.x.values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 

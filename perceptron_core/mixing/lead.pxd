@@ -1,4 +1,4 @@
-# The C types of lead.py, for compiled code.
+# The C types of lead.py, for compiled code; those of most variables are inferred.
 cimport cython
 
 from libc.stdint cimport uint64_t
@@ -18,7 +18,7 @@ cdef class LastEvent:
 
     cdef keep(self, x)
 
-    @cython.locals(items=list, at=Py_ssize_t)
+    @cython.locals(items=list)
     cdef bint is_same(self, x) except -1
 
 
@@ -35,19 +35,14 @@ cdef class Lead:
 
     cpdef note_lateness(self, double lateness)
 
-    @cython.locals(regret=double)
     cpdef evaluate(self, Py_ssize_t candidate, double loss, double log_loss=*)
 
-    @cython.locals(k=Py_ssize_t)
     cpdef choose(self)
 
-    @cython.locals(k=Py_ssize_t, total=double)
     cdef _set_weights(self)
 
-    @cython.locals(k=Py_ssize_t)
     cpdef follow(self, Py_ssize_t leader, double share)
 
     cpdef bint is_in_use(self, Py_ssize_t candidate)
 
-    @cython.locals(k=Py_ssize_t, n=Py_ssize_t)
     cpdef set_n_experts(self, Py_ssize_t n_experts)

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The choice of the candidates that predict, by their losses; and the last scored event.
 
 `lead.pxd` gives this module its C types.

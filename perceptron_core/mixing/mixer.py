@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Logistic mixing, and the class shares of the labels so far as its inputs.
 
 `mixer.pxd` gives this module its C types.
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.elementary import log, logistic
 from perceptron_core.linear import restored
 from perceptron_core.validation import MAX_LEARNED
@@ -157,9 +159,7 @@ class Mixer:
         for i in range(n):
             gain[i] = 0.0
         for j in range(n):
-            row, z = j * self._capacity, inputs[j]
-            for i in range(n):
-                gain[i] += covariance[row + i] * z
+            memory.add_row(gain, covariance, j * self._capacity, inputs[j], n)
         for i in range(n):
             spread += inputs[i] * gain[i]
         return max(spread, 0.0)

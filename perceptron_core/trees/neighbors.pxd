@@ -1,4 +1,4 @@
-# The C types of neighbors.py, for compiled code.
+# The C types of neighbors.py, for compiled code; those of most variables are inferred.
 cimport cython
 
 from perceptron_core cimport c_memory as memory
@@ -24,43 +24,33 @@ cdef class Window:
     cdef float[::1] _rows, _event, _distances
     cdef double[::1] _weights, _shares, _scores, _squares
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, number=Py_ssize_t, start=Py_ssize_t, n_places=Py_ssize_t,
-                   n_kept=Py_ssize_t, rows=float[::1])
+    @cython.locals(number=Py_ssize_t, rows=float[::1])
     cpdef arrange(self, list bins, list names)
 
-    @cython.locals(k=Py_ssize_t, order=list)
     cdef _order(self, list names)
 
-    @cython.locals(k=Py_ssize_t, number=Py_ssize_t)
     cdef void set_event(
         self, const double[::1] z, const unsigned char[::1] present, const unsigned char[::1] codes
     ) noexcept
 
     cdef void score(self) noexcept
 
-    @cython.locals(i=Py_ssize_t, k=Py_ssize_t, j=Py_ssize_t, start=Py_ssize_t, value=float, difference=float,
-                   rows=float[::1], sums=float[::1])
+    @cython.locals(value=float, rows=float[::1])
     cdef void _measure(self, Py_ssize_t n) noexcept
 
-    @cython.locals(k=Py_ssize_t, j=Py_ssize_t, found=Py_ssize_t, limit=float, newer=Py_ssize_t, first=Py_ssize_t,
-                   is_older=Py_ssize_t, sums=float[::1])
+    @cython.locals(limit=float)
     cdef void _choose(self, Py_ssize_t n) noexcept
 
-    @cython.locals(j=Py_ssize_t, k=Py_ssize_t, total=double, farthest=double, distance=double, rest=double,
-                   log_odds=double)
     cdef void _vote(self) noexcept
 
-    @cython.locals(stride=Py_ssize_t, k=Py_ssize_t)
     cdef reserve(self, Py_ssize_t n_classes)
 
-    @cython.locals(at=Py_ssize_t, k=Py_ssize_t)
     cdef void learn(self, Py_ssize_t label, double w) noexcept
 
-    @cython.locals(n=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, rows=float[::1])
+    @cython.locals(rows=float[::1])
     cpdef get_state(self)
 
-    @cython.locals(n=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, rows="const float[::1]", labels="const int[::1]",
-                   weights="const double[::1]")
+    @cython.locals(n=Py_ssize_t, rows="const float[::1]", labels="const int[::1]", weights="const double[::1]")
     cpdef set_state(self, state, list bins, list names, Py_ssize_t max_classes)
 
 

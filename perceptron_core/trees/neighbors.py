@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The last labelled events, and the log-odds of each class from the nearest neighbours among them.
 
 `neighbors.pxd` gives this module its C types.
@@ -135,9 +136,7 @@ class Window:
             j = self._summed[i]
             start, value = self._places[self._used[j]], self._event[j]
             if self._used[j] < self.n_numbers:
-                for k in range(n):
-                    difference = memory.single(rows[start + k] - value)
-                    sums[k] += memory.single(difference * difference)
+                memory.add_squares(sums, rows, start, value, n)
             else:
                 for k in range(n):
                     sums[k] += 2.0 if rows[start + k] != value else 0.0  # the mean of two numbers
