@@ -23,7 +23,10 @@ N_NODES: Final = 2 * MAX_LEAVES - 1
 _MIN_IN_LEAF: Final = 3
 _MIN_IN_SPLIT: Final = 20
 """Smallest number of events of a leaf, and of a node that is split."""
-_RATE: Final = 0.2
+_N_TREES: Final = 40
+"""Number of trees of two classes. Of three or more, it is 80 minus their number, at least 40."""
+_SUM_OF_RATES: Final = 8.0
+"""The learning rate times the number of trees of two classes. Of three or more, it is twice as much."""
 _LAMBDA: Final = 1.0
 _MAX_NODE_VALUE: Final = 4.0
 """Largest absolute value of a node."""
@@ -44,14 +47,20 @@ _G_UNITS: Final = 8192.0
 _H_UNITS: Final = 1024.0
 """Integers of a gradient and of a second derivative 1, of an event of the largest weight."""
 _ONE: Final = 1
-_LINK: Final = 1024
-"""Base in which a node and a bin share one integer: above the largest number of bins."""
+_BITS: Final = 10
+_BIN: Final = (1 << _BITS) - 1
+"""A node and a bin share one integer: the bin in 10 bits."""
 
-_link = restored.whole(_LINK * N_NODES)
+_link = restored.whole(N_NODES << _BITS)
 _mask = restored.whole((1 << 64) - 1)
 _limit = restored.between(-inf, 1e39)
 _value = restored.between(-_MAX_NODE_VALUE, _MAX_NODE_VALUE)
 _base = restored.between(-100.0, 100.0)
+
+
+def number_of_trees(n_outputs: int) -> int:
+    """Return how many trees are grown for outputs: one for two classes, else one for each class."""
+    return _N_TREES if n_outputs == 1 else max(_N_TREES, 2 * _N_TREES - n_outputs)
 
 
 class TreeNodes:
@@ -65,46 +74,57 @@ class TreeNodes:
         self.n_trees, self.n_outputs, self.n_numbers = 0, n_outputs, n_numbers
         self.bases = doubles(n_outputs)
         self.links, self.masks = integers(n), array("Q", bytes(8 * n))
-        """First child of a node in the same tree, times `_LINK`, plus the bin that it tests; 0 for a leaf."""
+        """First child of a node in the same tree, times 1,024, plus the bin that it tests; 0 for a leaf."""
         self.limits, self.values = doubles(n), doubles(n * n_outputs)
         """The largest number that goes to the first child; what a leaf adds to each output."""
+        self._found, self._unfinished = integers(2 * max_trees), integers(2 * max_trees)
+        """Node of each tree; trees whose leaf is to be found."""
 
-    def next_of(self, node: int, row: array[float]) -> int:
-        """Return the child of an inner node for these values by bin."""
+    def next_of(self, first: int, node: int, value: float) -> int:
+        """Return the child of an inner node, of the tree whose root is `first`, for a value of its bin."""
         link = self.links[node]
-        number = link % _LINK
-        value = row[number]
         is_left = int(value <= self.limits[node])
-        if number >= self.n_numbers:
+        if (link & _BIN) >= self.n_numbers:
             code = int(value)
             is_left = (self.masks[node] >> code) & 1
-        return node - node % N_NODES + link // _LINK + 1 - is_left
-
-    def leaf_of(self, tree: int, row: array[float]) -> int:
-        """Return the leaf of a tree for these values by bin."""
-        node = tree * N_NODES
-        while self.links[node]:
-            node = self.next_of(node, row)
-        return node
+        return first + (link >> _BITS) + 1 - is_left
 
     def compute(self, outputs: array[float], row: array[float]) -> None:
         """Compute the outputs for these values by bin."""
+        self._find_leaves(row)
         n = self.n_outputs
         for k in range(n):
             outputs[k] = self.bases[k]
         for tree in range(self.n_trees):
-            first = self.leaf_of(tree, row) * n
+            first = self._found[tree] * n
             for k in range(n):
                 outputs[k] += self.values[first + k]
+
+    def _find_leaves(self, row: array[float]) -> None:
+        """Find the leaf of each tree. All trees take a step in turn: the processor need not wait for each."""
+        n = 0
+        for tree in range(self.n_trees):
+            self._found[tree] = tree * N_NODES
+            self._unfinished[n] = tree
+            n += self.links[tree * N_NODES] != 0
+        while n > 0:
+            n_before, n = n, 0
+            for k in range(n_before):
+                tree = self._unfinished[k]
+                node = self._found[tree]
+                node = self.next_of(tree * N_NODES, node, row[self.links[node] & _BIN])
+                self._found[tree] = node
+                self._unfinished[n] = tree
+                n += self.links[node] != 0
 
     def contributions(self, output: int, row: array[float]) -> dict[int, float]:
         """Return what each tested bin adds to an output: the differences of the nodes on the paths."""
         found: dict[int, float] = {}
         for tree in range(self.n_trees):
-            node = tree * N_NODES
+            first = node = tree * N_NODES
             while self.links[node]:
-                number, before = self.links[node] % _LINK, self.values[node * self.n_outputs + output]
-                node = self.next_of(node, row)
+                number, before = self.links[node] & _BIN, self.values[node * self.n_outputs + output]
+                node = self.next_of(first, node, row[number])
                 added = self.values[node * self.n_outputs + output] - before
                 found[number] = found.get(number, 0.0) + added
         return found
@@ -145,7 +165,7 @@ class TreeNodes:
         for k, value in enumerate(restored.several(state["values"], _value, n * self.n_outputs)):
             self.values[k] = value
         for node in range(n):
-            child, number = links[node] // _LINK, links[node] % _LINK
+            child, number = links[node] >> _BITS, links[node] & _BIN
             if links[node] and (not node % N_NODES < child < N_NODES - 1 or number >= n_bins):
                 raise ValueError(f"node {node} of boosted trees tests bin {number} and has the child {child}")
             self.links[node], self.masks[node], self.limits[node] = links[node], masks[node], limits[node]
@@ -189,9 +209,10 @@ class Grower:
         self._masks, self._totals = array("Q", bytes(8 * MAX_LEAVES)), array("q", bytes(8 * MAX_LEAVES))
         self._gains, self.values = doubles(MAX_LEAVES), doubles(MAX_SORTED)
         self._ranks, self._ranked, self.unit = doubles(N_BINS), integers(N_BINS), 1.0
-        self._fitted = array("q", bytes(8 * N_NODES * n_outputs))
-        self._factors = doubles(n_outputs)
-        """Sums of the derivatives by node and output; what multiplies the probabilities in a leaf."""
+        self._gradients, self._hessians = doubles(N_NODES * n_outputs), doubles(N_NODES * n_outputs)
+        self._rate = _SUM_OF_RATES * min(n_outputs, 2) / number_of_trees(n_outputs)
+        self._factors, self._members = doubles(n_outputs), integers(n_outputs)
+        """Sums by node and output; what multiplies predictions in a leaf; classes of a group."""
 
     def find_edges(self, column: int, n: int) -> None:
         """Find the edges of a column's bins, at quantiles of the first n `values`."""
@@ -205,7 +226,9 @@ class Grower:
                 self.edges[first + n_edges] = 0.5 * (self.values[last] + self.values[last + 1])
                 n_edges += 1
             at = last + 1
-        self._n_codes[column] = n_edges + 1
+        for k in range(n_edges, N_BINS):
+            self.edges[first + k] = inf
+        self._n_codes[column] = N_BINS if self.bins[column] >= self.n_numbers else n_edges + 1
 
     def _sort(self, n: int) -> None:
         """Sort the first n values, by Shell's method."""
@@ -221,21 +244,32 @@ class Grower:
 
     def code(self, column: int, event: int, value: float) -> None:
         """Set the bin of an event in a column."""
-        code, first, end = 0, column * N_BINS, self._n_codes[column] - 1
+        code, step, first = 0, N_BINS >> 1, column * N_BINS
+        while step > 0:
+            code += step * (self.edges[first + code + step - 1] < value)
+            step >>= 1
         if self.bins[column] >= self.n_numbers:
-            code = end = int(value)
-        while code < end:
-            middle = (code + end) >> 1
-            if value <= self.edges[first + middle]:
-                end = middle
-            else:
-                code = middle + 1
+            code = int(value)
         self.codes[event * self.width + column] = code
 
-    def set_gradient(self, event: int, g: float, h: float) -> None:
-        """Set the derivatives of the loss of an event, in units of the largest weight."""
-        first, second = int(g * _G_UNITS + 32768.5), int(h * _H_UNITS + 0.5)
-        self.packed[event] = (first - 32768) * _GRADIENT + second * _HESSIAN + 1
+    def set_gradients(
+        self, predictions: array[float], labels: array[int], weights: array[float], group: int
+    ) -> None:
+        """Set the derivatives of the loss of separating a group of classes, one bit each, from the others."""
+        n, n_members = len(self._factors), 0
+        for k in range(n):
+            self._members[n_members] = k
+            n_members += (group >> k) & 1
+        for event in range(self.n):
+            p = 0.0
+            for k in range(n_members):
+                p += predictions[event * n + self._members[k]]
+            if n == 1:
+                p = predictions[event] / (1.0 + predictions[event])
+            w = min(weights[event] / self.unit, 1.0)
+            p = min(p, 1.0) - ((group >> labels[event]) & 1)
+            g, h = int(w * p * _G_UNITS + 32768.5), int(w * abs(p) * (1.0 - abs(p)) * _H_UNITS + 0.5)
+            self.packed[event] = (g - 32768) * _GRADIENT + h * _HESSIAN + 1
 
     def grow(self, nodes: TreeNodes, seed: int) -> None:
         """Add a tree."""
@@ -265,27 +299,31 @@ class Grower:
         """Set what the last tree's nodes add to each output, by Newton steps."""
         n, first = nodes.n_outputs, (nodes.n_trees - 1) * N_NODES
         for k in range(N_NODES * n):
-            self._fitted[k] = 0
+            self._gradients[k] = self._hessians[k] = 0.0
         for leaf in range(self._n_leaves):
             at = (self._nodes[leaf] - first) * n
             for j in range(self._starts[leaf], self._ends[leaf]):
                 event = self._order[j]
-                w = min(weights[event] / self.unit, 1.0)
+                w, label = min(weights[event], self.unit), labels[event]
                 for k in range(n):
-                    if n > 1:
-                        p = predictions[event * n + k]
-                        self.set_gradient(event, w * (p - (labels[event] == k)), w * p * (1.0 - p))
-                    self._fitted[at + k] += self.packed[event]
+                    p = predictions[event * n + k]
+                    p = p / (1.0 + p) if n == 1 else p
+                    self._gradients[at + k] += w * p
+                    self._hessians[at + k] += w * p * (1.0 - p)
+                if label < max(n, 2) and label + n > 1:
+                    self._gradients[at + label % n] -= w
         for node in range(2 * self._n_leaves - 2, -1, -1):
-            child = nodes.links[first + node] // _LINK * n
-            for k in range(n):
-                at = node * n + k
+            child = (nodes.links[first + node] >> _BITS) * n
+            for k in range(node * n, node * n + n):
                 if child:
-                    self._fitted[at] = self._fitted[child + k] + self._fitted[child + n + k]
-                nodes.values[first * n + at] = self._value_of(self._fitted[at])
+                    self._gradients[k] = self._gradients[child] + self._gradients[child + n]
+                    self._hessians[k] = self._hessians[child] + self._hessians[child + n]
+                    child += 1
+                value = -self._rate * self._gradients[k] / (self._hessians[k] + _LAMBDA)
+                nodes.values[first * n + k] = max(-_MAX_NODE_VALUE, min(value, _MAX_NODE_VALUE))
 
     def update(self, nodes: TreeNodes, predictions: array[float]) -> None:
-        """Update the events' log-odds, or probabilities of several classes, by the last tree."""
+        """Update the events' odds, or probabilities of several classes, by the last tree."""
         n = nodes.n_outputs
         for leaf in range(self._n_leaves):
             first = self._nodes[leaf] * n
@@ -293,20 +331,11 @@ class Grower:
                 self._factors[k] = exp(nodes.values[first + k])
             for j in range(self._starts[leaf], self._ends[leaf]):
                 at, total = self._order[j] * n, 1e-300
-                if n == 1:
-                    predictions[at] += nodes.values[first]
-                    continue
                 for k in range(n):
                     predictions[at + k] *= self._factors[k]
                     total += predictions[at + k]
-                for k in range(n):
-                    predictions[at + k] /= total
-
-    def _value_of(self, total: int) -> float:
-        """Return what a node adds: a Newton step."""
-        g = (total >> 36) * (self.unit / _G_UNITS)
-        h = ((total >> 14) & _HESSIANS) * (self.unit / _H_UNITS)
-        return max(-_MAX_NODE_VALUE, min(-_RATE * g / (h + _LAMBDA), _MAX_NODE_VALUE))
+                for k in range(n if n > 1 else 0):
+                    predictions[at + k] *= 1.0 / total
 
     def _choose(self, seed: int) -> None:
         """Draw the columns of a tree."""
@@ -331,7 +360,7 @@ class Grower:
         """Split a leaf; the child with fewer events is the new leaf, whose sums are counted."""
         node, other, column = self._nodes[leaf], self._n_leaves, self._columns[leaf]
         split, mask, is_number = self._splits[leaf], self._masks[leaf], self._masks[leaf] == 0
-        nodes.links[node], nodes.masks[node] = n_nodes * _LINK + self.bins[column], mask
+        nodes.links[node], nodes.masks[node] = (n_nodes << _BITS) + self.bins[column], mask
         nodes.limits[node] = self.edges[column * N_BINS + split] if is_number else 0.0
         start, end = self._starts[leaf], self._ends[leaf]
         at, n_right, total = start, 0, self._totals[leaf]
@@ -369,10 +398,10 @@ class Grower:
         for f in range(self._n_chosen if n >= _MIN_IN_SPLIT else 0):
             column, first, mask, left = self._chosen[f], (leaf * self.width + f) * N_BINS, 0, 0
             is_category = self.bins[column] >= self.n_numbers
-            for k in range((self._rank(first) if is_category else self._n_codes[column]) - 1):
-                code = self._ranked[k] if is_category else k
-                if not self._sums[first + code]:
-                    continue
+            if n - (self._sums[first] & _COUNTS) < _MIN_IN_LEAF:
+                continue
+            for k in range(self._list(first, self._n_codes[column], is_category) - 1):
+                code = self._ranked[k]
                 left += self._sums[first + code]
                 n_left = left & _COUNTS
                 if is_category:
@@ -387,16 +416,18 @@ class Grower:
                     self._columns[leaf], self._splits[leaf], self._masks[leaf] = column, code, mask
         self._gains[leaf] = best - before
 
-    def _rank(self, first: int) -> int:
-        """Sort the values of a category by their prediction; return how many there are."""
+    def _list(self, first: int, n_codes: int, is_category: bool) -> int:
+        """List the codes that occur, those of a category by their prediction; return how many there are."""
         n, smoothing = 0, _SMOOTHING * _H_UNITS / self.unit
-        for code in range(N_BINS):
+        for code in range(n_codes):
+            self._ranked[n] = code
+            n += self._sums[first + code] != 0  # no branch, as none is predictable
+        for j in range(n if is_category else 0):
+            code, k = self._ranked[j], j
             total = self._sums[first + code]
-            if total:
-                rank, k = float(total >> 36) / (float((total >> 14) & _HESSIANS) + smoothing), n
-                while k > 0 and self._ranks[k - 1] > rank:
-                    self._ranks[k], self._ranked[k] = self._ranks[k - 1], self._ranked[k - 1]
-                    k -= 1
-                self._ranks[k], self._ranked[k] = rank, code
-                n += 1
+            rank = float(total >> 36) / (float((total >> 14) & _HESSIANS) + smoothing)
+            while k > 0 and self._ranks[k - 1] > rank:
+                self._ranks[k], self._ranked[k] = self._ranks[k - 1], self._ranked[k - 1]
+                k -= 1
+            self._ranks[k], self._ranked[k] = rank, code
         return n

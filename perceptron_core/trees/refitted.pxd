@@ -1,7 +1,7 @@
 # The C types of refitted.py, for compiled code; those of most variables are inferred.
 cimport cython
 
-from perceptron_core.elementary cimport exp, log, logistic
+from perceptron_core.elementary cimport exp, log
 from perceptron_core.linear.linear_rule cimport ClassVote
 from perceptron_core.trees.boosting cimport Grower, TreeNodes
 from perceptron_core.trees.trees cimport mixed

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from typing import Any, Final
 
-from perceptron_core.elementary import exp, log, logistic
+from perceptron_core.elementary import exp, log
 from perceptron_core.linear import restored
 from perceptron_core.linear.linear_rule import ClassVote
 from perceptron_core.mixing.mixture import CLIP
 from perceptron_core.trees import N_BINS
-from perceptron_core.trees.boosting import MAX_SORTED, Grower, TreeNodes
+from perceptron_core.trees.boosting import MAX_SORTED, Grower, TreeNodes, number_of_trees
 from perceptron_core.trees.trees import mixed
 from perceptron_core.weights import buffers
 from perceptron_core.weights.buffers import doubles, integers, lent
@@ -36,8 +36,6 @@ _GROWTH: Final = 0.3
 _RARER_WITH: Final = 40_000
 _MAX_NEW: Final = 4000
 """The next refit is due after n·(.3 + n/40,000) events, at most 4,000, if the last one had n."""
-_N_TREES: Final = 40
-"""Number of trees for two classes. For three or more, it is 80 minus their number, at least 40."""
 _MAX_CLASSES: Final = 60
 """Largest number of classes for which trees are grown."""
 _CELLS_PER_EVENT: Final = 20_000
@@ -66,6 +64,7 @@ _INFERIOR_ERROR_SLACK: Final = 0.005
 _INFERIOR_DELAY: Final = 4
 """How many times as many events come before a refit then."""
 _share = restored.between(0.0, 1.0)
+_odds = restored.between(0.0, 1e150)
 _unit = restored.between(_MIN_UNIT, _MAX_WEIGHT)
 
 
@@ -165,7 +164,7 @@ class RefittedTrees:
         self._n_trees = 0
         if n_classes <= _MAX_CLASSES and bins:
             n_outputs = n_classes if n_classes > 2 else 1  # noqa: PLR2004  two classes have one output
-            n_trees = _N_TREES if n_outputs == 1 else max(_N_TREES, 2 * _N_TREES - n_outputs)
+            n_trees = number_of_trees(n_outputs)
             order = sorted([(self._names[number], number) for number in bins])
             columns, names = [number for _, number in order], [name for name, _ in order]
             self._grower = Grower(n, columns, names, self.n_numbers, n_outputs)
@@ -255,7 +254,7 @@ class RefittedTrees:
             odds = count / (n + 2.0 - count if n_outputs == 1 else n + n_outputs)
             bases[k] = log(odds)
             for event in range(n):
-                self._predictions[event * n_outputs + k] = bases[k] if n_outputs == 1 else odds
+                self._predictions[event * n_outputs + k] = odds
 
     def _read(self, event: int) -> None:
         """Read the class and the weight of an event of the present refit."""
@@ -305,13 +304,7 @@ class RefittedTrees:
         trees, n, tree = self._next, self._next.n_outputs, self._next.n_trees
         seed = mixed(self._key ^ (self._end * _CAPACITY + tree))
         group = 2 * _ONE if n == 1 else (mixed(seed) >> 64 - n | _ONE << tree % n) & ~(_ONE << (tree + 1) % n)
-        for event in range(self._grower.n):
-            p, w = 0.0, min(self._weights[event] / self._grower.unit, 1.0)
-            for k in range(n):
-                if (group >> k) & 1:
-                    p += self._predictions[event * n + k]
-            p = min(p, 1.0) if n > 1 else logistic(self._predictions[event])
-            self._grower.set_gradient(event, w * (p - (group >> self._labels[event] & 1)), w * p * (1.0 - p))
+        self._grower.set_gradients(self._predictions, self._labels, self._weights, group)
         self._grower.grow(trees, seed)
         self._grower.fit(trees, self._predictions, self._labels, self._weights)
         self._grower.update(trees, self._predictions)
@@ -370,7 +363,7 @@ class RefittedTrees:
         self.reserve(n_classes)
         self._set_columns(buffers.unpacked("f", state["columns"], n * (len(bins) + 2)), first, n, n_classes)
         n_outputs, trees = state["trees"]
-        self.trees = TreeNodes(4 * _N_TREES, self._outputs(n_outputs), self.n_numbers)
+        self.trees = TreeNodes(2 * number_of_trees(self._outputs(n_outputs)), n_outputs, self.n_numbers)
         self.trees.set_state(trees, self.n_bins)
         if refit:
             self._resume(refitted, next_trees, min(step, _CAPACITY), self._outputs(outputs), predicted)
@@ -414,9 +407,8 @@ class RefittedTrees:
         for column in range(min(step * max(1, _CELLS_PER_EVENT // n), self._grower.width)):
             self._bin(column)
         self._step = step
-        kind = restored.between(-1000.0, 1000.0) if n_outputs == 1 else _share
         predictions = buffers.from_bytes("d", predicted).tolist()
-        for k, prediction in enumerate(restored.several(predictions, kind, n * n_outputs)):
+        for k, prediction in enumerate(restored.several(predictions, _odds, n * n_outputs)):
             self._predictions[k] = prediction
 
 
