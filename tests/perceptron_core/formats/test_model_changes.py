@@ -80,25 +80,15 @@ def take(model, step, names):
         model.table.write(model.weight_column, {name: value for name, value in x.items() if value})
 
 
+@pytest.mark.parametrize("hash_bits", [0, 4])
 @settings(max_examples=n_examples(900))
-@given(st.sampled_from([*LINEAR]), steps)
-def test_changes_restore_a_learner_with_named_features(name, taken):
-    model = LINEAR[name].clone()
+@given(name=st.sampled_from([*LINEAR]), taken=steps)
+def test_changes_restore_a_learner_of_named_or_hashed_features(hash_bits, name, taken):
+    learner = LINEAR[name].clone()
+    model = HashedClassifier(learner, hash_bits) if hash_bits else learner
     chain = Chain(model)
     for step in [*taken, ("copy", {}, None)]:
-        take(model, step, NAMES)
-        if step[0] == "copy":
-            chain.grow()
-            chain.check()
-
-
-@settings(max_examples=n_examples(900))
-@given(st.sampled_from([*LINEAR]), steps)
-def test_changes_restore_a_learner_with_hashed_features(name, taken):
-    model = HashedClassifier(LINEAR[name].clone(), 4)
-    chain = Chain(model)
-    for step in [*taken, ("copy", {}, None)]:
-        take(model if step[0] != "begin" else model.learner, step, range(len(NAMES)))
+        take(learner if step[0] == "begin" else model, step, range(len(NAMES)) if hash_bits else NAMES)
         if step[0] == "copy":
             chain.grow()
             chain.check()
