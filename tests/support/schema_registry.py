@@ -209,8 +209,7 @@ class SchemaRegistryServer:
             case "GET", ["subjects", subject, "versions"]:
                 return sorted(catalog.live(subject, deleted=deleted))
             case "POST", ["subjects", subject, "versions"]:
-                entry = catalog.register(subject, body)
-                return entry.described(subject=subject)
+                return catalog.register(subject, body).described(subject=subject)
             case "GET", ["subjects", subject, "versions", version]:
                 return catalog.version(subject, version, deleted=deleted)
         raise Rejected(404, 404, "HTTP 404 Not Found")

@@ -22,8 +22,7 @@ def produce(stream, *messages, topic="events", partition=0, headers=()):
 def serve(stream, **given):
     """Run the service to the end of what is there."""
     given = {"commit_interval_seconds": 0.001} | given
-    runner = Runner(Context(stream, settings(**given), Metrics(CollectorRegistry())))
-    runner.run(exit_at_end=True)
+    Runner(Context(stream, settings(**given), Metrics(CollectorRegistry()))).run(exit_at_end=True)
 
 
 def crash(stream, monkeypatch, **given):

@@ -58,11 +58,9 @@ def test_dead_letters_are_replayed_once_their_schema_is_registered(perceptron, b
     produce(broker, [value(1, 1)])
     at = ("--broker", broker)
     perceptron("serve", *at, "--exit-at-end", "--http", "")
-    rejected = perceptron("dead-letters", "replay", *at)
-    assert "  rejected: " in rejected.stdout
+    assert "  rejected: " in perceptron("dead-letters", "replay", *at).stdout
     registry.register("events-value", EVENT)
-    replayed = perceptron("dead-letters", "replay", *at)
-    assert "  replayed to events" in replayed.stdout
+    assert "  replayed to events" in perceptron("dead-letters", "replay", *at).stdout
     perceptron("serve", *at, "--exit-at-end", "--http", "")
     assert perceptron("consume", "predictions", *at, "--exit-at-end").stdout.count('"e1') >= 1
 

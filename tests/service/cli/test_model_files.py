@@ -113,8 +113,7 @@ def test_inspect_shows_the_settings_of_a_model(perceptron, model):
 
 
 def test_settings_of_another_release_are_rejected(perceptron, model, texts):
-    written = to_bytes(from_bytes(model.read_bytes()), {"text": "syllables"})
-    model.write_bytes(written)
+    model.write_bytes(to_bytes(from_bytes(model.read_bytes()), {"text": "syllables"}))
     result = perceptron("test", model, texts)
     assert result.exit_code == 1
     assert "does not accept its settings: text: expected 'words', 'chars' or 'scripts'\n" in result.stderr
@@ -166,8 +165,7 @@ def test_model_that_contradicts_its_own_settings_is_rejected(perceptron, texts, 
     is_import = command.startswith("import")
     result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))
     assert result.exit_code == 1
-    message = f"model.bin: expected {settings['model']} as in its settings, got a Perceptron"
-    assert message in result.stderr
+    assert f"model.bin: expected {settings['model']} as in its settings, got a Perceptron" in result.stderr
 
 
 def test_code_named_by_the_user_runs(perceptron, code, broker):

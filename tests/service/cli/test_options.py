@@ -21,8 +21,7 @@ def run():
         def command(loaded):
             seen.append(loaded)
 
-        result = CliRunner().invoke(command, arguments, catch_exceptions=False)
-        return result, seen
+        return CliRunner().invoke(command, arguments, catch_exceptions=False), seen
 
     return run
 

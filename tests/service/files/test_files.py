@@ -165,13 +165,11 @@ def test_row_after_an_open_quote_has_its_own_line(tmp_path):
     path.write_bytes(b'text,y\n"win,1\nlose,0\nwin,1')
     with open_source(str(path)) as source:
         found = [(source.line, getattr(row, "complaint", "")) for row in source]
-    complaint = "the quote that opens in line 2, column 'text', is not closed"
-    assert found == [(2, complaint), (3, ""), (4, "")]
+    assert found == [(2, "the quote that opens in line 2, column 'text', is not closed"), (3, ""), (4, "")]
 
 
 def test_quoted_cell_over_many_lines_is_bounded(messages):
-    good = b"4,1\n" * 1000
-    found = messages("x.csv", b'a,y\n"open,1\n' + good + b'"5",1\n', max_message_bytes=1000)
+    found = messages("x.csv", b'a,y\n"open,1\n' + b"4,1\n" * 1000 + b'"5",1\n', max_message_bytes=1000)
     assert found[0].complaint == "the quote that opens in line 2, column 'a', is not closed"
     assert json.loads(found[-1])["features"] == {"a": 5}
     assert len(found) == 1002

@@ -129,8 +129,7 @@ TIMES = {
 def test_features_do_not_depend_on_pandas(tmp_path):
     path = tmp_path / "x.parquet"
     parquet.write_table(pa.table(TIMES), path)
-    mapping = EventSettings(features=("*",))
-    with opened(path, mapping=mapping) as source:
+    with opened(path, mapping=EventSettings(features=("*",))) as source:
         known = list(source)
     code = (
         "import sys; sys.modules['pandas'] = None\n"
@@ -162,8 +161,7 @@ def test_time_outside_pythons_years_gives_one_warning(documents, name):
 
 def test_text_that_is_not_utf_8_makes_a_bad_row(tmp_path):
     path = tmp_path / "x.parquet"
-    text = pa.array([b"good", b"\xff"]).view(pa.string())
-    parquet.write_table(pa.table({"text": text}), path)
+    parquet.write_table(pa.table({"text": pa.array([b"good", b"\xff"]).view(pa.string())}), path)
     with open_source(str(path)) as source:
         good, bad = list(source)
     assert json.loads(good)["text"] == "good"

@@ -68,8 +68,7 @@ def test_state_of_schemas_round_trips(ids, batches):
 def test_snapshot_holds_only_the_schemas_last_used():
     found = schemas(*range(MAX_KEPT + 2))
     found.mark_used(records(0))
-    kept = [each[0] for each in found.state()]
-    assert kept == [*map(key, range(3, MAX_KEPT + 2)), key(0)]
+    assert [each[0] for each in found.state()] == [*map(key, range(3, MAX_KEPT + 2)), key(0)]
     assert found[key(1)] is found[key(2)] is None
 
 

@@ -92,8 +92,7 @@ def given_for(registry, value_format="avro", **given):
 
 
 def run(stream, given, health=None):
-    metrics = Metrics(CollectorRegistry())
-    Runner(Context(stream, given, metrics, health or Health())).run(exit_at_end=True)
+    Runner(Context(stream, given, Metrics(CollectorRegistry()), health or Health())).run(exit_at_end=True)
 
 
 def outputs(stream, topic="predictions"):

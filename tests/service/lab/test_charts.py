@@ -28,13 +28,11 @@ def test_boundary_shows_classes_mistakes_and_the_line():
     figure = boundary()
     assert legend(figure)[:3] == ["ham (2)", "spam (1)", "mistakes (1)"]
     assert "2·x₁ +1·x₂ −2 = 0" in legend(figure)[3]
-    mistakes = figure.axes[0].collections[2]
-    assert mistakes.get_offsets().tolist() == [[1, 3]]
+    assert figure.axes[0].collections[2].get_offsets().tolist() == [[1, 3]]
 
 
 def test_model_without_weights_has_no_boundary_to_draw():
-    figure = boundary(plane=Hyperplane())
-    assert len(legend(figure)) == 3
+    assert len(legend(boundary(plane=Hyperplane()))) == 3
 
 
 def test_learning_curve_marks_the_best_epoch():

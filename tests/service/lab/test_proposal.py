@@ -67,8 +67,7 @@ def test_field_determining_the_label_gives_a_warning():
 def test_label_chosen_by_position_gives_a_warning():
     found = proposed(streams.documents("clinic"))
     assert any(warning.startswith("befund is assumed to be the label") for warning in found.warnings)
-    on_topic = proposed(streams.documents("clinic"), topic="befunde")
-    assert role_of(on_topic, "befund")[0] == "feature"
+    assert role_of(proposed(streams.documents("clinic"), topic="befunde"), "befund")[0] == "feature"
 
 
 def test_second_label_candidate_gives_a_warning():
@@ -127,8 +126,7 @@ def test_labels_of_one_class_are_completed_by_the_timeout(value, classes, on_tim
 def test_labels_in_a_file_have_times_in_their_own_format():
     feed = rows(ref=lambda n: f"p-{n}", receivedOn=lambda n: f"05.03.2026 10:{n:02}:00", kind="CHARGEBACK")
     given = Labels(Records("feed", feed, len(feed)), LabelSettings(label="kind"))
-    found = written(proposed(rows(id=lambda n: f"p-{n}", x=lambda n: n % 7), labels=given))
-    assert found["labels"] == {
+    assert written(proposed(rows(id=lambda n: f"p-{n}", x=lambda n: n % 7), labels=given))["labels"] == {
         "id": "ref",
         "label": "kind",
         "timestamp": "receivedOn",
@@ -169,8 +167,7 @@ def test_each_field_has_its_role(case):
 
 @pytest.mark.parametrize(("value", "found"), [(lambda n: n, "row"), (lambda n: n * 7 % 41, "@offset")])
 def test_first_field_is_the_id_if_it_counts_records(value, found):
-    documents = rows(row=value, x=lambda n: n * 3, label=half)
-    assert written(proposed(documents))["events"]["id"] == found
+    assert written(proposed(rows(row=value, x=lambda n: n * 3, label=half)))["events"]["id"] == found
 
 
 def test_records_of_the_services_own_schema_need_no_mapping():
@@ -179,8 +176,7 @@ def test_records_of_the_services_own_schema_need_no_mapping():
 
 
 def test_numbers_of_several_classes_need_an_expression_in_native_schema():
-    found = written(proposed(rows(id="x", text="win", label=lambda n: n % 3)))
-    assert found == {
+    assert written(proposed(rows(id="x", text="win", label=lambda n: n % 3))) == {
         "model": "auto",
         "classes": ["0", "1", "2"],
         "events": {"label": "label && to_string(label)"},
@@ -245,8 +241,7 @@ def test_records_without_labels_propose_a_labels_topic():
 
 def test_numeric_names_are_categories():
     found = proposed(rows(id=lambda n: n, shop_id=lambda n: n % 5, zip=lambda n: f"00{n % 3}", label=half))
-    features = written(found)["events"]["features"]
-    assert features == ["{shop_id: shop_id && to_string(shop_id)}", "zip"]
+    assert written(found)["events"]["features"] == ["{shop_id: shop_id && to_string(shop_id)}", "zip"]
 
 
 @pytest.mark.parametrize(
@@ -281,8 +276,7 @@ def test_stream_without_labels_or_features_is_an_error(documents, what):
 @pytest.mark.parametrize("name", ['a"b', "a'b", "a.b", "ü", "\x7f", "a\nb", "", "'\""])
 def test_every_name_round_trips_as_a_path(name):
     documents = rows(**{"id": lambda n: n, "label": half, "x": 1, name: lambda n: n % 3})
-    found = written(proposed(documents))
-    settings = Settings(**found)
+    settings = Settings(**written(proposed(documents)))
     if name:
         assert {json.dumps(name, ensure_ascii=False), name} & {*settings.events.features}
 

@@ -47,8 +47,7 @@ def test_goal_is_reached_with_the_most_recall(pairs, tenths):
 
 
 def test_unreachable_precision_has_no_recall():
-    curve = ScoreCurve.of(positives=[0.0], negatives=[1.0])
-    assert curve.at("precision", 0.9) is None
+    assert ScoreCurve.of(positives=[0.0], negatives=[1.0]).at("precision", 0.9) is None
 
 
 def test_single_class_has_no_curve():

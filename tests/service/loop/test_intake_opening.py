@@ -109,8 +109,7 @@ def test_waiting_request_gets_the_error_of_opening_a_writer(service, monkeypatch
 
 
 def test_reopened_partition_recognizes_appended_records(service):
-    ticket = service.submit(event("a"))
-    service.until(ticket.appended.done)
+    service.until(service.submit(event("a")).appended.done)
     tasks = service.runner._tasks
     tasks.partitions_lost(frozenset({0}))
     assert service.live.intakes.get(0) is None

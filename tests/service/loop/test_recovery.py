@@ -442,8 +442,7 @@ def test_truncated_checkpoint_log_is_rejected(stream, monkeypatch):
 
 def test_reset_offsets_do_not_undo_a_checkpoint(stream, caplog):
     process(stream)
-    found = restore(stream, settings(), 0, {("events", 0): 7})
-    assert found.offsets["events", 0] == 20
+    assert restore(stream, settings(), 0, {("events", 0): 7}).offsets["events", 0] == 20
     (warning,) = caplog.messages
     assert "to events[0]@7" in warning
     assert "events[0]@20" in warning

@@ -340,8 +340,7 @@ def note_commits(stream, monkeypatch, seen):
 def made_runner(stream, health=None, clock=None, **given):
     metrics = Metrics(CollectorRegistry())
     health, clock = health or Health(), clock or SetClock()
-    runner = Runner(Context(stream, settings(**given), metrics, health, clock=clock))
-    return runner, metrics
+    return Runner(Context(stream, settings(**given), metrics, health, clock=clock)), metrics
 
 
 def test_next_batch_is_processed_during_the_commit_if_records_wait(stream, monkeypatch):

@@ -139,8 +139,7 @@ def test_large_state_is_handed_over_without_a_snapshot(stream, monkeypatch):
 def test_snapshot_of_any_size_is_made_at_the_inputs_end(stream, monkeypatch):
     monkeypatch.setattr("service.loop.task.HAND_OVER_BYTES", 0)
     produce(stream, EVENTS)
-    given = settings(**GIVEN)
-    Runner(Context(stream, given, Metrics(CollectorRegistry()))).run(exit_at_end=True)
+    Runner(Context(stream, settings(**GIVEN), Metrics(CollectorRegistry()))).run(exit_at_end=True)
     found = restored(stream)
     assert found.snapshot_sequence == found.sequence > 0
 

@@ -48,8 +48,7 @@ def held(monkeypatch):
 
 @pytest.fixture
 def runner(stream):
-    given = settings(commit_interval_seconds=0.001)
-    made = Runner(Context(stream, given, Metrics(CollectorRegistry())))
+    made = Runner(Context(stream, settings(commit_interval_seconds=0.001), Metrics(CollectorRegistry())))
     yield made
     made.close()
 

@@ -127,8 +127,7 @@ def test_object_of_nulls_is_not_found(entry):
 
 @pytest.mark.parametrize("value", [-9999, "", float("nan"), {"b": -9999.0}])
 def test_missing_value_is_not_found(value):
-    features = FeatureMap(["a"], (), LARGE, frozenset({-9999, "", "NaN"}))
-    assert not features.finds_anything({"a": value})
+    assert not FeatureMap(["a"], (), LARGE, frozenset({-9999, "", "NaN"})).finds_anything({"a": value})
     assert FeatureMap(["a"], (), LARGE).finds_anything({"a": value})
 
 

@@ -43,8 +43,7 @@ def test_window_hashes_are_fixed():
 )
 def test_different_key_in_several_partitions_gives_one_warning(caplog, partition, key, warnings):
     by = f"card_{partition}_{len(key or b'')}"
-    window = {**WINDOW, "by": by}
-    decoder = make_decoder(settings(events={"features": "other", "windows": [window]}))
+    decoder = make_decoder(settings(events={"features": "other", "windows": [{**WINDOW, "by": by}]}))
     for offset in range(2):
         value = json.dumps({"id": "a", by: "c-1", "other": 1}).encode()
         decoder.decode(value, Record("events", partition, offset, 0, key, value))

@@ -196,8 +196,7 @@ def test_hashed_text_adds_to_hashed_features_as_in_the_reference(
     options = FeatureOptions(
         text=analyzer, ngrams=ngrams, text_values=text_values, normalize=normalize, hash_bits=bits
     )
-    x = FeatureExtractor(options).extract(features, text)
-    assert [*x.items()] == [*expected.items()]
+    assert [*FeatureExtractor(options).extract(features, text).items()] == [*expected.items()]
 
 
 def scale_plainly(x):

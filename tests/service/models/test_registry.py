@@ -78,8 +78,7 @@ def test_factory_in_a_package_makes_a_core_model():
 
 
 def test_river_classifier_without_probabilities_still_has_a_signed_score():
-    learner = make_learner("river.linear_model:ALMAClassifier", {})
-    assert learner.assess({"a": 1.0})[0] in {True, False}
+    assert make_learner("river.linear_model:ALMAClassifier", {}).assess({"a": 1.0})[0] in {True, False}
 
 
 @pytest.mark.parametrize(
@@ -157,8 +156,7 @@ def test_two_class_model_is_saved_without_pickle(name):
 def test_step_is_undone_only_by_learners_that_can(name):
     learner = make_learner(name, {})
     before = learner.weights()
-    step = learner.learn({"a": 1.0}, truth=True)
-    undone = learner.undo({"a": 1.0}, step)
+    undone = learner.undo({"a": 1.0}, learner.learn({"a": 1.0}, truth=True))
     assert undone == hasattr(BUILT_IN[name], "undo_one")
     assert not undone or learner.weights() == before
 

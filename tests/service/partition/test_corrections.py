@@ -128,8 +128,7 @@ def test_rejected_correction_undoes_only_once():
     feed = feed_with("true")
     feed(event("a", "win"))
     tick(feed, TIMEOUT + 1)
-    learner = feed.processor.learner
-    feed.processor.learner = RejectingLearner(learner, "learn")
+    feed.processor.learner = RejectingLearner(feed.processor.learner, "learn")
     feed(label("a", False), at_seconds=TIMEOUT + 2)
     feed(label("a", False), at_seconds=TIMEOUT + 2)
     assert feed.counters.rejected.total() == 2

@@ -28,8 +28,7 @@ def test_log_odds_prediction_has_the_probability_of_the_model(model, hash_bits):
     feed(event("a", "win", label=True), topic="events")
     feed(event("b", "lose", label=False))
     for number, text in enumerate(("win", "lose", "win lose")):
-        x = feed.processor._extractor.extract({}, text)
-        expected = feed.model.predict_proba_one(x)
+        expected = feed.model.predict_proba_one(feed.processor._extractor.extract({}, text))
         output = feed.output_of(event(f"q-{number}", text))
         assert output["probability"] == pytest.approx(expected[output["label"]], abs=1e-15)
 
@@ -153,8 +152,7 @@ def test_late_label_is_learned_on_its_events_features():
     feed = Feed()
     feed(event("a", "win"), at_seconds=1)
     feed(event("b", "lose", label=True), at_seconds=2)
-    outcome = feed.output_of(label("a", True), at_seconds=4.5, topic="labels")
-    assert outcome == {
+    assert feed.output_of(label("a", True), at_seconds=4.5, topic="labels") == {
         "id": "a",
         "label": True,
         "predicted": False,
@@ -328,8 +326,7 @@ def test_prediction_context_of_pending_events_is_in_the_snapshot():
 
 
 def test_long_context_of_many_classes_is_computed_at_the_label():
-    classes = tuple(f"class-{number}" for number in range(40))
-    feed = Feed(model="auto", classes=classes)
+    feed = Feed(model="auto", classes=tuple(f"class-{number}" for number in range(40)))
     feed(event("a", "win", label="class-1"))
     feed(event("b", "win"))
     assert len(feed.processor.join.examples["b"].step) < 100  # when it was said, no more

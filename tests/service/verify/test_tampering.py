@@ -131,8 +131,7 @@ COUNTS = [("counts", name) for name in ("predictions", "rejected", "labelled", "
 @pytest.mark.parametrize(("table", "name"), [*COUNTS, ("consumed", "events"), ("offsets", "events")])
 @pytest.mark.parametrize("which", ["plain", "apart"])
 def test_verify_reports_a_changed_count(streams, which, table, name, by, number):
-    change = with_progress(number, **{table: {name: by}})
-    found = streams[which].changed(C, change).findings()
+    found = streams[which].changed(C, with_progress(number, **{table: {name: by}})).findings()
     assert any(place.startswith(C) for fault, place, _ in found if fault in {"wrong", "missing"})
 
 
@@ -163,8 +162,7 @@ def test_tampered_record_in_other_streams_is_named(streams, name):
 @pytest.mark.parametrize("what", [b'"score"', b'"predicted"'])
 @pytest.mark.parametrize("source", [0, 1])
 def test_output_in_another_partition_is_named(streams, what, source):
-    predictions = [each for each in streams["two"].records(P, source) if what in each.value]
-    at = predictions[1]
+    at = [each for each in streams["two"].records(P, source) if what in each.value][1]
     changes = {
         (P, source): lambda records: [each for each in records if each.offset != at.offset],
         (P, 1 - source): lambda records: [*records, at._replace(partition=1 - source)],

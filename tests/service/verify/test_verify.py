@@ -106,8 +106,7 @@ def test_removed_decision_is_named(open_stream, snapshots_kept, labels_topic):
     stream = open_stream(labels_topic=labels_topic, snapshots_kept=snapshots_kept)
     stream.settings = Settings(**stream.settings.model_dump() | DECIDED)
     for n in range(3):
-        log = TEN[3 * n : 3 * n + 3]
-        stream.produce(*log, at_ms=1_000_000 + n * 10_000).run()
+        stream.produce(*TEN[3 * n : 3 * n + 3], at_ms=1_000_000 + n * 10_000).run()
     assert stream.verify().is_proved
     for at in range(9):
         changed = stream.changed("predictions", with_fields(at, decision=None))
@@ -143,8 +142,7 @@ def test_full_disk_of_the_temporary_database_is_named(streams, monkeypatch):
 
 
 def test_input_after_the_last_commit_is_reported_as_unread(streams):
-    stream = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True))
-    report = stream.verify()
+    report = streams["plain"].changed_all({}).produce(event("f"), b"junk", label("e", True)).verify()
     assert (report.findings.kept, report.records, report.unread) == ([], len(LOG), {"events[0]": 3})
 
 

@@ -31,8 +31,7 @@ def client(stage):
 def test_posted_event_returns_its_committed_prediction(stage, client):
     response = client.post("/events", json=event("a", "win"))
     assert response.status_code == 200
-    committed = stage.models[0].latest()[0][0].fields
-    assert response.json() == {**committed, "partition": 0, "repeated": False}
+    assert response.json() == {**stage.models[0].latest()[0][0].fields, "partition": 0, "repeated": False}
     (appended,) = stage.appended
     assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
 
@@ -219,8 +218,7 @@ def test_openapi_names_the_accepted_labels():
 def test_records_of_another_schema_are_appended_unchanged():
     stage = Stage(events={"id": "uuid", "text": ["body"]})
     with stage.served() as client:
-        response = client.post("/events", json={"uuid": 17, "body": "win"})
-        assert response.json()["id"] == "17"
+        assert client.post("/events", json={"uuid": 17, "body": "win"}).json()["id"] == "17"
         described = client.get("/openapi.json").json()["paths"]["/events"]["post"]["requestBody"]["content"]
     assert "events.*" in described["application/json"]["schema"]["description"]
     assert stage.appended[0].value == b'{"uuid":17,"body":"win"}'

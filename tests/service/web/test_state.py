@@ -74,8 +74,7 @@ def test_classes_beyond_the_largest_thirty_are_merged():
     ],
 )
 def test_page_offers_labelling_if_native_posts_are_accepted(given, offered):
-    stage = Stage(**given)
-    with stage.served() as client:
+    with Stage(**given).served() as client:
         told = client.get("/state").json()
         responses = [
             client.post("/events", json={"id": "typed", "text": "win", "features": {}}).status_code,

@@ -22,8 +22,7 @@ def stream(opened):
 
 def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):
     label = ("--events-label", "status == 'spam'")
-    result = perceptron("check-input", "-", "--format", "json", *MAPPED, *label, stdin=FOREIGN)
-    assert lines(result) == [
+    assert lines(perceptron("check-input", "-", "--format", "json", *MAPPED, *label, stdin=FOREIGN)) == [
         {
             "position": "stdin:1",
             "kind": "event",
@@ -51,8 +50,7 @@ def test_shows_the_reason_of_a_dead_letter(perceptron):
 
 def test_text_form_names_positions_and_classes(perceptron):
     row = b'{"id":"a","features":{"size":2,"lang":"en"},"label":1}\n'
-    result = perceptron("check-input", "-", "--classes", "ham,spam", stdin=row)
-    assert result.stdout.splitlines() == [
+    assert perceptron("check-input", "-", "--classes", "ham,spam", stdin=row).stdout.splitlines() == [
         "stdin:1: event",
         "  id           a",
         '  features     size=2.0, lang="en"',

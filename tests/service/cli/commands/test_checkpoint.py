@@ -100,8 +100,7 @@ def newest_offset(stream):
 def test_export_includes_batches_committed_after_the_snapshot(checkpoint, stream, tmp_path, monkeypatch):
     produce(stream, *EVENTS)
     crash(stream, monkeypatch, max_batch_records=7)
-    model = committed(checkpoint, tmp_path / "model.bin")
-    assert to_bytes(model) == to_bytes(undisturbed(EVENTS))
+    assert to_bytes(committed(checkpoint, tmp_path / "model.bin")) == to_bytes(undisturbed(EVENTS))
     assert [path.name for path in tmp_path.glob("*.bin*")] == ["model.bin"]
     assert list(tmp_path.glob(".*")) == []
 
@@ -186,8 +185,7 @@ def test_import_replaces_the_model_and_nothing_else(
 ):
     produce(stream, *EVENTS, event("open", "", word1=1.0))
     serve(stream)
-    path = trained_file(tmp_path / "m.bin")
-    result = import_(path)
+    result = import_(trained_file(tmp_path / "m.bin"))
     assert result.exit_code == 0, result.stderr
     assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
     shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
@@ -300,8 +298,7 @@ def test_reset_from_committed_predicts_each_event_once(checkpoint, reset, stream
     assert "partition 0 continues at events[0]@10, labels[0]@0" in result.stderr
     serve(stream)
     assert predicted(stream) == ids(EVENTS)
-    model = committed(checkpoint, tmp_path / "m.bin")
-    assert to_bytes(model) == to_bytes(undisturbed(EVENTS[10:]))
+    assert to_bytes(committed(checkpoint, tmp_path / "m.bin")) == to_bytes(undisturbed(EVENTS[10:]))
 
 
 @pytest.mark.parametrize(("start", "times"), [("committed", 1), ("beginning", 2)])

@@ -109,8 +109,7 @@ def test_several_classes_are_compared_with_multiclass_models(compared):
     events = [json.loads(event) for event in phishing_events()[:60]]
     for number, event in enumerate(events):
         event["label"] = "abc"[number % 3]
-    lines = ndjson(json.dumps(event).encode() for event in events)
-    found = compared(lines, "--classes", "a,b,c")
+    found = compared(ndjson(json.dumps(event).encode() for event in events), "--classes", "a,b,c")
     assert found.keys() == DEFAULT_MODELS
     assert all(set(each["confusion"]) == {"a", "b", "c"} for each in found.values())
 

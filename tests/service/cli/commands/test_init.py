@@ -23,8 +23,7 @@ def test_proposed_configuration_learns_from_its_records(perceptron, tmp_path, na
     result = perceptron("init", path)
     assert result.exit_code == 0
     assert f"checked: {streams.COUNT} of {streams.COUNT} records can be read" in result.stderr
-    replayed = perceptron("replay", path, "--config", "perceptron.toml", "--format", "json")
-    summary = json.loads(replayed.stdout)
+    summary = json.loads(perceptron("replay", path, "--config", "perceptron.toml", "--format", "json").stdout)
     unlabelled = sum(row.get("after", {}).get("status") == "pending" for row in streams.documents(name))
     assert (summary["events"], summary["labelled"]) == (streams.COUNT, streams.COUNT - unlabelled)
     assert summary["updates"] > 0

@@ -173,6 +173,5 @@ def test_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records, 
 
 
 def test_missing_file_makes_no_topic(perceptron, broker, tmp_path):
-    result = perceptron("produce", "nothing.csv", "--broker", broker)
-    assert result.exit_code == 1
+    assert perceptron("produce", "nothing.csv", "--broker", broker).exit_code == 1
     assert not (tmp_path / "stream.db").exists()

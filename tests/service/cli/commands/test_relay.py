@@ -20,8 +20,7 @@ def process(perceptron, broker):
     def run(*texts):
         events = [{"id": f"{text}-{n}", "text": text, "label": n < 2} for n, text in enumerate(texts)]
         perceptron("produce", "-", "--broker", broker, stdin="\n".join(map(json.dumps, events)))
-        done = perceptron("serve", "--broker", broker, "--http", "", "--exit-at-end")
-        assert done.exit_code == 0
+        assert perceptron("serve", "--broker", broker, "--http", "", "--exit-at-end").exit_code == 0
 
     return run
 

@@ -107,8 +107,7 @@ def test_unordered_rows_are_counted(perceptron, payments):
 )
 def test_time_ahead_of_the_clock_is_rejected_as_by_serve(perceptron, payments, options):
     (payments / "later.csv").write_text("id,at,x\na,9999999999,1\nb,1700000000,2\n")
-    result = perceptron("replay", "later.csv", *options)
-    assert "later.csv:2: event_time_out_of_range" in result.stderr
+    assert "later.csv:2: event_time_out_of_range" in perceptron("replay", "later.csv", *options).stderr
 
 
 @pytest.mark.parametrize(

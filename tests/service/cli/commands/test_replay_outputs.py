@@ -100,8 +100,7 @@ def test_threshold_reaches_its_goal_on_the_predictions(replay):
 
 def test_unreachable_goal_is_reported(perceptron):
     lines = b'{"id":"a","text":"x","label":false}\n{"id":"b","text":"y","label":true}\n'
-    result = perceptron("replay", "-", "--threshold", "precision=1", stdin=lines)
-    assert "not reached" in result.stdout
+    assert "not reached" in perceptron("replay", "-", "--threshold", "precision=1", stdin=lines).stdout
 
 
 @pytest.mark.parametrize("goal", ["precision", "precision=2", "cost=0.5", "precision=nan", "precision=x"])
@@ -114,8 +113,7 @@ def test_invalid_goal_is_rejected(perceptron, goal):
 
 
 def test_text_output_lists_mistakes_and_thresholds_below_the_summary(perceptron):
-    result = perceptron("replay", "-", "--errors", "2", "--threshold", "precision=0.9", stdin=PAGES)
-    text = result.stdout
+    text = perceptron("replay", "-", "--errors", "2", "--threshold", "precision=0.9", stdin=PAGES).stdout
     assert "most confident mistakes" in text
     assert text.count("but is") == 2
     assert "always last label" in text

@@ -58,8 +58,7 @@ def test_contradictions_are_listed_with_exit_code_1(perceptron, broker, stream):
 
 def test_json_is_one_object_for_machines(perceptron, broker, stream):
     stream.produce([FOREIGN])
-    result = perceptron("verify", "--broker", broker, "--format", "json")
-    found = json.loads(result.stdout)
+    found = json.loads(perceptron("verify", "--broker", broker, "--format", "json").stdout)
     assert (found["proved"], found["predictions"], found["faults"]) == (False, 2, {"unexpected": 1})
     assert found["findings"] == [
         {

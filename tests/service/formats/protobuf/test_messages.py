@@ -57,8 +57,7 @@ def test_values_written_by_protobuf_are_read_unchanged(order):
     message = json_format.ParseDict(
         order | {"counts": {k: str(v) for k, v in order["counts"].items()}}, Order()
     )
-    found = FILE.reader_of("shop.Order")(message.SerializeToString())
-    assert found == order | {"raw": None}
+    assert FILE.reader_of("shop.Order")(message.SerializeToString()) == order | {"raw": None}
 
 
 def read(**fields):
@@ -105,8 +104,7 @@ def test_bytes_that_are_not_a_message_are_rejected():
 
 def test_undefined_type_makes_the_schema_unusable():
     file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=["company/types.proto"])
-    message = file.message_type.add(name="M")
-    message.field.add(name="t", number=1, type=11, type_name=".company.Type", label=1)
+    file.message_type.add(name="M").field.add(name="t", number=1, type=11, type_name=".company.Type", label=1)
     with pytest.raises(UnusableSchema, match="contradict each other"):
         ProtobufFile([file.SerializeToString()])
 
@@ -144,8 +142,7 @@ def linked(count):
 
 
 def test_messages_may_be_nested_two_hundred_deep_and_no_deeper():
-    read = linked(200).reader_at((0,))
-    assert read(b"\x0a\x02\x0a\x00") == {"n": {"n": {}}}
+    assert linked(200).reader_at((0,))(b"\x0a\x02\x0a\x00") == {"n": {"n": {}}}
     for file in (linked(201), linked(3000)):
         with pytest.raises(UnusableSchema, match="more than 200 deep"):
             file.reader_at((0,))

@@ -70,8 +70,7 @@ def test_more_than_a_twentieth_of_unmatched_labels_gives_a_warning(late, orphane
 
 
 def test_three_newest_distinct_ids_are_named():
-    totals = NONE._replace(orphaned=4, received=10)
-    found = label_warnings(totals, ["a", "b", "b", "c\n", "d", "d"])
+    found = label_warnings(NONE._replace(orphaned=4, received=10), ["a", "b", "b", "c\n", "d", "d"])
     assert found.startswith(
         "4 of 10 labels match no event: they may be late by events.timestamp and labels.t"
     )

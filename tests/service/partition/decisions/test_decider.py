@@ -218,8 +218,7 @@ def test_budget_of_one_of_several_classes_needs_its_prediction():
 def test_impossible_state_is_rejected(damage):
     made, other = (decider(("block", PRECISION, 0.9, True), look(3)) for _ in range(2))
     for n in range(150):
-        rule = decided(made, float(n % 7), n)
-        made.learn(True, float(n % 7), True, rule)
+        made.learn(True, float(n % 7), True, decided(made, float(n % 7), n))
     state = json.loads(json.dumps(made.state()))
     damage(state)
     with pytest.raises(ValueError, match="decisions"):

@@ -101,8 +101,7 @@ def test_restored_state_continues_to_decide_and_count():
     other = make_processor(building.settings(**given))
     other.restore(unpack(pack(feed.processor.state())))
     assert pack(other.state()) == pack(feed.processor.state())
-    counts = counts_of(feed.processor.state())
-    assert dict(decisions(feed).counts()).items() <= counts.items()
+    assert dict(decisions(feed).counts()).items() <= counts_of(feed.processor.state()).items()
 
 
 def test_costs_alone_make_a_decision():
@@ -116,8 +115,7 @@ def test_several_classes_are_decided_by_the_predicted_ones_score():
     feed = Feed(classes=("a", "b", "c"), model="multiclass-perceptron", decisions=[act])
     for n in range(30):
         feed(event(f"e{n}", label="abc"[n % 3], **{"abc"[n % 3]: 1}))
-    found = [feed.output_of(event(name, **{name: 1}))["decision"] for name in "abc"]
-    assert found == [None, "act", None]
+    assert [feed.output_of(event(name, **{name: 1}))["decision"] for name in "abc"] == [None, "act", None]
 
 
 def test_metrics_of_decisions_equal_their_results():

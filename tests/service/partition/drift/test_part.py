@@ -83,6 +83,5 @@ def test_drift_count_is_in_progress_snapshots_metrics_and_summaries():
 
 def test_snapshot_without_drift_state_restarts_detection():
     feed, _ = fed()
-    plain = Feed()
-    feed.processor.restore(unpack(pack(plain.processor.state())))
+    feed.processor.restore(unpack(pack(Feed().processor.state())))
     assert feed.processor.optional_parts[0].counts() == {"drifts": 0}
