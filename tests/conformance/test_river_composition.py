@@ -70,8 +70,7 @@ def test_learner_works_within_a_river_classifier_of_seven_classes(learner, compo
     ids=["ADWINBagging", "Bagging", "DriftRetraining", "Bandit"],
 )
 def test_learner_works_within_a_river_ensemble(learner, compose_classifier):
-    model = preprocessing.StandardScaler() | compose_classifier(learner)
-    assert accuracy(PAGES, model) > BETTER_THAN_A_COIN
+    assert accuracy(PAGES, preprocessing.StandardScaler() | compose_classifier(learner)) > BETTER_THAN_A_COIN
 
 
 def test_successive_halving_chooses_the_aggressiveness():

@@ -27,8 +27,7 @@ def test_all_version_numbers_agree():
 def test_version_is_written_in_one_file_only():
     stated = re.compile(rf"""["']{re.escape(perceptron_core.__version__)}["']""")
     files = [path for package in ("perceptron_core", "service") for path in (ROOT / package).rglob("*.py")]
-    repeating = [path.name for path in files if stated.search(path.read_text(encoding="utf-8"))]
-    assert repeating == ["version.py"]
+    assert [path.name for path in files if stated.search(path.read_text(encoding="utf-8"))] == ["version.py"]
 
 
 def test_core_without_machine_code_reports_that(tmp_path, monkeypatch):

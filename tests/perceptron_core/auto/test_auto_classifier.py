@@ -136,8 +136,7 @@ def test_features_of_any_name_can_be_saved(name):
     model = AutoClassifier()
     for number in range(20):
         model.learn_one({name: number * 0.5, "b": 1.5}, number % 2 == 0)
-    again = from_bytes(to_bytes(model))
-    assert again.log_odds({name: 2.5}) == model.log_odds({name: 2.5})
+    assert from_bytes(to_bytes(model)).log_odds({name: 2.5}) == model.log_odds({name: 2.5})
 
 
 def test_numpy_values_equal_python_values():

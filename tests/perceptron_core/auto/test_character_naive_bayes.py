@@ -67,5 +67,4 @@ def test_characters_join_at_a_text_not_a_short_string():
     assert "characters" not in model.groups
     taught(model, [("a text of more than two and thirty characters", True)])
     assert "characters" in model.groups
-    names = [status.name for status in model.experts]
-    assert "characters: CharacterVote" in names
+    assert "characters: CharacterVote" in [status.name for status in model.experts]

@@ -61,5 +61,4 @@ def test_learner_updates_on_mistakes_of_its_last_weights(stream, decay):
 
 def test_schedule_sets_the_step_of_each_update():
     model = AveragedPerceptron(learning_rate=InverseScaling(1.0, power=1.0))
-    steps = [model.update_one({}, y) for y in (True, False, False, True)]
-    assert steps == [1.0, -0.5, -1 / 3, 0.0]
+    assert [model.update_one({}, y) for y in (True, False, False, True)] == [1.0, -0.5, -1 / 3, 0.0]

@@ -169,8 +169,7 @@ def test_model_grows_beyond_its_first_tables():
     corpus = [([[f"f{n}", f"g{n % 7}"], ["x"]], [f"T{n % 30}", "O"]) for n in range(200)]
     model = trained(StructuredPerceptron(), corpus * 5)
     assert all(model.predict_one(xs) == tags for xs, tags in corpus)
-    restored = from_bytes(to_bytes(model))
-    assert restored.weights == model.weights
+    assert from_bytes(to_bytes(model)).weights == model.weights
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,7 @@ def test_perceptron_criterion_is_zero_exactly_without_mistakes(data, weights, bi
 
 
 def test_threshold_is_subtracted_from_the_score():
-    model = Perceptron(threshold=2.0)
-    assert perceptron_criterion(model, [({}, True)]) == 2
+    assert perceptron_criterion(Perceptron(threshold=2.0), [({}, True)]) == 2
 
 
 def slope(weights, bias, example, name):

@@ -105,7 +105,6 @@ def test_invalid_examples_are_rejected_without_change():
 
 def test_model_round_trips_unless_its_schedule_is_a_function():
     model = BatchPerceptron(learning_rate=0.1, margin=1.0).fit(LINE, LABELS)
-    restored = from_bytes(to_bytes(model))
-    assert vars(restored) == vars(model)
+    assert vars(from_bytes(to_bytes(model))) == vars(model)
     with pytest.raises(TypeError):
         to_bytes(BatchPerceptron(learning_rate=lambda k: 1 / k))

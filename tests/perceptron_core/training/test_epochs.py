@@ -135,8 +135,7 @@ def test_training_stops_within_an_epoch_after_the_quiet_draws(order):
     assert training.stopped == "quiet"
     assert training.curve[-1].draws <= 4
     assert [epoch.draws for epoch in training.curve[:-1]] == [4] * (training.epochs - 1)
-    draws = sum(epoch.draws for epoch in training.curve)
-    assert draws >= 11
+    assert sum(epoch.draws for epoch in training.curve) >= 11
     if order == "constant":
         assert training.curve[-1].training_error == 0
 
