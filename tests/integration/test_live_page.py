@@ -474,7 +474,7 @@ def test_kinds_of_labels_are_counted_separately(serve, open_page):
     stage(event("d", n=1), at_seconds=11)
     stage(label("a", True), label("d", True), at_seconds=12, topic="labels")
     page = open_page(serve(stage.served()))
-    kinds = ["Real2", "Provisional1", "Corrected1", re.compile("Known mistakes"), "Skipped1"]
+    kinds = ["Real2", "Assumed1", "Corrected1", re.compile("Known mistakes"), "Skipped1"]
     expect(page.locator("#labels > div")).to_have_text(kinds)
 
 
