@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, Final, NamedTuple, Self
 
 from perceptron_core import DamagedError
@@ -68,6 +69,8 @@ class Committed:
         The settings in the newest snapshot, and how often they have changed.
     recreated
         The topics that were recreated since.
+    old_ends
+        The ends of partitions before their topic was recreated and read anew; infinite if unknown.
     schemas, vectors
         The schemas of its records, and the lengths of their vectors.
     owners
@@ -84,6 +87,7 @@ class Committed:
         self.reasons: list[str] = []
         self.config_fingerprint: Mapping[str, Any] = {}
         self.recreated: set[str] = set()
+        self.old_ends: dict[TopicPartition, float] = {}
         self.schemas: dict[bytes, Schema] = {}
         self.vectors: Mapping[str, int] = {}
         self.owners: set[bytes | None] = set()
@@ -214,6 +218,11 @@ class Committed:
         for topic in sorted({topic for topic, _ in step.offsets} - self._named) if self._named else ():
             self._flag(Fault.WRONG, step.position, f"unexpected position: the group does not read {topic}")
         if last is None:
+            # A topic with more processed records than offsets held records before it was recreated.
+            for each in step.offsets:
+                n_offsets = sum(at for other, at in step.offsets.items() if other[0] == each[0])
+                if step.consumed.get(each[0], 0) > n_offsets:
+                    self.old_ends[each] = inf
             return
         if step.sequence > last.sequence + 1:
             missing = f"{last.sequence + 1} to {step.sequence - 1}"
@@ -239,6 +248,8 @@ class Committed:
             for partition, at in moved.items():
                 lost = f"records {before[partition]}-{at - 1} were lost unread"
                 why = lost if at > before[partition] else "the topic was recreated"
+                if at < before[partition]:
+                    self.old_ends[partition] = max(before[partition], self.old_ends.get(partition, 0))
                 self.reasons.append(f"{RecordPosition(*partition)}: {why}")
             self.start, self.steps = dict(step.offsets), []
 

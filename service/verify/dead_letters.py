@@ -118,7 +118,7 @@ class DeadLetters:
             message = f"{source} has {len(dead_letters)} dead letters, expected {most}"
             self._flag(Fault.DUPLICATE, dead_letters[-1].position, message)
 
-    def check_others(self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
+    def check_others(self, starts: Mapping[TopicPartition, float], ends: Mapping[TopicPartition, int]) -> int:
         """Check the dead letters of records outside the ranges that were read, by partition.
 
         Return how many may be of later records.

@@ -135,6 +135,10 @@ class Replay:
         where = position, self._number, self._record, batch
         dead_letters = self._dead_letters.of(position)
         message, timestamp_ms, moves_clock = self._read(record)
+        reason = message.reason if isinstance(message, Rejection) else None
+        if record.offset < self._committed.old_ends.get((record.topic, record.partition), 0):
+            # Those that differ belong to a record of the topic before it was recreated.
+            dead_letters = [each for each in dead_letters if not any(each.contradictions(record, reason))]
         reasons = [DeadLetter.of(each.record).reason for each in dead_letters]
         if moves_clock and Reason.EVENT_TIME_OUT_OF_RANGE not in reasons:
             for event_id, event in join.advance(timestamp_ms):
@@ -143,7 +147,6 @@ class Replay:
         if isinstance(message, Skipped) and not dead_letters:
             return "skipped"
         if dead_letters or isinstance(message, Rejection):
-            reason = message.reason if isinstance(message, Rejection) else None
             self._dead_letters.check(record, dead_letters, reason)
             if len(dead_letters) == 1:  # a replay appends copies
                 ledger.add_dead_letter(dead_letters[0].position, *where)

@@ -102,7 +102,8 @@ def _verified(stream: Stream) -> Report:
         ledger.check()
         for task in tasks:
             task.check_outputs()
-        starts = {each: at for task in tasks for each, at in task.starts.items()}
+        old_ends = {each: at for log in logs.values() for each, at in log.old_ends.items()}
+        starts = {each: max(at, old_ends.get(each, 0)) for task in tasks for each, at in task.starts.items()}
         ends = {each: at for log in logs.values() for each, at in log.offsets.items()}
         if not any(known.has_holes for known in ledger.completeness.values()):
             stream.report.not_yet_evaluated += dead_letters.check_others(starts, ends)

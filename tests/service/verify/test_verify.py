@@ -241,6 +241,28 @@ def test_recreated_topic_is_named_and_not_a_contradiction(open_stream, topic, n_
     assert stream.changed("predictions", again(3)).findings()
 
 
+@pytest.mark.parametrize("snapshots_kept", [1, 9])
+@pytest.mark.parametrize("n_new", [0, 1, 4, 12])
+def test_dead_letters_from_before_a_recreation_are_not_a_contradiction(open_stream, snapshots_kept, n_new):
+    stream = open_stream(labels_topic="", on_data_loss="continue", snapshots_kept=snapshots_kept)
+    recreate(stream.produce(*LOG).run().transport)
+    new = [event(f"n{n}") for n in range(n_new)]
+    report = stream.produce(*new, b"new junk").run().produce(event("y")).run().verify()
+    assert (report.findings.kept, report.dead_letters) == ([], 1)
+    assert any("events[0]: the topic was recreated" in note for note in report.notes)
+    assert ("missing", f"events[0]@{n_new}", None) in stream.delete_rows("dead-letters", 2).findings()
+
+
+def test_dead_letter_beyond_both_ends_of_a_recreated_topic_is_named(open_stream):
+    stream = open_stream(labels_topic="", on_data_loss="continue", snapshots_kept=9)
+    recreate(stream.produce(*LOG).run().transport)
+    letter = stream.produce(event("y")).run().records("dead-letters")[0]
+    for offset in (b"8", b"9"):
+        headers = tuple((dict(letter.headers) | {"source.offset": offset}).items())
+        stream.transport.produce([Output("dead-letters", letter.key, letter.value, headers)])
+    assert stream.findings() == [("unexpected", "dead-letters[0]@3", None)]
+
+
 def test_partitions_that_are_gone_are_named_and_not_a_contradiction(open_stream):
     stream = open_stream(labels_topic="").produce()
     stream.transport.add_partitions({"events": 3})
