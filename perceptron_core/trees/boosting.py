@@ -310,6 +310,7 @@ class Grower:
                     p = p / (1.0 + p) if n == 1 else p
                     self._gradients[at + k] += w * p
                     self._hessians[at + k] += w * p * (1.0 - p)
+                # With two classes, the output is that of class 1. A class added during the refit has none.
                 if label < max(n, 2) and label + n > 1:
                     self._gradients[at + label % n] -= w
         for node in range(2 * self._n_leaves - 2, -1, -1):

@@ -70,7 +70,8 @@ class Committed:
     recreated
         The topics that were recreated since.
     old_ends
-        The ends of partitions before their topic was recreated and read anew; infinite if unknown.
+        The end of each partition before its topic was recreated, if the group reads the new topic; infinite
+        if the log no longer has the end.
     schemas, vectors
         The schemas of its records, and the lengths of their vectors.
     owners
