@@ -338,9 +338,9 @@ class TaskQueue:
         unfinished = [partition for partition in self.by_partition if partition not in finished]
         if max_records <= 0 or not all(self.by_partition[partition] for partition in unfinished):
             return RecordBatch()
-        given = merge_by_time(records.peek(max_records) for records in self.by_partition.values())
+        given = merge_by_time([records.peek(max_records) for records in self.by_partition.values()])
         last = given.last_indices()
-        stop = min((last[partition] + 1 for partition in unfinished), default=len(given))
+        stop = min([last[partition] + 1 for partition in unfinished], default=len(given))
         given = self._cut(given, min(max_records, stop), before or RecordBatch())
         for partition, count in given.counts().items():
             self.by_partition[partition].drop(count)

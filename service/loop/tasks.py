@@ -96,7 +96,7 @@ class Failures:
 
     def forget(self, partition: int) -> None:
         """Forget the failures of a partition that has committed or was lost."""
-        self.forget_batch(partition)
+        self._to_repeat.discard(partition)
         self._rejected.pop(partition, None)
         self._backoffs.pop(partition, None)
 

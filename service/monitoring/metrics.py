@@ -237,7 +237,8 @@ class Metrics(Collector):
 
     def state_of(self, partition: int, processor: Processor) -> Published:
         """Return the state to publish for a partition once its present state is committed."""
-        mixture = processor.learner.mixture
+        learner = processor.learner
+        mixture = learner.mixture
         return Published(
             copied(processor.counters),
             processor.counts(),
@@ -247,7 +248,7 @@ class Metrics(Collector):
                 if part is not processor.counters
                 for sample in part.metrics()
             ],
-            processor.learner,
+            learner,
             self.bounds.get(partition),
             mixture if mixture is not None and mixture.experts else None,
             processor.classes,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from heapq import merge
-from itertools import groupby
-from operator import attrgetter
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from typing import Final, Self, SupportsIndex, TypeVar, overload
 
 from service.stream.records import RECORD_BYTES, Headers, Output, Record, TopicPartition
@@ -18,6 +18,7 @@ from service.stream.records import RECORD_BYTES, Headers, Output, Record, TopicP
 _M = TypeVar("_M", bound=Record | Output)
 
 _topic: Final = attrgetter("topic")
+_place: Final = itemgetter(slice(2))
 _event_time: Final = attrgetter("timestamp_ms")
 
 
@@ -34,7 +35,7 @@ class MessageBatch(list[_M]):
     @property
     def topics(self) -> list[str]:
         """The topics of the messages, in order of first appearance."""
-        return list(dict.fromkeys(message.topic for message in self))
+        return list(dict.fromkeys(map(_topic, self)))
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> _M: ...
@@ -73,7 +74,7 @@ class RecordBatch(MessageBatch[Record]):
 
     def size_bytes(self, start: int = 0, end: int | None = None) -> int:
         """Return the size of a slice: the keys, the values, and `RECORD_BYTES` for each record."""
-        return sum([_size_bytes(record) for record in self[start:end]])
+        return sum(map(_size_bytes, islice(self, start, end)))
 
     def value(self, index: int) -> bytes | None:
         """Return the value of a record; None if it has none."""
@@ -93,7 +94,7 @@ class RecordBatch(MessageBatch[Record]):
 
     def counts(self) -> dict[TopicPartition, int]:
         """Count the records by topic and partition."""
-        return dict(Counter(record[:2] for record in self))
+        return dict(Counter(map(_place, self)))
 
     def next_offsets(self) -> dict[TopicPartition, int]:
         """Return the offset after the last record of each topic and partition."""
@@ -109,7 +110,7 @@ class RecordBatch(MessageBatch[Record]):
 
     def n_within(self, max_records: int, max_bytes: int) -> int:
         """Count the first records that fit into `max_records` and `max_bytes`."""
-        for count, record in enumerate(self[:max_records]):
+        for count, record in enumerate(islice(self, max_records)):
             max_bytes -= _size_bytes(record)
             if max_bytes < 0:
                 return count

@@ -203,7 +203,7 @@ class Counters(Part):
             self.revised,
             self.evicted,
             labels.total() - labels["timed_out"],
-            *(labels[outcome] for outcome in _KIND.values()),
+            *map(labels.__getitem__, _KIND.values()),
         )
 
     def consume(self, counts: Mapping[TopicPartition, int]) -> None:

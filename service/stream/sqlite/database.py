@@ -136,29 +136,19 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Run a block on one consistent view of the stream."""
-        with self._lock, translated(self.name), self._transaction("BEGIN"):
+        with self._lock, translated(self.name), self._connection:
+            self._connection.execute("BEGIN")
             self._check_files()
             yield self._connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Run a block as one transaction: durable when it ends, rolled back when it raises."""
-        with self._lock, translated(self.name), self._transaction("BEGIN IMMEDIATE"):
+        with self._lock, translated(self.name), self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
             self._check_files(at_once=True)
             self._writes += 1
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self._connection.execute(begin)
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # After some errors, such as a full disk, SQLite has already rolled back.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
 
     def version(self) -> tuple[int, int]:
         """Return a value that changes with every commit of any process; cheap enough for a loop."""
@@ -215,8 +205,8 @@ class OpenFiles:
         """
         if not self._lost and (at_once or time.monotonic() >= self._next_look):
             self._next_look = time.monotonic() + _LOOK_AT_FILES_SECONDS
-            lost = (str(path) for suffix, path in self._paths.items() if not self._is_in_place(suffix))
-            self._lost = next(lost, "")
+            lost = [str(path) for suffix, path in self._paths.items() if not self._is_in_place(suffix)]
+            self._lost = lost[0] if lost else ""
         if self._lost:
             raise TransportError(
                 f"{self._lost} was deleted, moved or replaced while the stream was open: writing has stopped",
