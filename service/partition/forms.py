@@ -1,13 +1,16 @@
 """The form of a partition's state in snapshots, which is checked before the parts restore their states.
 
-The model, the windows and the schemas are checked where they are read. A change here changes the format of
-snapshots: then increase `service.checkpoints.snapshot.LOG_VERSION` for the next release.
+The model, the windows and the schemas are checked where they are read; the form of counts follows from their
+classes. A change here or there changes the format of snapshots: then increase
+`service.checkpoints.snapshot.LOG_VERSION` for the next release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, NamedTuple, NotRequired
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, Final, NamedTuple, NotRequired, get_type_hints
 
 import msgpack
 from pydantic import (
@@ -25,6 +28,8 @@ from typing_extensions import TypedDict
 from perceptron_core import DamagedError
 from perceptron_core.validation import NewerError
 from service.errors import pydantic_sentence
+from service.partition.parts.counters import Counters
+from service.partition.parts.quality import BINS, Calibration, Confusion, ScoreBins
 
 Text = InstanceOf[str]
 """Any string, also one with lone surrogates, which Pydantic would reject when it copies."""
@@ -32,7 +37,7 @@ Count = Annotated[int, Field(ge=0, le=1 << 53)]
 Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 TrueLabel = bool | Text
 Counts = dict[Text, Count]
-Bins = Annotated[Sequence[Count], Field(min_length=15, max_length=15)]
+Bins = Annotated[Sequence[Count], Field(min_length=BINS, max_length=BINS)]
 
 Features = dict[Text | int, float | bool | Text]
 _FEATURES: Final = TypeAdapter(Features)
@@ -97,16 +102,6 @@ class JoinForm(TypedDict):
 
 
 @_CLOSED
-class CalibrationForm(TypedDict):
-    """`Calibration.state`."""
-
-    counts: Bins
-    correct: Bins
-    probabilities: Annotated[Sequence[FiniteFloat], Field(min_length=15, max_length=15)]
-    loss: FiniteFloat
-
-
-@_CLOSED
 class ConfusionForm(TypedDict):
     """`Confusion.state`."""
 
@@ -114,34 +109,28 @@ class ConfusionForm(TypedDict):
     revoked: Sequence[tuple[TrueLabel, TrueLabel, Count]]
 
 
-@_CLOSED
-class ScoreBinsForm(TypedDict):
-    """`ScoreBins.state`."""
+def _form_of(kind: type[Any], **special: Any) -> Any:  # noqa: ANN401 - a type
+    """Return the form of the state of a data class, given forms of fields that their types do not tell."""
+    hints = get_type_hints(kind)
+    forms = {each.name: special.get(each.name) or _FORMS[hints[each.name]] for each in fields(kind)}
+    return _CLOSED(TypedDict(kind.__name__, forms))  # type: ignore[operator] # names of the class
 
-    positives: Sequence[tuple[Whole, Whole]]
-    negatives: Sequence[tuple[Whole, Whole]]
 
-
-@_CLOSED
-class CountersForm(TypedDict):
-    """`Counters.state`."""
-
-    consumed: Counts
-    rejected: Counts
-    labels: Counts
-    predictions: Count
-    labelled: Count
-    mistakes: Count
-    recent: Sequence[bool]
-    skipped: Counts
-    assumed: Whole
-    revised: Whole
-    evicted: Count
-    unmatched_ids: Sequence[Text]
-    calibration: CalibrationForm
-    confusion: ConfusionForm
-    score_bins: ScoreBinsForm
-
+_FORMS: Final[Mapping[Any, Any]] = {
+    int: Count,
+    float: FiniteFloat,
+    list[int]: Bins,
+    list[float]: Annotated[Sequence[FiniteFloat], Field(min_length=BINS, max_length=BINS)],
+    Counter[str]: Counts,
+    Counter[int]: Sequence[tuple[Whole, Whole]],
+    deque[str]: Sequence[Text],
+    deque[bool]: Sequence[bool],
+    Confusion: ConfusionForm,
+}
+"""The forms of fields of data classes, by type."""
+_COUNTERS: Final = _form_of(
+    Counters, assumed=Whole, revised=Whole, calibration=_form_of(Calibration), score_bins=_form_of(ScoreBins)
+)
 
 ClassBinsForm = tuple[TrueLabel, Count, Count, Sequence[tuple[float, FiniteFloat, FiniteFloat]]]
 """`ClassBins.state`."""
@@ -195,7 +184,7 @@ class StateForm(TypedDict):
 
     model: bytes
     join: JoinForm
-    counters: CountersForm
+    counters: _COUNTERS  # type: ignore[valid-type] # made from the class
     spelling: Any
     classes: Sequence[Text]
     arithmetic: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -37,14 +37,6 @@ _window: Final = partial(deque[bool], maxlen=WINDOW)
 _unmatched_ids: Final = partial(deque[str], maxlen=MAX_UNMATCHED_IDS)
 _KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
 """Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
-_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("consumed", "rejected", "skipped", "labels"), Counter),
-    "recent": _window,
-    "unmatched_ids": _unmatched_ids,
-    "calibration": Calibration.from_state,
-    "confusion": Confusion.from_state,
-    "score_bins": ScoreBins.from_state,
-}
 LABELS: Final = ("assumed", "real", *_KIND, "evicted")
 """Kinds of labels that summaries list, and events evicted before their labels could arrive."""
 
@@ -134,16 +126,12 @@ class Counters(Part):
         """Return all counts as plain values."""
         return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Counters:
-        """Return the counters of a state."""
-        return cls(**{name: _READERS.get(name, int)(value) for name, value in state.items()})
-
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        restored = self.from_state(state)
         for each in fields(self):
-            setattr(self, each.name, getattr(restored, each.name))
+            make: Any = each.default_factory
+            value = state[each.name]
+            setattr(self, each.name, value if make is MISSING else getattr(make, "from_state", make)(value))
 
     def counts(self) -> Mapping[str, int]:
         """Return the counts for progress records; rare ones only if they are not 0."""

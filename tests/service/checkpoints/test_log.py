@@ -23,7 +23,7 @@ from tests.service.building import settings
 from tests.support.example_counts import n_examples
 
 ADDRESS = Address("checkpoints", 2, "g")
-FORMS = inspect.getsource(forms)
+FORMS = "\n".join(map(inspect.getsource, (forms, forms.Counters, forms.Calibration, forms.ScoreBins)))
 SNAPSHOT = Snapshot(4, {("events", 0): 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}}, {})
 
 
@@ -123,7 +123,7 @@ def test_version_of_the_log_rises_when_its_form_changes():
     """Before a release, put the new digest here; after one, raise `LOG_VERSION`, and add a line."""
     lines = [ast.unparse(each) for each in ast.walk(ast.parse(FORMS)) if isinstance(each, ast.AnnAssign)]
     form = "\n".join([*lines, *Progress._fields, *Snapshot._fields])
-    digests = {1: "dc816431a73db3c0"}
+    digests = {1: "d58b7c7519a5c332"}
     assert hashlib.sha256(form.encode()).hexdigest()[:16] == digests[LOG_VERSION]
 
 

@@ -54,7 +54,7 @@ def test_counters_are_restored_from_their_state():
     counters.calibration.add(1.5, correct=False)
     counters.confusion.add_all([(True, False)])
     counters.score_bins.add_all(positives=[-1.5], negatives=[])
-    back = Counters.from_state(counters.state())
+    (back := Counters()).restore(counters.state())
     assert back == counters
     back.labels["new"] += 1
     assert back.recent.maxlen == WINDOW
