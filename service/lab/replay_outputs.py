@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from service.messages.features import X
 from service.messages.labels import TrueLabel, log_odds_of
-from service.models.explanation import Contribution, decide
+from service.models.explanation import FeatureContribution, decide
 from service.models.learner import Learner
 from service.partition.examples import LabelledPrediction, LearnedExamples
 
@@ -35,7 +35,7 @@ class ConfidentMistakes:
         self._learner = learner
         self._kept: list[tuple[float, int, dict[str, Any]]] = []
         self._n_mistakes = 0
-        self._explained: list[tuple[X, TrueLabel, Sequence[Contribution]]] = []
+        self._explained: list[tuple[X, TrueLabel, Sequence[FeatureContribution]]] = []
         """Mistakes of the current batch."""
         self._watch()
 
@@ -64,7 +64,7 @@ class ConfidentMistakes:
     def _mistake(self, step: LabelledPrediction) -> dict[str, Any]:
         example = step.example
         matching = (terms for x, truth, terms in self._explained if truth == step.truth and x == example.x)
-        terms: Sequence[Contribution] = next(matching, ())
+        terms: Sequence[FeatureContribution] = next(matching, ())
         return {
             "id": example.event_id,
             "truth": self._name_of(step.truth),

@@ -86,7 +86,8 @@ class Runner:
         self._consumer = self._tasks.consumer
         self._end = EndOfInput(context, self._consumer, self._growth)
         self._opener = IntakeOpener(context, self._consumer, self._queues)
-        self._show_partitions()
+        if self._live:
+            self._live.n_partitions = self._growth.n_partitions
 
     def stop(self) -> None:
         """Request the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
@@ -136,7 +137,7 @@ class Runner:
             self._tasks.open_waiting()
             if self._live:
                 self._opener.advance(self._live.intakes.values())
-        self._show_partitions()
+                self._live.n_partitions = self._growth.n_partitions
         self._throughput_log.observe()
         return not batch and not self._queues and not self._tasks.is_waiting
 
@@ -155,10 +156,6 @@ class Runner:
             if batch:
                 self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)
-
-    def _show_partitions(self) -> None:
-        if self._live:
-            self._live.n_partitions = self._growth.n_partitions
 
     def is_at_end(self) -> bool:
         """Return whether the group has processed all input; False if the stream does not answer."""

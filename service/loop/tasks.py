@@ -64,22 +64,19 @@ class Failures:
     random
         Draws the waits.
 
+    Attributes
+    ----------
+    to_repeat : set[int]
+        Partitions whose failed batch has not been repeated.
+
     """
 
     def __init__(self, random: Random) -> None:
-        self._to_repeat: set[int] = set()
-        """Partitions whose failed batch has not been repeated."""
+        self.to_repeat: set[int] = set()
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """Waits by partition, so that a first failure does not wait for the failures of others."""
         self._rejected: Counter[int] = Counter()
         """How often the next batch of a partition was rejected because of a record that is too large."""
-
-    def __bool__(self) -> bool:
-        return bool(self._to_repeat)
-
-    def note_failure(self, partition: int) -> None:
-        """Note that a batch failed."""
-        self._to_repeat.add(partition)
 
     def note_rejected(self, partition: int) -> bool:
         """Note that a record was too large; return whether the batch may be retried."""
@@ -96,17 +93,9 @@ class Failures:
 
     def forget(self, partition: int) -> None:
         """Forget the failures of a partition that has committed or was lost."""
-        self._to_repeat.discard(partition)
+        self.to_repeat.discard(partition)
         self._rejected.pop(partition, None)
         self._backoffs.pop(partition, None)
-
-    def forget_batch(self, partition: int) -> None:
-        """Forget the failed batch of a partition: recovery determines where the partition continues."""
-        self._to_repeat.discard(partition)
-
-    def forget_batches(self) -> None:
-        """Forget all failed batches: no input is left, so they were committed after all."""
-        self._to_repeat.clear()
 
 
 class Tasks:
@@ -175,14 +164,14 @@ class Tasks:
     @property
     def is_behind(self) -> bool:
         """Whether an assigned partition has no open task, or a failed batch to repeat."""
-        return bool(self._waiting or self._failures)
+        return bool(self._waiting or self._failures.to_repeat)
 
     def forget_failures(self) -> None:
         """Forget failures if no input is left: commits that seemed to fail were written."""
-        if self._failures and not self._waiting:
+        if self._failures.to_repeat and not self._waiting:
             with suppress(TransportUnavailable):
                 if self.consumer.at_end():
-                    self._failures.forget_batches()
+                    self._failures.to_repeat.clear()
 
     def expect_no_owner(self) -> None:
         """Allow a snapshot of any size at hand-over, as no other process waits for the tasks."""
@@ -236,7 +225,7 @@ class Tasks:
             self._fail(number, error)
         except RegistryUnavailable as error:  # the batch was not processed: it will be polled again
             self._queues.forget(number)
-            self._failures.note_failure(number)
+            self._failures.to_repeat.add(number)
             self._postpone(number, error)
         except RETRYABLE as error:
             self._fail(number, error)
@@ -247,14 +236,14 @@ class Tasks:
     def _fail(self, number: int, error: TransportError) -> None:
         self._set_aside(number)
         self.running.pop(number).close()
-        self._failures.note_failure(number)
+        self._failures.to_repeat.add(number)
         self._postpone(number, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
         """Reopen a task whose position is gone from its topic: recovery determines the loss."""
         number = self._number_of(error.partition)
         self._set_aside(number)
-        self._failures.forget_batch(number)
+        self._failures.to_repeat.discard(number)
         if (task := self.running.pop(number, None)) is not None:
             task.close()
             self._postpone(number, error)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from pydantic import ConfigDict, with_config
 
 from perceptron_core.auto.explanation import OTHER_CLASSES
 from perceptron_core.linear.declarations import Term
@@ -33,17 +35,19 @@ class Method(StrEnum):
     LEAVING_OUT = "leaving_out"
 
 
-class Contribution(NamedTuple):
+@with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
+@dataclass(frozen=True)
+class FeatureContribution:
     """What one feature added to the score."""
 
     feature: str
     value: float | None
-    """None if the feature is not a number of the event, such as a word of a text."""
+    """Null if the feature is not a number of the event, such as a word."""
     weight: float | None
-    """None if the model does not have exactly one weight for the feature."""
+    """Null if the model does not have exactly one weight for the feature."""
     contribution: float
-    known: bool | None = None
-    """Whether the model has learned anything about the feature; None if unknown."""
+    known: bool | None
+    """Whether the model has learned anything about the feature; null if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Decision:
     """A score, decomposed into contributions."""
 
     method: Method
-    contributions: list[Contribution]
+    contributions: list[FeatureContribution]
     """Sorted by absolute value, the largest first."""
     bias: float | None
     features_not_examined: int = 0
@@ -66,7 +70,7 @@ class Decision:
             "method": self.method,
             "bias": self.bias,
             "contributions": [
-                each._asdict() | {"value": None if each.value is None else float(each.value)}
+                vars(each) | {"value": None if each.value is None else float(each.value)}
                 for each in self.contributions
             ],
             "features_not_examined": self.features_not_examined,
@@ -87,14 +91,16 @@ def decide(learner: Learner, x: X, predicted: TrueLabel, score: float) -> Decisi
         most = min(_MAX_LEFT_OUT, _MAX_REPEATED // max(1, len(x)))
         examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:most]
         contributions = [
-            Contribution(str(name), value, None, score - learner.score(_without(x, name), predicted))
+            FeatureContribution(
+                str(name), value, None, score - learner.score(_without(x, name), predicted), None
+            )
             for name, value in examined
         ]
         return Decision(Method.LEAVING_OUT, _ranked(contributions), None, len(x) - len(examined))
     *features, (_, _, bias) = terms
     known = _known(learner, x, terms)
     summands = [
-        Contribution(str(name), value, weight, value * weight, name in known)
+        FeatureContribution(str(name), value, weight, value * weight, name in known)
         for name, value, weight in features
     ]
     return Decision(Method.WEIGHTS, _ranked(summands), bias)
@@ -112,14 +118,14 @@ def _of_mixture(
     """Decompose a mixture's log-odds; with several classes, the other classes are one term."""
     terms, intercept = learner.explain(x, predicted)
     contributions = [
-        Contribution(name, value, None, added, bool(added) if mixture.is_mixed else None)
+        FeatureContribution(name, value, None, added, bool(added) if mixture.is_mixed else None)
         for name, value, added in terms
     ]
     if not isinstance(predicted, bool):
         total = intercept
         for each in contributions:
             total += each.contribution
-        contributions.append(Contribution(OTHER_CLASSES, None, None, score - total))
+        contributions.append(FeatureContribution(OTHER_CLASSES, None, None, score - total, None))
     return Decision(
         Method.MIXTURE, _ranked(contributions), intercept, leader=mixture.leader, experts=mixture.experts
     )
@@ -129,5 +135,5 @@ def _without(x: X, left_out: object) -> X:
     return {name: value for name, value in x.items() if name != left_out}
 
 
-def _ranked(contributions: list[Contribution]) -> list[Contribution]:
+def _ranked(contributions: list[FeatureContribution]) -> list[FeatureContribution]:
     return sorted(contributions, key=lambda each: (-abs(each.contribution), each.feature))

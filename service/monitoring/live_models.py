@@ -398,8 +398,7 @@ class LiveModels:
         """
         models = self._shown()
         if partition is None and models:
-            is_shared = self._settings.share_model
-            partition = 0 if is_shared else partition_at_work(models, event_id, self.n_partitions)
+            partition = partition_at_work(models, event_id, self.n_partitions)
         if partition is None or partition not in models:
             here = ", ".join(map(str, sorted(models))) or "none"
             what = "no partition" if partition is None else f"partition {partition}: not"

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import MistakeBound
 from perceptron_core.auto.explanation import OTHER_CLASSES
 from service.messages.labels import TrueLabel
-from service.models.explanation import Contribution
+from service.models.explanation import FeatureContribution
 
 RANKED: Final = 1000
 """Number of the largest weights that are found."""
@@ -42,9 +42,9 @@ class Terms:
     With two classes, contributions are to the score of the positive class; with several, to the score of the
     predicted class.
 
-    >>> terms = Terms()
-    >>> terms.add(True, [Contribution("lang=en", 1.0, None, 0.5), Contribution("lang=de", 1.0, None, 0.25)])
-    >>> terms.add(False, [Contribution("lang=en", 1.0, None, 0.5), Contribution("n", 1.0, None, -3.0)])
+    >>> terms, added = Terms(), FeatureContribution
+    >>> terms.add(True, [added("lang=en", 1.0, None, 0.5, None), added("lang=de", 1.0, None, 0.25, None)])
+    >>> terms.add(False, [added("lang=en", 1.0, None, 0.5, None), added("n", 1.0, None, -3.0, None)])
     >>> [(field["name"], field["plus"], field["minus"]) for field in terms.of(True)["fields"]]
     [('n', 0.0, -1.5), ('lang', 0.625, 0.0)]
     >>> terms.of(True)["fields"][1]["features"]
@@ -64,7 +64,7 @@ class Terms:
         self._seen.extend(chosen)
         return chosen
 
-    def add(self, predicted: TrueLabel, contributions: Iterable[Contribution]) -> None:
+    def add(self, predicted: TrueLabel, contributions: Iterable[FeatureContribution]) -> None:
         """Add the contributions to the score of an event."""
         truth = predicted or isinstance(predicted, bool)
         sums = self.classes.setdefault(truth, ({}, {}))

@@ -14,6 +14,7 @@ from service.checkpoints.losses import topic_ids
 from service.checkpoints.snapshot import Snapshot, mark_of
 from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema
+from service.partition.parts.counters import SCORED
 from service.partition.parts.decisions import Decisions
 from service.partition.parts.kinds import ModelPart, counts_of
 from service.settings.declaration import Decides
@@ -26,7 +27,7 @@ _TOPICS: Final = ("events_topic", "labels_topic")
 _OTHERS: Final = (*_TOPICS, "classes", "max_message_bytes", *names_that_decide(Decides.JOIN))
 COMPARED: Final = tuple(name for name in KEPT if name in {*_OTHERS, *MAPPING})
 """Settings in snapshots that decide what is expected of a record."""
-_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected", "skipped")
+_GROWING: Final = (*SCORED, "rejected", "skipped")
 """Counts of a model that never decrease."""
 
 

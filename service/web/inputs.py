@@ -45,7 +45,7 @@ from service.web.requests import (
 )
 from service.web.responses import (
     BODY_READ,
-    RETRYABLE,
+    RETRYABLE_STATUSES,
     SOON_SECONDS,
     Appended,
     CommittedPrediction,
@@ -316,6 +316,6 @@ def _respond_to_lines(request: Request, decided: Sequence[Ticket | Rejection]) -
     fields = {name: value for name, value in worst.items() if name not in {"line", "status"}}
     fields["what"] = f"line {worst['line']}: {fields['what']}"
     response = json_response({**fields, "lines": counts}, status)
-    if status in RETRYABLE:
+    if status in RETRYABLE_STATUSES:
         response.headers["Retry-After"] = SOON_SECONDS
     return response

@@ -32,7 +32,7 @@ from service.errors import (
 from service.messages.labels import LabelValue
 from service.messages.rejection import Rejection
 from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
-from service.models.explanation import Method
+from service.models.explanation import FeatureContribution, Method
 
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists all endpoints",
@@ -53,7 +53,7 @@ _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     UnsupportedBody: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 }
 _UNREADABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
-RETRYABLE: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+RETRYABLE_STATUSES: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class ResponseModel(BaseModel):
@@ -104,19 +104,6 @@ class Problem(WhatIsWrong):
 
     lines: LinesAppended | None = None
     """For an NDJSON body with unacknowledged lines; the other fields are about one of these lines."""
-
-
-class FeatureContribution(ResponseModel):
-    """What one feature added to the score."""
-
-    feature: str
-    value: float | None
-    """Null if the feature is not a number of the event, such as a word."""
-    weight: float | None
-    """Null if the model does not have exactly one weight for the feature."""
-    contribution: float
-    known: bool | None
-    """Whether the model has learned anything about the feature; null if unknown."""
 
 
 class LivePrediction(Assessment):
@@ -382,7 +369,7 @@ def _of_service_error(request: Request, error: ServiceError) -> Response:
     is_about_partition = isinstance(error, (NoSuchModel, ModelBusy, PartitionElsewhere))
     where = "partition" if is_about_partition else f"{request.method} {request.url.path}"
     partition = error.partition if isinstance(error, PartitionElsewhere) else None
-    headers = {"Retry_After": SOON_SECONDS} if status in RETRYABLE else {}
+    headers = {"Retry_After": SOON_SECONDS} if status in RETRYABLE_STATUSES else {}
     return problem_response(status, str(error), where, error.hint, partition=partition, **headers)
 
 

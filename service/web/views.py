@@ -67,8 +67,7 @@ class Window:
 
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
-        published, summary = model.published, model.summary()
-        assert published is not None, "wait for the model's first commit"
+        published, summary = _published(model), model.summary()
         kind = kind_of(model)
         weights = summary.weights
         bound = summary.bound
@@ -88,8 +87,7 @@ class Window:
     def state(self, partition: int | None) -> dict[str, Any]:
         """Return everything that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
         model = self.live.get(partition)
-        published, points = model.published, model.history.points()
-        assert published is not None, "wait for the model's first commit"
+        published, points = _published(model), model.history.points()
         described = self.describe(model, _PAGE_WEIGHTS).model_dump()
         for weight in described["weights"] or ():
             weight["name"] = weight["name"][:_MAX_SHOWN]
@@ -129,8 +127,7 @@ class Window:
 
     def _row(self, model: LiveModel) -> dict[str, Any]:
         """Return the row of a partition in the table of partitions."""
-        published = model.published
-        assert published is not None, "wait for the model's first commit"
+        published = _published(model)
         counters = published.counters
         return {
             "partition": model.partition,
@@ -140,6 +137,11 @@ class Window:
             "log_loss": counters.calibration.log_loss(),
             "lag": self._metrics.lag_of(model.partition),
         }
+
+
+def _published(model: LiveModel) -> Published:
+    assert model.published is not None, "wait for the model's first commit"
+    return model.published
 
 
 def kind_of(model: LiveModel) -> ModelKind:

@@ -46,6 +46,7 @@ from service.messages.labels import Vocabulary
 from service.models.learner import Learner
 from service.models.model_file import made_with, reject_pickle, write_atomically, write_model_file
 from service.partition.parts.counters import (
+    KINDS,
     MAX_UNMATCHED_RATIO,
     Counters,
     concerns,
@@ -269,7 +270,7 @@ def replay_command(inputs: Inputs, loaded: Loaded, wanted: _Wanted) -> int:
     warn_of_leaks(leaks, inputs.label_column)
     _save(wanted, settings, run.processor, written)
     summary = run.summary | labels | _thresholds(run, wanted.goals)
-    for among in ("corrected", "rejected_labels", "late", "orphaned") if labels else ():
+    for among in KINDS if labels else ():
         summary.pop(among, None)
     if wanted.errors:
         summary["errors"] = most_confident.summaries()

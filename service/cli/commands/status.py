@@ -16,7 +16,7 @@ from service.cli.output import echo_result, report_warning
 from service.cli.summary import ABSENT, class_table, count_text, duration_text, number_text, size_text, table
 from service.errors import raise_first
 from service.messages.labels import Vocabulary
-from service.partition.parts.counters import concerns
+from service.partition.parts.counters import SCORED, concerns
 from service.partition.parts.quality import class_metrics
 from service.redaction import one_line
 from service.settings.load import DEFAULT, Loaded
@@ -31,7 +31,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
 }
 """Header and format of columns that are not counts."""
 _NO_COLUMN: Final = frozenset({"lag", "undecided", "exhausted", "error"})
-_COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels")
+_COUNTS: Final = (*SCORED, "updates", "rejected", "pending_labels")
 
 
 @click.command(cls=SettingsCommand)
@@ -111,7 +111,7 @@ def _as_row(each: PartitionStatus) -> dict[str, Any]:
     return {
         "partition": each.partition,
         "lag": dict(each.lag),
-        **dict.fromkeys(("predictions", "labelled", "mistakes")),
+        **dict.fromkeys(SCORED),
         "error_rate": mistakes / labelled if labelled and mistakes is not None else None,
         **counts,
         # The broker's host and this one may disagree about the time.

@@ -35,9 +35,11 @@ MAX_UNMATCHED_IDS: Final = 3
 
 _window: Final = partial(deque[bool], maxlen=WINDOW)
 _unmatched_ids: Final = partial(deque[str], maxlen=MAX_UNMATCHED_IDS)
-_KIND: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
+KINDS: Final = {"corrected": "corrected", "rejected_labels": "rejected", "late": "late", "orphaned": "orphan"}
 """Names of counts in progress records, the last fields of `Totals`, and the outcome that each counts."""
-LABELS: Final = ("assumed", "real", *_KIND, "evicted")
+SCORED: Final = ("predictions", "labelled", "mistakes")
+"""Names of the counts that every summary begins with."""
+LABELS: Final = ("assumed", "real", *KINDS, "evicted")
 """Kinds of labels that summaries list, and events evicted before their labels could arrive."""
 
 
@@ -140,13 +142,13 @@ class Counters(Part):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the counts of a state."""
-        counts = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        counts = {name: state[name] for name in SCORED}
         labels, revised = state["labels"], state["revised"]
         later = {
             "skipped": sum(state["skipped"].values()),
             "assumed": state["assumed"],
             "evicted": state["evicted"],
-            **{name: labels.get(outcome, 0) for name, outcome in _KIND.items()},
+            **{name: labels.get(outcome, 0) for name, outcome in KINDS.items()},
         }
         counts["rejected"] = sum(state["rejected"].values())
         counts |= {"known_mistakes": state["mistakes"] + revised} if revised else {}
@@ -174,8 +176,8 @@ class Counters(Part):
 
         Corrections may take back as many mistakes as the replay has found.
         """
-        known, names = self.known_mistakes(), ("predictions", "labelled", "mistakes")
-        self.predictions, self.labelled, self.mistakes = (counts[name] for name in names)
+        known = self.known_mistakes()
+        self.predictions, self.labelled, self.mistakes = (counts[name] for name in SCORED)
         self.revised = max(known, counts.get("known_mistakes", self.mistakes)) - self.mistakes
 
     def totals(self) -> Totals:
@@ -191,7 +193,7 @@ class Counters(Part):
             self.revised,
             self.evicted,
             labels.total() - labels["timed_out"],
-            *map(labels.__getitem__, _KIND.values()),
+            *map(labels.__getitem__, KINDS.values()),
         )
 
     def consume(self, counts: Mapping[TopicPartition, int]) -> None:
