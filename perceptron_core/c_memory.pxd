@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 cdef extern from *:
     """
+    #include <math.h>
     /* Where the loader can choose, a second form for processors that compute with four doubles at once. */
     #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
     #define FOR_TWO_PROCESSORS __attribute__((target_clones("avx2", "default")))
@@ -35,6 +36,38 @@ cdef extern from *:
     ) {
         for (Py_ssize_t k = 0; k < n; k++) sums[k] += row[k] * factor;
     }
+    /* Eight sums at once, in registers: the compiler would unroll this loop and compute several j at once instead.
+       After n cells of a row there are zeros up to a multiple of eight. */
+    FOR_TWO_PROCESSORS static void multiply_symmetric(
+        const double *CYTHON_RESTRICT matrix, Py_ssize_t width, Py_ssize_t n, const double *CYTHON_RESTRICT vector,
+        double *CYTHON_RESTRICT product
+    ) {
+        for (Py_ssize_t i = 0; i < n; i += 8) {
+            double sums[8] = {0.0};
+            for (Py_ssize_t j = 0; j < n; j++)
+    #pragma GCC unroll 1
+                for (int k = 0; k < 8; k++) sums[k] += matrix[j * width + i + k] * vector[j];
+            for (int k = 0; k < 8; k++) product[i + k] = sums[k];
+        }
+    }
+    FOR_TWO_PROCESSORS static void subtract_square(
+        double *CYTHON_RESTRICT matrix, Py_ssize_t width, Py_ssize_t n, const double *CYTHON_RESTRICT vector,
+        double keep, double most, double *CYTHON_RESTRICT factors
+    ) {
+        const Py_ssize_t end = (n + 3) & ~(Py_ssize_t)3;
+        int excess = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            const double own = (matrix[i * width + i] - vector[i] * vector[i]) * keep;
+            factors[i] = own > most ? sqrt(most / own) : 1.0;
+            excess |= own > most;
+        }
+        for (Py_ssize_t i = 0; i < n; i++) {
+            double *CYTHON_RESTRICT row = matrix + i * width;
+            for (Py_ssize_t j = 0; j < end; j++) row[j] = (row[j] - vector[i] * vector[j]) * keep;
+            if (excess)
+                for (Py_ssize_t j = 0; j < end; j++) row[j] *= factors[i] * factors[j];
+        }
+    }
     FOR_TWO_PROCESSORS static void add_squared_differences(
         float *CYTHON_RESTRICT sums, const float *CYTHON_RESTRICT row, float value, Py_ssize_t n
     ) {
@@ -53,6 +86,12 @@ cdef extern from *:
     bint PyUnicode_IS_ASCII(object text) noexcept
     const unsigned char* PyUnicode_1BYTE_DATA(object text) noexcept
     void add_multiples(double* sums, const double* row, double factor, Py_ssize_t n) noexcept
+    void multiply_symmetric(
+        const double* matrix, Py_ssize_t width, Py_ssize_t n, const double* vector, double* product
+    ) noexcept
+    void subtract_square(
+        double* matrix, Py_ssize_t width, Py_ssize_t n, const double* vector, double keep, double most, double* factors
+    ) noexcept
     void add_squared_differences(float* sums, const float* row, float value, Py_ssize_t n) noexcept
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
 
@@ -107,6 +146,18 @@ cdef inline void add_row(
     double[::1] sums, const double[::1] rows, Py_ssize_t start, double factor, Py_ssize_t n
 ) noexcept:
     add_multiples(&sums[0], &rows[start], factor, n)
+
+
+cdef inline void multiply(
+    const double[::1] matrix, Py_ssize_t width, Py_ssize_t n, const double[::1] vector, double[::1] product
+) noexcept:
+    multiply_symmetric(&matrix[0], width, n, &vector[0], &product[0])
+
+
+cdef inline void shrink(
+    double[::1] matrix, Py_ssize_t width, Py_ssize_t n, double[::1] vector, double keep, double most
+) noexcept:
+    subtract_square(&matrix[0], width, n, &vector[0], keep, most, &vector[width])
 
 
 cdef inline void add_squares(

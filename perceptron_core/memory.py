@@ -6,7 +6,7 @@ Compiled modules use `c_memory.pxd` instead, and `elementary.pxd` for the expone
 from __future__ import annotations
 
 from array import array
-from math import frexp, ldexp
+from math import frexp, ldexp, sqrt
 from typing import Any, Final
 
 _single: Final = array("f", [0.0])
@@ -40,6 +40,28 @@ def add_row(sums: array[float], rows: array[float], start: int, factor: float, n
     """Add n numbers from `start` on, times a factor, to the sums."""
     for k in range(n):
         sums[k] += rows[start + k] * factor
+
+
+def multiply(matrix: array[float], width: int, n: int, vector: array[float], product: array[float]) -> None:
+    """Compute the product of a symmetric n × n matrix, in rows of `width` cells, and a vector."""
+    for i in range(n):
+        product[i] = 0.0
+        for j in range(n):
+            product[i] += matrix[j * width + i] * vector[j]
+
+
+def shrink(matrix: array[float], width: int, n: int, vector: array[float], keep: float, most: float) -> None:
+    """Replace an n × n matrix S, in rows of `width` cells, by (S − v·vᵀ)·keep.
+
+    Then shrink the rows and columns whose diagonal cell exceeds `most`. The vector has room for 2·`width`.
+    """
+    for i in range(n):
+        own = (matrix[i * width + i] - vector[i] * vector[i]) * keep
+        vector[width + i] = sqrt(most / own) if own > most else 1.0
+    for i in range(n):
+        for j in range(n):
+            cell = (matrix[i * width + j] - vector[i] * vector[j]) * keep
+            matrix[i * width + j] = cell * (vector[width + i] * vector[width + j])
 
 
 def add_squares(sums: array[float], rows: array[float], start: int, value: float, n: int) -> None:

@@ -3,7 +3,8 @@ from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport log
 from perceptron_core.elementary cimport logistic
 
-cdef double _MIN_SHARE, _MAX_WEIGHT, MAX_LEARNED
+cdef double _MIN_SHARE, _MAX_WEIGHT, MAX_LEARNED, inf
+cdef Py_ssize_t _LANES
 
 
 cdef class LabelHistory:
@@ -32,11 +33,5 @@ cdef class Mixer:
     cpdef double mix(self, double[::1] inputs) except? -1
 
     cpdef learn(self, double[::1] inputs, bint target, double w, double log_odds, double information=*)
-
-    cdef double _compute_gain(self, double[::1] inputs) noexcept
-
-    cdef void _shrink_covariance(self, double shrinkage, double information) noexcept
-
-    cdef void _bound_variances(self) noexcept
 
     cdef reserve(self, Py_ssize_t n)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Final
 
 from perceptron_core import memory
@@ -66,7 +66,8 @@ class LabelHistory:
         self._n_of_class = restored.whole(self._n_labels)(state[N_RATES])
 
 
-_FIRST_CAPACITY: Final = 8
+_LANES: Final = 8
+"""Rows of S are a multiple of it long, so that compiled code computes several cells at once."""
 _MAX_WEIGHT: Final = 1e6
 """Largest weight of an example: what remains of S after it must exceed the rounding errors of s₀."""
 
@@ -144,60 +145,25 @@ class Mixer:
         w = min(w, _MAX_WEIGHT)
         p = logistic(log_odds)
         q = w * p * (1.0 - p)
-        spread = self._compute_gain(inputs)
-        f = 1.0 / (1.0 + q * spread)
-        step = f * w * ((1.0 if target else 0.0) - p)
+        memory.multiply(self._covariance, self._capacity, self.n, inputs, self._gain)
+        spread = 0.0
+        for k in range(self.n):
+            spread += inputs[k] * self._gain[k]
+        f = 1.0 / (1.0 + q * max(spread, 0.0))
+        step, root = f * w * ((1.0 if target else 0.0) - p), sqrt(f * q)
         for k in range(self.n):
             self._weights[k] += step * self._gain[k]
-        self._shrink_covariance(f * q, information)
-        if self.forgetting < 1:
-            self._bound_variances()
-
-    def _compute_gain(self, inputs: array[float]) -> float:
-        """Compute g = S·z; return z·g."""
-        covariance, gain, n, spread = self._covariance, self._gain, self.n, 0.0
-        for i in range(n):
-            gain[i] = 0.0
-        for j in range(n):
-            memory.add_row(gain, covariance, j * self._capacity, inputs[j], n)
-        for i in range(n):
-            spread += inputs[i] * gain[i]
-        return max(spread, 0.0)
-
-    def _shrink_covariance(self, shrinkage: float, information: float) -> None:
-        """Compute S ← (S − shrinkage·g·gᵀ)/λ.
-
-        S stays exactly symmetric: a difference between its halves would grow by 1/λ with each example.
-        """
-        covariance, gain, n, root = self._covariance, self._gain, self.n, sqrt(shrinkage)
+            self._gain[k] *= root
+        # S stays exactly symmetric: a difference between its halves would grow by 1/λ with each example.
         keep = 1.0 / (1.0 - (1.0 - self.forgetting) * information)
-        for i in range(n):
-            gain[i] *= root
-        for i in range(n):
-            row, own = i * self._capacity, gain[i]
-            for j in range(n):
-                covariance[row + j] = (covariance[row + j] - own * gain[j]) * keep
-
-    def _bound_variances(self) -> None:
-        """Shrink the rows and columns of weights whose variance exceeds s₀."""
-        covariance, factors = self._covariance, self._gain
-        excess = False
-        for i in range(self.n):
-            factors[i] = 1.0
-            if covariance[i * self._capacity + i] > self.variance:
-                factors[i] = sqrt(self.variance / covariance[i * self._capacity + i])
-                excess = True
-        if excess:
-            for i in range(self.n):
-                row = i * self._capacity
-                for j in range(self.n):
-                    covariance[row + j] *= factors[i] * factors[j]
+        most = self.variance if self.forgetting < 1 else inf
+        memory.shrink(self._covariance, self._capacity, self.n, self._gain, keep, most)
 
     def reserve(self, n: int) -> None:
         """Make room for n inputs."""
         if n > self._capacity:
-            capacity = max(_FIRST_CAPACITY, 2 * self._capacity, n)
-            weights, gain = doubles(capacity), doubles(capacity)
+            capacity = (n + _LANES - 1) // _LANES * _LANES
+            weights, gain = doubles(capacity), doubles(2 * capacity)
             covariance = doubles(capacity * capacity)
             for i in range(self.n):
                 weights[i] = self._weights[i]
