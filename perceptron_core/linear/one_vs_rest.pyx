@@ -13,7 +13,7 @@ from perceptron_core.linear.arow cimport ConfidenceWeightedRule
 from perceptron_core.linear.logistic_regression cimport LogisticRegressionRule
 from perceptron_core.linear.normalized_adagrad cimport NormalizedAdaGradRule
 from perceptron_core.weights.example cimport Example
-from perceptron_core.weights.buffers import doubles
+from perceptron_core.weights.buffers import doubles, integers
 
 cdef extern from *:
     """
@@ -43,39 +43,57 @@ cdef extern from *:
         }
     }
 
-    /* x / max(|x|, L) of each feature and class; sums of their products with the weights, and of their squares. */
+    /* x / max(|x|, L) of each feature: `shared` if it is the same for n classes, else 2 there and a row of ratios.
+       Sums of their products with the weights, and of their squares. */
     FOR_TWO_PROCESSORS static void add_scaled(
-        const double *cells, const double *scales, Py_ssize_t width, Py_ssize_t n_lanes, const int *slots,
-        const double *values, Py_ssize_t n, double *CYTHON_RESTRICT ratios, double *CYTHON_RESTRICT sums,
-        double *CYTHON_RESTRICT squares
+        const double *cells, const double *scales, Py_ssize_t width, Py_ssize_t n_lanes, Py_ssize_t n_classes,
+        const int *slots, const double *values, Py_ssize_t n, double *CYTHON_RESTRICT shared,
+        double *CYTHON_RESTRICT ratios, double *CYTHON_RESTRICT sums, double *CYTHON_RESTRICT squares
     ) {
         for (Py_ssize_t k = 0; k < n; k++, ratios += n_lanes) {
             const double *row = cells + slots[k] * width, *scale = scales + slots[k] * width;
-            const double x = values[k], size = x < 0 ? -x : x;
+            const double x = values[k], size = x < 0 ? -x : x, largest = scale[0] > size ? scale[0] : size;
+            Py_ssize_t n_others = 0;
+            for (Py_ssize_t c = 0; c < n_classes; c++) n_others += (scale[c] > size ? scale[c] : size) != largest;
+            if (n_others == 0) {
+                const double ratio = shared[k] = x / (largest != 0 ? largest : 1.0), square = ratio * ratio;
+                FOR_CLASSES(c) sums[c] += row[c] * ratio, squares[c] += square;
+                continue;
+            }
+            shared[k] = 2.0;
             FOR_CLASSES(c) {
-                double largest = scale[c] > size ? scale[c] : size;
-                double ratio = x / (largest != 0 ? largest : 1.0);
+                double own = scale[c] > size ? scale[c] : size;
+                double ratio = x / (own != 0 ? own : 1.0);
                 ratios[c] = ratio;
                 sums[c] += row[c] * ratio;
                 squares[c] += ratio * ratio;
             }
         }
     }
-    /* Raise scales to |x|, those of 0 only in classes with a slope; then move the weights against the gradients. */
+    #define DESCEND(c) do { \\
+        const double gradient = slopes[c] * (ratio <= 1 ? ratio : ratios[c]), square = squares[c] + gradient * gradient; \\
+        squares[c] = square; \\
+        weights[c] -= rates[c] * (gradient / sqrt(epsilon + square)); \\
+    } while (0)
+    /* Raise scales to |x|, those of 0 only in classes with a slope; then move the weights against the gradients, of all
+       classes at once unless few have a slope. */
     FOR_TWO_PROCESSORS static void descend(
         double *cells, Py_ssize_t width, Py_ssize_t n_lanes, const int *slots, const double *values, Py_ssize_t n,
-        const double *ratios, const double *slopes, const double *rates, double epsilon
+        const double *shared, const double *ratios, const double *slopes, const double *rates, double epsilon,
+        const int *active, Py_ssize_t n_active
     ) {
         for (Py_ssize_t k = 0; k < n; k++, ratios += n_lanes) {
             double *CYTHON_RESTRICT weights = cells + slots[k] * width, *CYTHON_RESTRICT scales = weights + n_lanes;
             double *CYTHON_RESTRICT squares = scales + n_lanes;
-            const double size = values[k] < 0 ? -values[k] : values[k];
-            FOR_CLASSES(c) scales[c] = (size > scales[c]) & ((scales[c] > 0) | (slopes[c] != 0)) ? size : scales[c];
-            FOR_CLASSES(c) {
-                double gradient = slopes[c] * ratios[c], square = squares[c] + gradient * gradient;
-                squares[c] = square;
-                weights[c] -= rates[c] * (gradient / sqrt(epsilon + square));
-            }
+            const double size = values[k] < 0 ? -values[k] : values[k], ratio = shared[k];
+            if (!(ratio < 1 && ratio > -1)) /* otherwise all scales are larger */
+                FOR_CLASSES(c)
+                    scales[c] = (size > scales[c]) & ((scales[c] > 0) | (slopes[c] != 0)) ? size : scales[c];
+            if (ratio == 0) continue;
+            if (3 * n_active > n_lanes)
+                FOR_CLASSES(c) DESCEND(c);
+            else
+                for (Py_ssize_t j = 0; j < n_active; j++) DESCEND(active[j]);
         }
     }
 
@@ -125,12 +143,14 @@ cdef extern from *:
         double forgetting, double* sums
     ) noexcept
     void add_scaled(
-        const double* cells, const double* scales, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots,
-        const double* values, Py_ssize_t n, double* ratios, double* sums, double* squares
+        const double* cells, const double* scales, Py_ssize_t width, Py_ssize_t n_lanes, Py_ssize_t n_classes,
+        const int* slots, const double* values, Py_ssize_t n, double* shared, double* ratios, double* sums,
+        double* squares
     ) noexcept
     void descend(
         double* cells, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots, const double* values, Py_ssize_t n,
-        const double* ratios, const double* slopes, const double* rates, double epsilon
+        const double* shared, const double* ratios, const double* slopes, const double* rates, double epsilon,
+        const int* active, Py_ssize_t n_active
     ) noexcept
     void move_and_shrink(
         double* means, double* deviations, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots,
@@ -169,7 +189,8 @@ cdef class OneVsRest:
         self._kind = kind_of(self.rules[0])
         self.scores, self._sums, self._steps = (doubles(self.n_lanes) for _ in range(3))
         self._rests = doubles(self.n_lanes)
-        self._ratios = doubles(0)
+        self._ratios = self._shared = doubles(0)
+        self._active = integers(self._n)
 
     cdef settle(self, double[::1] block, Py_ssize_t first, Py_ssize_t width):
         """Set the block of the cells."""
@@ -186,13 +207,13 @@ cdef class OneVsRest:
         for c in range(self._n):
             scores[c] = (<LinearRule>self.rules[c]).bias if self._kind != ANY else (<LinearRule>self.rules[c]).score(x)
         if self._kind == ADAGRAD:
-            if x.n * self.n_lanes > self._ratios.shape[0]:
-                self._ratios = doubles(2 * x.n * self.n_lanes)
+            if x.n > self._shared.shape[0]:
+                self._ratios, self._shared = doubles(2 * x.n * self.n_lanes), doubles(2 * x.n)
             memset(sums, 0, self.n_lanes * sizeof(double))
             if x.n > 0:
                 add_scaled(
-                    cells, cells + self.n_lanes, self._width, self.n_lanes, slots, values, x.n, &self._ratios[0],
-                    scores, sums
+                    cells, cells + self.n_lanes, self._width, self.n_lanes, self._n, slots, values, x.n,
+                    &self._shared[0], &self._ratios[0], scores, sums
                 )
         elif self._kind != ANY:
             add_products(cells, self._width, self.n_lanes, slots, values, x.n, scores)
@@ -226,7 +247,7 @@ cdef class OneVsRest:
                 (<LinearRule>self.rules[c]).learn_at(x, 1 if c == number else -1, w, self.scores[c])
 
     cdef void _learn_adagrad(self, Example x, Py_ssize_t number, double w) noexcept:
-        cdef Py_ssize_t c
+        cdef Py_ssize_t c, n_active = 0
         cdef NormalizedAdaGradRule rule
         cdef int sign
         cdef double a, slope
@@ -239,14 +260,16 @@ cdef class OneVsRest:
             rule.squared_sum += self._sums[c] + rule.fit_intercept
             if slope != 0 and rule.squared_sum > 0:
                 self._rests[c] = rule.rate()
+                self._active[n_active] = c
+                n_active += 1
                 if rule.fit_intercept:
                     rule.descend_bias(slope, self._rests[c])
             rule.n_updates += slope != 0
         if x.n > 0:
             descend(
                 &self._block[self._first], self._width, self.n_lanes, &x.slots[0] + x.first_slot,
-                &x.values[0] + x.first_value, x.n, &self._ratios[0], &self._steps[0], &self._rests[0],
-                (<NormalizedAdaGradRule>self.rules[0]).epsilon
+                &x.values[0] + x.first_value, x.n, &self._shared[0], &self._ratios[0], &self._steps[0],
+                &self._rests[0], (<NormalizedAdaGradRule>self.rules[0]).epsilon, &self._active[0], n_active
             )
 
     cdef void _learn_bayesian(self, Example x, Py_ssize_t number, double w) noexcept:
