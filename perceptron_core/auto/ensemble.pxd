@@ -57,8 +57,11 @@ cdef class Ensemble(ExpertTables):
     @cython.locals(k=Py_ssize_t, rule=LinearRule, x=Example)
     cdef score(self, list examples, unsigned char[::1] active, Lead lead)
 
-    @cython.locals(k=Py_ssize_t, mixer=Mixer, expert=int, is_inactive=bint)
+    @cython.locals(k=Py_ssize_t, expert=int, is_inactive=bint)
     cdef _predict(self, unsigned char[::1] active, Lead lead)
+
+    @cython.locals(mixer=Mixer)
+    cdef double _mix(self, Py_ssize_t k) except? -1
 
     @cython.locals(k=Py_ssize_t, total=double)
     cdef double combined(self, Lead lead) except? -1
@@ -77,7 +80,7 @@ cdef class Ensemble(ExpertTables):
     @cython.locals(k=Py_ssize_t)
     cdef read_history(self, const double[::1] context, Py_ssize_t start)
 
-    @cython.locals(k=Py_ssize_t, mixer=Mixer, inputs=double[::1])
+    @cython.locals(k=Py_ssize_t, mixer=Mixer, log_odds=double)
     cdef learn_mixers(self, bint target, double w, Lead lead, bint recalled)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule)

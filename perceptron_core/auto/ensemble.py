@@ -200,15 +200,16 @@ class Ensemble(ExpertTables):
     def _predict(self, active: bytearray, lead: Lead) -> None:
         """Compute the outputs of the mixers, then the candidate experts' own."""
         for k in range(len(self.mixers)):
-            mixer = self.mixers[k]
-            if lead.is_in_use(k):
-                self.outputs[k] = mixer.mix(self.inputs if k < self.n_blind else self.all_inputs)
-            else:
-                self.outputs[k] = self.outputs[0]
+            self.outputs[k] = self._mix(k) if lead.is_in_use(k) else self.outputs[0]
         for k in range(len(self.may_lead)):
             expert = self.may_lead[k]
             is_inactive = not active[self.maps[expert]]
             self.outputs[len(self.mixers) + k] = self.outputs[0] if is_inactive else self.inputs[expert]
+
+    def _mix(self, k: int) -> float:
+        """Return the log-odds of a mixer."""
+        mixer = self.mixers[k]
+        return mixer.mix(self.inputs) if k < self.n_blind else mixer.mix(self.all_inputs)
 
     def combined(self, lead: Lead) -> float:
         """Return the weighted log-odds of the candidates."""
@@ -251,11 +252,11 @@ class Ensemble(ExpertTables):
         self.information = self.history.information() if self.n_history() else 1.0
         for k in range(len(self.mixers)):
             if lead.is_in_use(k):
-                mixer = self.mixers[k]
-                inputs = self.inputs if k < self.n_blind else self.all_inputs
-                mixer.learn(
-                    inputs, target, w, mixer.mix(inputs) if recalled else self.outputs[k], self.information
-                )
+                mixer, log_odds = self.mixers[k], self._mix(k) if recalled else self.outputs[k]
+                if k < self.n_blind:
+                    mixer.learn(self.inputs, target, w, log_odds, self.information)
+                else:
+                    mixer.learn(self.all_inputs, target, w, log_odds, self.information)
         self.history.count(target)
 
     def learn(self, examples: list[Example], active: bytearray, target: bool, w: float) -> None:

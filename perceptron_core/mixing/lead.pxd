@@ -31,7 +31,7 @@ cdef class Lead:
     cdef double _loss
     cdef double[::1] _losses, _regrets, _log_losses
 
-    cpdef bint is_prompt(self)
+    cpdef bint is_prompt(self) noexcept
 
     cpdef note_lateness(self, double lateness)
 
@@ -43,6 +43,6 @@ cdef class Lead:
 
     cpdef follow(self, Py_ssize_t leader, double share)
 
-    cpdef bint is_in_use(self, Py_ssize_t candidate)
+    cpdef bint is_in_use(self, Py_ssize_t candidate) noexcept
 
     cpdef set_n_experts(self, Py_ssize_t n_experts)

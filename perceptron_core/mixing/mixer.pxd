@@ -3,7 +3,7 @@ from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport log
 from perceptron_core.elementary cimport logistic
 
-cdef double _MIN_SHARE, _MAX_WEIGHT, MAX_LEARNED, inf
+cdef double _MIN_SHARE, _MAX_WEIGHT, _NEGLIGIBLE, MAX_LEARNED, inf
 cdef Py_ssize_t _LANES
 
 

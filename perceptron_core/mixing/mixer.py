@@ -66,6 +66,8 @@ class LabelHistory:
         self._n_of_class = restored.whole(self._n_labels)(state[N_RATES])
 
 
+_NEGLIGIBLE: Final = 1e-3
+"""Examples with a smaller |y − p| are ignored: with many classes, two of three."""
 _LANES: Final = 8
 """Rows of S are a multiple of it long, so that compiled code computes several cells at once."""
 _MAX_WEIGHT: Final = 1e6
@@ -97,7 +99,8 @@ class Mixer:
 
     Notes
     -----
-    The weight of an example multiplies its loss; it is at most 1e6.
+    The weight w of an example multiplies its loss; it is at most 1e6. An example with |y − p| < 0.001 is
+    ignored, also by S.
 
     References
     ----------
@@ -144,13 +147,16 @@ class Mixer:
         """Learn an example of weight w whose `mix` was `log_odds`; `information` multiplies 1 − λ."""
         w = min(w, _MAX_WEIGHT)
         p = logistic(log_odds)
+        error = (1.0 if target else 0.0) - p
+        if abs(error) < _NEGLIGIBLE:
+            return
         q = w * p * (1.0 - p)
         memory.multiply(self._covariance, self._capacity, self.n, inputs, self._gain)
         spread = 0.0
         for k in range(self.n):
             spread += inputs[k] * self._gain[k]
         f = 1.0 / (1.0 + q * max(spread, 0.0))
-        step, root = f * w * ((1.0 if target else 0.0) - p), sqrt(f * q)
+        step, root = f * w * error, sqrt(f * q)
         for k in range(self.n):
             self._weights[k] += step * self._gain[k]
             self._gain[k] *= root

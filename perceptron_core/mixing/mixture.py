@@ -201,6 +201,7 @@ class Mixture(BinaryClassifier):
         v ← v + f·(y − p)·g,  S ← (S − f·q·g·gᵀ)/λ
 
     Rows and columns of S are shrunk so that no variance exceeds the first one, s₀.
+    A mixer ignores examples with |y − p| < 0.001.
 
     Parameters
     ----------

@@ -34,6 +34,8 @@ class Formula:
     def learn(self, z, y, w):
         a = self.mix(z)
         p = math.exp(min(a, 0)) / (1 + math.exp(-abs(a)))
+        if abs(y - p) < 0.001:
+            return
         q = w * p * (1 - p)
         g = [math.fsum(s * each for s, each in zip(row, z, strict=True)) for row in self.s]
         f = 1 / (1 + q * math.fsum(a * b for a, b in zip(z, g, strict=True)))
