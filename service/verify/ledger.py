@@ -231,12 +231,13 @@ class Ledger:
         """Check that outputs are in the order of their records."""
         last: defaultdict[tuple[int, int, bool, str], int] = defaultdict(int)
         rows = self._all(
-            "SELECT side, task, q, at, number, id, source FROM pairs WHERE side != 'comparison'"
-            " ORDER BY q, at"
+            "SELECT side, task, q, at, number, id, source, id IN (SELECT id FROM unmatched) FROM pairs"
+            " WHERE side != 'comparison' ORDER BY q, at"
         )
-        for side, task, q, at, number, key, source in rows:
+        for side, task, q, at, number, key, source, has_surplus in rows:
             known, is_dead_letter = self.completeness[task], side == "dead letter"
-            if known.has_holes or (side == "outcome" and not known.is_exact):
+            is_ambiguous = known.has_holes or (known.unordered and has_surplus)
+            if is_ambiguous or (side == "outcome" and not known.is_exact):
                 continue  # it may belong to another record with its id
             sequence = task, q, is_dead_letter
             if number < max(last[*sequence, source], last[*sequence, ""]):

@@ -45,7 +45,7 @@ def test_records_are_processed_once_and_models_identical_under_any_faults(runs):
 
 
 @pytest.mark.parametrize(
-    "seed", [407, 781, 825, 4369, 5828, 7020, 7566, 9429, 9734, 24765, 26588, 53930, 60564, 61329]
+    "seed", [407, 781, 825, 4369, 5828, 7020, 7566, 9429, 9734, 24765, 26588, 53930, 60564, 61329, 5007534]
 )
 def test_verify_proves_a_formerly_refuted_run(seed):
     assert first_failure([seed]) is None
