@@ -101,8 +101,7 @@ def _mistakes(name: str, stream: Stream, given: argparse.Namespace) -> None:
 
     auto = runs({"auto": lambda: AutoClassifier(seed=given.seed)})["auto"]
     baselines = {"single": runs(singles(stream.kind)), "River": runs(river(stream.kind))}
-    goal = stream.to_reach if not given.delay else "–"
-    print(f"{name:<16}{len(orders[0]):>8,} events: auto {fmean(map(sum, auto)):,.6g}, to reach {goal}")
+    print(f"{name:<16}{len(orders[0]):>8,} events: auto {fmean(map(sum, auto)):,.6g}")
     for whose, found in baselines.items():
         if found:
             best = min(found, key=lambda each: ratio(found[each], auto))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from data import character_4grams, words
 from river import feature_extraction, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 from streams import Examples, Kind
 
@@ -48,21 +49,10 @@ _LINEAR: Final[Makers] = {
 _KNN: Final[Makers] = {"KNN": neighbors.KNNClassifier}
 
 
-def words(text: str) -> Features:
-    """Return the set of lower-cased words."""
-    return dict.fromkeys(re.findall("[a-z0-9]+", text.lower()), 1.0)
-
-
 def words_and_pairs(text: str) -> Features:
     """Return the set of lower-cased words and pairs of neighbours, of unit length."""
     found = re.findall("[a-z0-9]+", text.lower())
     features = dict.fromkeys([*found, *map(" ".join, itertools.pairwise(found))])
-    return dict.fromkeys(features, max(len(features), 1) ** -0.5)
-
-
-def character_4grams(text: str) -> Features:
-    """Return the set of character 4-grams, of unit length."""
-    features = dict.fromkeys(text[at : at + 4] for at in range(len(text) - 3))
     return dict.fromkeys(features, max(len(features), 1) ** -0.5)
 
 

@@ -33,18 +33,15 @@ def sms(data: Path = DATA) -> list[tuple[str, bool]]:
     return [(text, label == "spam") for label, text in (line.split("\t", 1) for line in lines)]
 
 
-def words(data: Path = DATA) -> Stream:
-    """Make binary bags of words of the lower-cased texts."""
-    return [(dict.fromkeys(re.findall("[a-z0-9]+", text.lower()), 1.0), spam) for text, spam in sms(data)]
+def words(text: str) -> dict[str, float]:
+    """Return the set of lower-cased words."""
+    return dict.fromkeys(re.findall("[a-z0-9]+", text.lower()), 1.0)
 
 
-def characters(data: Path = DATA) -> Stream:
-    """Make binary bags of 4-grams, upper and lower case told apart, scaled to unit length."""
-    stream = []
-    for text, spam in sms(data):
-        grams = {text[at : at + 4]: None for at in range(len(text) - 3)}
-        stream.append((dict.fromkeys(grams, len(grams) ** -0.5 if grams else 0.0), spam))
-    return stream
+def character_4grams(text: str) -> dict[str, float]:
+    """Return the set of character 4-grams, of unit length; upper and lower case differ."""
+    features = dict.fromkeys(text[at : at + 4] for at in range(len(text) - 3))
+    return dict.fromkeys(features, max(len(features), 1) ** -0.5)
 
 
 def a9a(data: Path = DATA) -> Stream:
