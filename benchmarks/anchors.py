@@ -2,7 +2,7 @@
 
 Those of other packages run in an environment of their own, one learner and stream at a time, as
 ``python peers/PROGRAM.py NAME``, with the stream in stdin: ``{"examples": [[x, y], …], "delay": events,
-"patience": seconds}``. They print the result of `prequential.evaluated`. Measured with capymoa 0.15, Java 17,
+"patience": seconds}``. `prequential.judge_stdin` reads it. Measured with capymoa 0.15, Java 17,
 and with lightgbm 4.7 and scikit-learn.
 
 TF-IDF takes events with a text, the others those without, of at most `_MAX_COLUMNS` columns.
@@ -20,17 +20,18 @@ from typing import Any
 
 from baselines import forests
 from prequential import Condition, Judged, judged
-from streams import DELAYS, DEVELOPMENT, Examples
+from streams import DELAYS, DEVELOPMENT, DRIFTS, Examples
 
 from perceptron_core import AutoClassifier
 
 RESULTS = Path(__file__).parent / "results" / "anchors.jsonl"
-"""What the picture in the README is drawn from."""
+"""What the tables and the picture of the documentation are made from, by tools/documentation/anchors.py."""
 _PEERS = Path(__file__).parent / "peers"
 _MAX_COLUMNS = 300
 _CAPYMOA = ("ARF30", "SRP30", "kNN", "SGBT")
 _TFIDF = "TF-IDF"
-_PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("lightgbm", "retrained.py", ("LightGBM", _TFIDF)))
+_LIGHTGBM = ("LightGBM", "LightGBM, doubling", "LightGBM, slower")
+_PROGRAMS = (("capymoa", "capymoa_learners.py", _CAPYMOA), ("lightgbm", "retrained.py", (*_LIGHTGBM, _TFIDF)))
 
 Figures = dict[str, Any]
 """A contestant on a stream, alongside `auto` over the same events: a line of the file."""
@@ -58,6 +59,7 @@ def anchors(
                 lines.append(figures)
         for line in lines:
             line.update(_of("auto_", auto, line["events"]), auto_microseconds=auto.microseconds)
+            line["drifts"] = name in DRIFTS
             found[name, line["contestant"]] = line
             print(json.dumps(line), flush=True)
         saved.write_text("".join(json.dumps(each) + "\n" for each in found.values()), "utf-8")
@@ -71,8 +73,12 @@ def read(saved: Path) -> dict[tuple[str, str], Figures]:
 
 
 def _of(prefix: str, run: Judged, n: int) -> Figures:
-    """Return the mistakes and the log loss of the first n events."""
-    return {f"{prefix}mistakes": sum(run.wrongs[:n]), f"{prefix}log_loss": fsum(run.losses[:n]) / n}
+    """Return the mistakes, those of the second half, and the log loss of the first n events."""
+    return {
+        f"{prefix}mistakes": sum(run.wrongs[:n]),
+        f"{prefix}late_mistakes": sum(run.wrongs[n // 2 : n]),
+        f"{prefix}log_loss": fsum(run.losses[:n]) / n,
+    }
 
 
 def _programs(pythons: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

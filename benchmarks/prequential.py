@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf, log  # noqa: TID251 - reported to four digits, also where perceptron_core is not installed
 from time import process_time
 from typing import Any, NamedTuple
@@ -68,3 +70,10 @@ def judged(
         if process_time() - start > condition.patience:
             break
     return found._replace(microseconds=(process_time() - start) / len(found.wrongs) * 1e6)
+
+
+def judge_stdin(make: Callable[[Any], Any]) -> None:
+    """Judge the model that is made for the examples in stdin, as anchors.py writes them; print the result."""
+    given = json.load(sys.stdin)
+    condition = Condition(given["delay"], given["patience"])
+    print(json.dumps(judged(make(given["examples"]), given["examples"], condition)))

@@ -8,7 +8,6 @@ values of categories before the first event: they are taken from the whole strea
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from capymoa import classifier
 from capymoa.core import Instance, LabeledInstance
 from capymoa.stream import Schema
-from prequential import Condition, judged
+from prequential import judge_stdin
 
 _CLASS = "class of the event"
 LEARNERS: dict[str, Callable[[Any], Any]] = {
@@ -72,14 +71,5 @@ class Learner:
         return places[str(value)] if places else float(value)
 
 
-def main() -> None:
-    """Run the learner that is named over the stream of stdin."""
-    given = json.load(sys.stdin)
-    learner = Learner(sys.argv[1], given["examples"])
-    print(
-        json.dumps(judged(learner, given["examples"], Condition(given["delay"], patience=given["patience"])))
-    )
-
-
 if __name__ == "__main__":
-    main()
+    judge_stdin(lambda examples: Learner(sys.argv[1], examples))

@@ -2,31 +2,34 @@
 
     PYTHONPATH=benchmarks python benchmarks/peers/retrained.py LightGBM < stream.json
 
-The stream and what is printed are those of benchmarks/anchors.py. LightGBM has its default parameters. Each
-learner is retrained at 50, 100, 200, 400 and 800 labels, then every 1,000.
+The stream and what is printed are those of benchmarks/anchors.py. Each learner is retrained at 50, 100, 200,
+400 … labels, and every 1,000 labels except "LightGBM, doubling". "LightGBM, slower" has more trees with a
+smaller learning rate and smaller leaves; the other two have LightGBM's default parameters.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 import numpy as np
 from lightgbm import LGBMClassifier
-from prequential import Condition, judged
+from prequential import judge_stdin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 
-_FIRST = (50, 100, 200, 400, 800)
+_DOUBLED = {50 << k for k in range(20)}
 _EVERY = 1000
+_SLOWER = {"n_estimators": 300, "learning_rate": 0.05, "min_child_samples": 5, "colsample_bytree": 0.7}
 
 
 class Tables:
     """LightGBM with the methods of River's classifiers; categories are numbered as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._is_regular = not name.endswith("doubling")
+        self._parameters = _SLOWER if name.endswith("slower") else {}
         self._codes: dict[str, dict[Any, int]] = {}
         self._events: list[dict[str, Any]] = []
         self._labels: list[Any] = []
@@ -45,7 +48,7 @@ class Tables:
         self._events.append(x)
         self._labels.append(y)
         n = len(self._events)
-        if (n in _FIRST or n % _EVERY == 0) and len({*self._labels}) > 1:
+        if (n in _DOUBLED or (self._is_regular and n % _EVERY == 0)) and len({*self._labels}) > 1:
             self._model = self._trained()
 
     def _table(self, events: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - an array, or texts
@@ -61,7 +64,7 @@ class Tables:
         self._names = sorted({name for x in self._events for name in x})
         table = self._table(self._events)
         kinds = [k for k, name in enumerate(self._names) if name in self._codes]
-        model = LGBMClassifier(n_jobs=1, verbose=-1, random_state=1)
+        model = LGBMClassifier(n_jobs=1, verbose=-1, random_state=1, **self._parameters)
         return model.fit(table, self._labels, categorical_feature=kinds)
 
 
@@ -81,7 +84,4 @@ class Texts(Tables):
 
 
 if __name__ == "__main__":
-    given = json.load(sys.stdin)
-    learner = {"LightGBM": Tables, "TF-IDF": Texts}[sys.argv[1]]()
-    condition = Condition(given["delay"], patience=given["patience"])
-    print(json.dumps(judged(learner, given["examples"], condition)))
+    judge_stdin(lambda _: (Texts if sys.argv[1] == "TF-IDF" else Tables)(sys.argv[1]))

@@ -90,7 +90,7 @@ def draw_named_points(axes: Axes, curves: Sequence[Curve]) -> None:
     for number, (name, points) in enumerate(curves):
         colour, area = (COLOURS[1], 60) if number == 0 else (COLOURS[0], 30)
         _scatter(axes, Curve(name, points), colour, "o", area)
-        offset = (6, -9 if name == "ARF30" else 4)  # it would cover others
+        offset = (6, -9 if name in {"ARF30", "River ARF"} else 4)  # they would cover others
         axes.annotate(name, points[0], textcoords="offset points", xytext=offset, fontsize=8.5, color=colour)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.15)
