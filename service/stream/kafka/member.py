@@ -461,7 +461,10 @@ class KafkaMember(ABC):
     def _check_member(self) -> None:
         """Raise `OwnershipLost` if the group removed this member: it must not fence the new owners."""
         if not self._is_member():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
+            raise self._removed()
+
+    def _removed(self) -> OwnershipLost:
+        return OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
 
     def _fence(self, name: str) -> None:
         """End the open transaction of another process."""
@@ -529,8 +532,11 @@ class KafkaMember(ABC):
             return False
 
     def _metadata(self) -> Any:  # noqa: ANN401 - each client has its own
+        # The broker does not fence a commit without a member id.
         with self._translated(self._cluster.name):
-            return self._group_metadata()
+            if (metadata := self._group_metadata()) is None:
+                raise self._removed()
+            return metadata
 
     def _is_member(self) -> bool:
         """Ask the group's coordinator whether this is a member now.
@@ -576,7 +582,7 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Return this member's generation; raise `OwnershipLost` if it has none. Called on any thread."""
+        """Return this member's generation; None if it has none. Called on any thread."""
 
     @abstractmethod
     def _member_id(self) -> str:

@@ -302,12 +302,8 @@ class ConfluentConsumer(KafkaMember):
         self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
 
     def _group_metadata(self) -> object:
-        client = self._open_client
-        metadata = client.consumer_group_metadata()
-        # The broker does not fence a commit without a member id. A removed member has no id until it polls.
-        if not client.memberid():
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
-        return metadata
+        metadata = self._open_client.consumer_group_metadata()
+        return metadata if self._open_client.memberid() else None  # a removed member has no id until it polls
 
     def _member_id(self) -> str:
         return str(self._open_client.memberid())

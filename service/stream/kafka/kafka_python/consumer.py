@@ -23,7 +23,7 @@ from kafka.errors import (
 from kafka.structs import MemberState
 from kafka.structs import TopicPartition as ClientPartition
 
-from service.errors import OwnershipLost, TransportUnavailable
+from service.errors import TransportUnavailable
 from service.stream.batches import RecordBatch
 from service.stream.kafka.errors import out_of_range, unreachable
 from service.stream.kafka.kafka_python.private import deliver_resumed, resume_join
@@ -392,10 +392,8 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         metadata = self._leading.group_metadata()
-        # The broker does not fence a commit without a member id. A removed member has no generation.
-        if metadata.generation_id < 0 or not metadata.member_id:
-            raise OwnershipLost(f"{self._cluster.name}: the group {self._group!r} has removed this member")
-        return metadata
+        is_removed = metadata.generation_id < 0 or not metadata.member_id  # it has no generation
+        return None if is_removed else metadata
 
     def _member_id(self) -> str:
         return str(self._leading.group_metadata().member_id)
