@@ -105,6 +105,12 @@ class ServiceError(Exception):
 class ConfigurationError(ServiceError):
     """A setting has a value that cannot be used. The message names the setting."""
 
+    @classmethod
+    def needs(cls, what: str, package: str, extra: str) -> ConfigurationError:
+        """Return the error for `what`, which needs a package that is not installed; `extra` installs it."""
+        hint = f"install it: pip install 'online-perceptron[{extra}]'"
+        return cls(f"{what} needs the package {package}, which is not installed", hint=hint)
+
 
 class InputFileError(ServiceError):
     """A file that the user names is missing, unreadable or not in the specified format."""

@@ -94,10 +94,7 @@ def need(module: str, what: str, extra: str = "schemas") -> None:
     except ModuleNotFoundError:  # for its parent package
         spec = None
     if spec is None:
-        raise ConfigurationError(
-            f"{what} needs the package {_PACKAGES.get(module, module)}, which is not installed",
-            hint=f"install it: pip install 'online-perceptron[{extra}]'",
-        )
+        raise ConfigurationError.needs(what, _PACKAGES.get(module, module), extra)
 
 
 def instead_of(name: str) -> str:

@@ -89,10 +89,7 @@ def _cluster(client: KafkaClient) -> type[KafkaCluster]:
         adapter = import_module(f"service.stream.kafka.{client.replace('-', '_')}.cluster")
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == release.package:
-            raise ConfigurationError(
-                f"kafka_client: {client} needs the package {release.name}, which is not installed",
-                hint=f"install it: pip install 'online-perceptron[{client}]'",
-            ) from None
+            raise ConfigurationError.needs(f"kafka_client: {client}", release.name, client) from None
         if (error.name or "").partition(".")[0] != release.package:
             raise
         raise release.unsupported(str(error)) from error
