@@ -30,7 +30,7 @@ from service.cli.options import (
     warn_of_ignored_settings,
 )
 from service.cli.output import Rejections, echo_result, report, report_data_warnings, report_warning
-from service.cli.progress import ProgressTable
+from service.cli.replay_outputs import ConfidentMistakes, ProgressTable
 from service.cli.source_options import Inputs, output_option, source_options
 from service.cli.summary import ABSENT, BASELINES, count_text, number_text, summary_text, table
 from service.clock import SYSTEM_CLOCK
@@ -40,7 +40,6 @@ from service.files.input_files import InputFiles
 from service.files.labelled_examples import no_label_hint, nothing_used, rejection_hint
 from service.lab.comparison import Comparison, Contender, Leaks, model_of
 from service.lab.evaluation import GOALS
-from service.lab.replay_outputs import ConfidentMistakes
 from service.mapping.mapper import warn_of_missing_fields
 from service.messages.labels import Vocabulary
 from service.models.learner import Learner

@@ -6,7 +6,7 @@ import pytest
 
 from service.cli.commands import produce as module
 from service.cli.commands.produce import Sender
-from service.cli.progress import ProgressTable
+from service.cli.replay_outputs import ProgressTable
 from service.partition.examples import Example, LearnedExamples
 
 
