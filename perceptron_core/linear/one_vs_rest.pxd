@@ -8,7 +8,7 @@ cdef class OneVsRest:
     cdef Py_ssize_t _n
     cdef readonly Py_ssize_t n_lanes
     cdef Py_ssize_t _first, _width
-    cdef double[::1] scores, _block, _sums, _steps, _rests, _ratios, _shared
+    cdef double[::1] scores, _block, _sums, _steps, _rests, _ratios, _shared, _common
     cdef int[::1] _active
 
     cdef settle(self, double[::1] block, Py_ssize_t first, Py_ssize_t width)

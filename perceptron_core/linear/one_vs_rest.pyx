@@ -17,6 +17,11 @@ from perceptron_core.weights.buffers import doubles, integers
 
 cdef extern from *:
     """
+    /* Cells are fetched from memory some rows ahead, by lines of eight. */
+    #define AHEAD 6
+    static inline void prefetch_row(const double *cells, Py_ssize_t n) {
+        for (Py_ssize_t c = 0; c < n; c += 8) prefetch_cell(cells + c);
+    }
     /* Rows are a multiple of LANES long, so that classes are computed four at once. */
     #define FOR_CLASSES(c) for (Py_ssize_t c = 0; c < (n_lanes & ~(Py_ssize_t)3); c++)
 
@@ -44,17 +49,26 @@ cdef extern from *:
     }
 
     /* x / max(|x|, L) of each feature: `shared` if it is the same for n classes, else 2 there and a row of ratios.
-       Sums of their products with the weights, and of their squares. */
+       Sums of their products with the weights, and of their squares. `common` has L if all classes have the same;
+       other scales than the first one are read only if it does not agree. */
     FOR_TWO_PROCESSORS static void add_scaled(
         const double *cells, const double *scales, Py_ssize_t width, Py_ssize_t n_lanes, Py_ssize_t n_classes,
-        const int *slots, const double *values, Py_ssize_t n, double *CYTHON_RESTRICT shared,
-        double *CYTHON_RESTRICT ratios, double *CYTHON_RESTRICT sums, double *CYTHON_RESTRICT squares
+        const int *slots, const double *values, Py_ssize_t n, double *CYTHON_RESTRICT common,
+        double *CYTHON_RESTRICT shared, double *CYTHON_RESTRICT ratios, double *CYTHON_RESTRICT sums,
+        double *CYTHON_RESTRICT squares
     ) {
         for (Py_ssize_t k = 0; k < n; k++, ratios += n_lanes) {
             const double *row = cells + slots[k] * width, *scale = scales + slots[k] * width;
             const double x = values[k], size = x < 0 ? -x : x, largest = scale[0] > size ? scale[0] : size;
-            Py_ssize_t n_others = 0;
-            for (Py_ssize_t c = 0; c < n_classes; c++) n_others += (scale[c] > size ? scale[c] : size) != largest;
+            Py_ssize_t n_others = 0, n_unequal = 0;
+            if (k + AHEAD < n) prefetch_row(cells + slots[k + AHEAD] * width, n_lanes + 1);
+            if (common[slots[k]] == 0 || common[slots[k]] != scale[0]) {
+                for (Py_ssize_t c = 0; c < n_classes; c++) {
+                    n_others += (scale[c] > size ? scale[c] : size) != largest;
+                    n_unequal += scale[c] != scale[0];
+                }
+                common[slots[k]] = n_unequal > 0 ? 0.0 : scale[0];
+            }
             if (n_others == 0) {
                 const double ratio = shared[k] = x / (largest != 0 ? largest : 1.0), square = ratio * ratio;
                 FOR_CLASSES(c) sums[c] += row[c] * ratio, squares[c] += square;
@@ -79,16 +93,19 @@ cdef extern from *:
        classes at once unless few have a slope. */
     FOR_TWO_PROCESSORS static void descend(
         double *cells, Py_ssize_t width, Py_ssize_t n_lanes, const int *slots, const double *values, Py_ssize_t n,
-        const double *shared, const double *ratios, const double *slopes, const double *rates, double epsilon,
-        const int *active, Py_ssize_t n_active
+        double *CYTHON_RESTRICT common, const double *shared, const double *ratios, const double *slopes,
+        const double *rates, double epsilon, const int *active, Py_ssize_t n_active
     ) {
         for (Py_ssize_t k = 0; k < n; k++, ratios += n_lanes) {
             double *CYTHON_RESTRICT weights = cells + slots[k] * width, *CYTHON_RESTRICT scales = weights + n_lanes;
             double *CYTHON_RESTRICT squares = scales + n_lanes;
             const double size = values[k] < 0 ? -values[k] : values[k], ratio = shared[k];
-            if (!(ratio < 1 && ratio > -1)) /* otherwise all scales are larger */
+            if (k + AHEAD < n) prefetch_row(cells + slots[k + AHEAD] * width + 2 * n_lanes, n_lanes);
+            if (!(ratio < 1 && ratio > -1)) { /* otherwise all scales are larger */
                 FOR_CLASSES(c)
                     scales[c] = (size > scales[c]) & ((scales[c] > 0) | (slopes[c] != 0)) ? size : scales[c];
+                if (common[slots[k]] > 0 && common[slots[k]] < size) common[slots[k]] = size;
+            }
             if (ratio == 0) continue;
             if (3 * n_active > n_lanes)
                 FOR_CLASSES(c) DESCEND(c);
@@ -144,13 +161,13 @@ cdef extern from *:
     ) noexcept
     void add_scaled(
         const double* cells, const double* scales, Py_ssize_t width, Py_ssize_t n_lanes, Py_ssize_t n_classes,
-        const int* slots, const double* values, Py_ssize_t n, double* shared, double* ratios, double* sums,
-        double* squares
+        const int* slots, const double* values, Py_ssize_t n, double* common, double* shared, double* ratios,
+        double* sums, double* squares
     ) noexcept
     void descend(
         double* cells, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots, const double* values, Py_ssize_t n,
-        const double* shared, const double* ratios, const double* slopes, const double* rates, double epsilon,
-        const int* active, Py_ssize_t n_active
+        double* common, const double* shared, const double* ratios, const double* slopes, const double* rates,
+        double epsilon, const int* active, Py_ssize_t n_active
     ) noexcept
     void move_and_shrink(
         double* means, double* deviations, Py_ssize_t width, Py_ssize_t n_lanes, const int* slots,
@@ -194,6 +211,8 @@ cdef class OneVsRest:
 
     cdef settle(self, double[::1] block, Py_ssize_t first, Py_ssize_t width):
         """Set the block of the cells."""
+        if self._kind == ADAGRAD:
+            self._common = doubles(block.shape[0] // width)
         self._block, self._first, self._width = block, first, width
 
     cdef score(self, Example x):
@@ -213,7 +232,7 @@ cdef class OneVsRest:
             if x.n > 0:
                 add_scaled(
                     cells, cells + self.n_lanes, self._width, self.n_lanes, self._n, slots, values, x.n,
-                    &self._shared[0], &self._ratios[0], scores, sums
+                    &self._common[0], &self._shared[0], &self._ratios[0], scores, sums
                 )
         elif self._kind != ANY:
             add_products(cells, self._width, self.n_lanes, slots, values, x.n, scores)
@@ -268,8 +287,9 @@ cdef class OneVsRest:
         if x.n > 0:
             descend(
                 &self._block[self._first], self._width, self.n_lanes, &x.slots[0] + x.first_slot,
-                &x.values[0] + x.first_value, x.n, &self._shared[0], &self._ratios[0], &self._steps[0],
-                &self._rests[0], (<NormalizedAdaGradRule>self.rules[0]).epsilon, &self._active[0], n_active
+                &x.values[0] + x.first_value, x.n, &self._common[0], &self._shared[0],
+                &self._ratios[0], &self._steps[0], &self._rests[0],
+                (<NormalizedAdaGradRule>self.rules[0]).epsilon, &self._active[0], n_active
             )
 
     cdef void _learn_bayesian(self, Example x, Py_ssize_t number, double w) noexcept:
