@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from hashlib import blake2b
 from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
@@ -132,10 +133,10 @@ class DenseMaps:
             self._pair_columns[2 * k], self._pair_columns[2 * k + 1] = pair
             self._bases[k] = self.n_binned + block * N_CELLS * N_CELLS
 
-    def _rank(self, one: str, other: str) -> float:
-        """Draw the rank of a pair, independent of the order of the columns."""
+    def _rank(self, one: str, other: str) -> bytes:
+        """Draw the rank of a pair, independent of the order of the columns; there may be 32,640 pairs."""
         first, second = sorted((one, other))
-        return random.Random(_bytes(f"{self.seed} {first!r} {second!r}")).random()  # noqa: S311  no secret
+        return blake2b(_bytes(f"{self.seed} {first!r} {second!r}"), digest_size=8).digest()
 
     @property
     def n_binned(self) -> int:
