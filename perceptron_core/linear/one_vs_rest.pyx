@@ -31,6 +31,7 @@ cdef extern from *:
     ) {
         for (Py_ssize_t k = 0; k < n; k++) {
             const double *row = cells + slots[k] * width, x = values[k];
+            if (k + AHEAD < n) prefetch_row(cells + slots[k + AHEAD] * width, n_lanes);
             FOR_CLASSES(c) sums[c] += row[c] * x;
         }
     }
@@ -85,7 +86,8 @@ cdef extern from *:
         }
     }
     #define DESCEND(c) do { \\
-        const double gradient = slopes[c] * (ratio <= 1 ? ratio : ratios[c]), square = squares[c] + gradient * gradient; \\
+        const double gradient = slopes[c] * (ratio <= 1 ? ratio : ratios[c]); \\
+        const double square = squares[c] + gradient * gradient; \\
         squares[c] = square; \\
         weights[c] -= rates[c] * (gradient / sqrt(epsilon + square)); \\
     } while (0)

@@ -39,7 +39,7 @@ class FullCovarianceLogistic(LinearRule):
 
     def score(self, x: Example) -> float:
         """Compute the log-odds."""
-        for k in range(1, _MAX_WEIGHTS):
+        for k in range(1, self._mixer.n):
             self._inputs[k] = 0.0
         for k in range(x.n):
             if 0 <= x.slots[k] < _MAX_WEIGHTS - 1:
@@ -51,6 +51,7 @@ class FullCovarianceLogistic(LinearRule):
         for k in range(x.n):
             while self._mixer.n < min(x.slots[k] + 2, _MAX_WEIGHTS):
                 self._mixer.add_input(0.0)
+                self.score(x)  # sets the new input
         self.n_mistakes += (a > 0) != (sign > 0)
         self.n_updates += 1
         self._mixer.learn(self._inputs, sign > 0, w, a)
