@@ -64,12 +64,33 @@ def shrink(matrix: array[float], width: int, n: int, vector: array[float], keep:
             matrix[i * width + j] = cell * (vector[width + i] * vector[width + j])
 
 
-def add_squares(sums: array[float], rows: array[float], start: int, value: float, n: int) -> None:
-    """Add the squared differences of n 32-bit numbers from `start` on and a value to the sums."""
+def measure_32(
+    sums: array[float], rows: array[float], first: int, starts: array[int], event: array[float], limit: float
+) -> bool:
+    """Compute the squared distances of an event and the 32 events from `first` on, in 32-bit numbers.
+
+    `starts` has the start of each column in `rows`, its complement for a category: unequal values add 2, the
+    mean of two numbers. Returns False if no distance is below the limit; then they need not be complete.
+    """
+    for k in range(32):
+        sums[k] = 0.0
+        for start, value in zip(starts, event, strict=True):
+            if start < 0:
+                sums[k] += 2.0 if rows[~start + first + k] != value else 0.0
+            else:
+                _single[0] = rows[start + first + k] - value
+                _single[0] *= _single[0]
+                sums[k] += _single[0]
+    return min(sums) < limit
+
+
+def score_splits(scores: array[float], lefts: array[int], n: int, total: int, ridge: float) -> None:
+    """Compute Σ g²/(h + ridge) over both parts of n splits, from packed sums of the left part and of all."""
+    g, h = float(total >> 36), float(total >> 14 & 4194303) + 2.0 * ridge
     for k in range(n):
-        _single[0] = rows[start + k] - value
-        _single[0] *= _single[0]
-        sums[k] += _single[0]
+        g_left, h_left = float(lefts[k] >> 36), float(lefts[k] >> 14 & 4194303) + ridge
+        g_right, h_right = g - g_left, h - h_left
+        scores[k] = (g_left * g_left * h_right + g_right * g_right * h_left) / (h_left * h_right)
 
 
 def copy_doubles(target: array[float], source: array[float], n: int) -> None:

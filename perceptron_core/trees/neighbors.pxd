@@ -10,7 +10,7 @@ cdef extern from "math.h":
     cpdef double sqrt(double x)
 
 cdef int SIZE
-cdef int N_NEAREST
+cdef int N_NEAREST, _BLOCK
 cdef double CLIP, _CLIP, _FORGETTING
 
 
@@ -18,16 +18,15 @@ cdef class Window:
     cdef readonly Py_ssize_t n_numbers, n_bins, n_classes
     cdef readonly Example x
     cdef readonly long long n_events
-    cdef list _names
-    cdef int[::1] _places, _used, _summed, _labels, _nearest
-    cdef Py_ssize_t _n_used, _n_nearest
+    cdef dict _names, _places
+    cdef list _bins
+    cdef int[::1] _used, _starts, _labels, _nearest
+    cdef Py_ssize_t _n_nearest
     cdef float[::1] _rows, _event, _distances
     cdef double[::1] _weights, _shares, _scores, _squares
 
-    @cython.locals(number=Py_ssize_t, rows=float[::1])
+    @cython.locals(start=Py_ssize_t, k=Py_ssize_t)
     cpdef arrange(self, list bins, list names)
-
-    cdef _order(self, list names)
 
     cdef void set_event(
         self, const double[::1] z, const unsigned char[::1] present, const unsigned char[::1] codes
@@ -35,10 +34,7 @@ cdef class Window:
 
     cdef void score(self) noexcept
 
-    @cython.locals(value=float, rows=float[::1])
-    cdef void _measure(self, Py_ssize_t n) noexcept
-
-    @cython.locals(limit=float)
+    @cython.locals(limit=float, start=Py_ssize_t, k=Py_ssize_t, end=Py_ssize_t, j=Py_ssize_t)
     cdef void _choose(self, Py_ssize_t n) noexcept
 
     cdef void _vote(self) noexcept
@@ -47,7 +43,7 @@ cdef class Window:
 
     cdef void learn(self, Py_ssize_t label, double w) noexcept
 
-    @cython.locals(rows=float[::1])
+    @cython.locals(rows=float[::1], number=Py_ssize_t)
     cpdef get_state(self)
 
     @cython.locals(n=Py_ssize_t, rows="const float[::1]", labels="const int[::1]", weights="const double[::1]")

@@ -23,14 +23,14 @@ from perceptron_core.weights.example import Example
 SIZE: Final = 1000
 """Number of events in the window."""
 N_NEAREST: Final = 10
+_BLOCK: Final = 32
+"""Number of events whose distances are computed at once."""
 _CLIP: Final = 4.0
 """Largest absolute standardised number."""
 _FORGETTING: Final = 0.998
 """Factor by which the shares of the classes are discounted at each event."""
 _WIDEST: Final = 64.0
 """Largest value in a loaded state: numbers, and codes of categories."""
-_GONE: Final = -1
-"""Replaces the hash of a name whose values are no longer stored."""
 _COUNT: Final = restored.between(0.0, 1e60)
 """Largest count in a loaded state. Weights are at most 1e25."""
 
@@ -61,59 +61,39 @@ class Window:
         self.x = Example()
         self.n_classes = 0
         self.n_events = 0
-        self._names: list[int | None] = [None] * n_bins
-        """Hash of the name of the feature in each bin."""
-        self._places = integers(n_bins)
-        """Start of each bin's values in `_rows`; it never changes."""
-        self._used = integers(n_bins)
-        """Bins in use."""
-        self._summed = integers(n_bins)
-        """Positions in `_used` in the order of the hashes: sums do not depend on the stream's order."""
-        self._n_used = 0
+        self._names: dict[int, int] = {}
+        """Hash of the name of each bin in use."""
+        self._places: dict[int, int] = {}
+        """Start of the values in `_rows` of each bin that was ever in use."""
+        self._bins: list[int] = []
+        self._used, self._starts, self._event = integers(0), integers(0), array("f")
+        """Bins in use in the order of the hashes; their places, complemented for categories; the event."""
         self._rows = array("f")
-        self._event = array("f", bytes(4 * n_bins))
-        """Values of the present event, by position in `_used`."""
         self._labels, self._weights = integers(0), doubles(0)
         self._shares, self._scores = doubles(0), doubles(0)
-        self._distances = array("f", bytes(4 * SIZE))
+        self._distances = array("f", bytes(4 * _BLOCK))
         self._nearest, self._squares = integers(N_NEAREST), doubles(N_NEAREST)
         self._n_nearest = 0
 
     def arrange(self, bins: list[int], names: list[int]) -> None:
         """Set the bins in use, and the hashes of their names; a bin with a new name has the values 0."""
-        n_places = n_kept = len(self._rows) // SIZE
-        for k in range(len(bins)):
-            n_places += self._names[bins[k]] is None
-        if n_places > n_kept:
-            rows = array("f", bytes(4 * SIZE * n_places))
-            for k in range(n_kept * SIZE):
-                rows[k] = self._rows[k]
-            self._rows = rows  # no allocation after this
-        for k in range(self._n_used):
-            if self._used[k] not in bins:
-                self._names[self._used[k]] = _GONE
-        for k in range(len(bins)):
-            number = bins[k]
-            self._used[k] = number
-            if self._names[number] is None:
-                self._places[number] = n_kept * SIZE
-                n_kept += 1
-            if self._names[number] != names[k]:
-                self._names[number] = names[k]
-                start = self._places[number]
-                for j in range(SIZE):
-                    self._rows[start + j] = 0.0
-        self._n_used = len(bins)
-        self._order(names)
-
-    def _order(self, names: list[int]) -> None:
-        order = sorted(zip(names, range(len(names)), strict=True))
-        for k in range(len(order)):
-            self._summed[k] = order[k][1]
+        before, self._names = self._names, dict(zip(bins, names, strict=True))
+        for number in bins:
+            if number not in self._places:
+                self._places[number] = SIZE * len(self._places)
+        n_bytes = 4 * (SIZE * len(self._places) - len(self._rows))
+        self._rows = array("f", memoryview(self._rows).tobytes() + bytes(n_bytes))
+        for number in bins:
+            start = self._places[number]
+            for k in range(start, start + SIZE if before.get(number) != self._names[number] else start):
+                self._rows[k] = 0.0
+        self._bins, self._used = bins, array("i", sorted(bins, key=self._names.__getitem__))
+        starts = [self._places[k] if k < self.n_numbers else ~self._places[k] for k in self._used]
+        self._starts, self._event = array("i", starts), array("f", bytes(4 * len(bins)))
 
     def set_event(self, z: array[float], present: bytearray, codes: bytearray) -> None:
         """Set the present event: its numbers, which of them it has, and the codes of its categories."""
-        for k in range(self._n_used):
+        for k in range(len(self._used)):
             number = self._used[k]
             if number >= self.n_numbers:
                 self._event[k] = codes[number]
@@ -122,43 +102,32 @@ class Window:
 
     def score(self) -> None:
         """Compute the log-odds of each class for the present event."""
-        n = min(self.n_events, SIZE)
-        self._measure(n)
-        self._choose(n)
+        self._choose(min(self.n_events, SIZE))
         self._vote()
-
-    def _measure(self, n: int) -> None:
-        """Compute the squared distances of n events."""
-        rows, sums = self._rows, self._distances
-        for k in range(n):
-            sums[k] = 0.0
-        for i in range(self._n_used):
-            j = self._summed[i]
-            start, value = self._places[self._used[j]], self._event[j]
-            if self._used[j] < self.n_numbers:
-                memory.add_squares(sums, rows, start, value, n)
-            else:
-                for k in range(n):
-                    sums[k] += 2.0 if rows[start + k] != value else 0.0  # the mean of two numbers
 
     def _choose(self, n: int) -> None:
         """Choose the nearest of n events, the nearest first; of equally near ones, the most recent."""
         sums, found, limit, newer = self._distances, 0, inf, self.n_events % SIZE
         for is_older in range(2):  # events before the write position, then those after it
-            first, k = newer if is_older else 0, n if is_older else newer
-            while k > first:
-                k -= 1
-                if sums[k] >= limit:
+            first, end = newer if is_older else 0, n if is_older else newer
+            while end > first:
+                start, k = max(end - _BLOCK, 0), end
+                end = max(start, first)
+                if not memory.measure_32(sums, self._rows, start, self._starts, self._event, limit):
                     continue
-                found = min(found + 1, N_NEAREST)
-                j = found - 1
-                while j > 0 and self._squares[j - 1] > sums[k]:
-                    self._squares[j] = self._squares[j - 1]
-                    self._nearest[j] = self._nearest[j - 1]
-                    j -= 1
-                self._squares[j], self._nearest[j] = sums[k], k
-                if found == N_NEAREST:
-                    limit = self._squares[found - 1]
+                while k > end:
+                    k -= 1
+                    if sums[k - start] >= limit:
+                        continue
+                    found = min(found + 1, N_NEAREST)
+                    j = found - 1
+                    while j > 0 and self._squares[j - 1] > sums[k - start]:
+                        self._squares[j] = self._squares[j - 1]
+                        self._nearest[j] = self._nearest[j - 1]
+                        j -= 1
+                    self._squares[j], self._nearest[j] = sums[k - start], k
+                    if found == N_NEAREST:
+                        limit = self._squares[found - 1]
         self._n_nearest = found
 
     def _vote(self) -> None:
@@ -203,8 +172,9 @@ class Window:
     def learn(self, label: int, w: float) -> None:
         """Replace the oldest event by the present one, with its class and weight, without allocation."""
         at = self.n_events % SIZE
-        for k in range(self._n_used):
-            self._rows[self._places[self._used[k]] + at] = self._event[k]
+        for k in range(len(self._used)):
+            start = self._starts[k]
+            self._rows[at + (~start if start < 0 else start)] = self._event[k]
         self._labels[at], self._weights[at] = label, w
         for k in range(self.n_classes):
             self._shares[k] *= _FORGETTING
@@ -214,10 +184,10 @@ class Window:
     def get_state(self) -> dict[str, Any]:
         """Return the learned state as plain values."""
         n = min(self.n_events, SIZE)
-        rows = array("f", bytes(4 * n * self._n_used))
-        for j in range(self._n_used):
+        rows = array("f", bytes(4 * n * len(self._bins)))
+        for j, number in enumerate(self._bins):
             for k in range(n):
-                rows[j * n + k] = self._rows[self._places[self._used[j]] + k]
+                rows[j * n + k] = self._rows[self._places[number] + k]
         return {
             "n_events": self.n_events,
             "shares": memoryview(self._shares)[: self.n_classes].tolist(),

@@ -13,7 +13,7 @@ from tests.perceptron_core.auto.laws import KINDS, patches, taught
 def numbers(n, seed=1, n_classes=2):
     draw = random.Random(seed)
     for _ in range(n):
-        x = {"a": draw.gauss(0, 1), "b": draw.gauss(5, 30)}
+        x = {"a": draw.gauss(0, 1), "b": draw.gauss(5, 30), **{f"c{k}": draw.gauss(0, 2) for k in range(10)}}
         yield x, KINDS[n_classes][int(x["a"] * x["b"] > 0) + int(x["b"] > 50) * (n_classes - 2)]
 
 
@@ -21,12 +21,12 @@ def numbers(n, seed=1, n_classes=2):
 def test_learner_computes_its_documented_formula(n_classes):
     labels = KINDS[n_classes]
     model = NearestNeighbors(classes=labels)
-    rows, classes, shares, seen = [], [], np.zeros(n_classes), np.zeros((0, 2))
+    rows, classes, shares, seen = [], [], np.zeros(n_classes), np.zeros((0, 12))
     for number, (x, y) in enumerate(numbers(1100, n_classes=n_classes)):
         values = np.array([*x.values()])
         seen = np.vstack([seen, values])
         deviations = seen.std(axis=0)
-        z = np.zeros(2) if number < 1 else np.clip((values - seen.mean(axis=0)) / deviations, -4, 4)
+        z = np.zeros(12) if number < 1 else np.clip((values - seen.mean(axis=0)) / deviations, -4, 4)
         if number > 1 and (number < 30 or number > 1050):
             squares = np.square(np.array(rows[-1000:]) - z).sum(axis=1)
             nearest = np.argsort(squares, kind="stable")[:10]
