@@ -1,12 +1,13 @@
 # The C types of boosting.py, for compiled code; those of most variables are inferred.
 cimport cython
 
+from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport exp
 from perceptron_core.trees.trees cimport mixed
 
-cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _BITS, _BIN
+cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _BITS, _BIN, _CHOSEN
 cdef long long _GRADIENT
-cdef unsigned long long _CHOSEN, _ONE
+cdef unsigned long long _ONE
 cdef double _SUM_OF_RATES, _LAMBDA, _MAX_NODE_VALUE, _SMOOTHING, _G_UNITS, _H_UNITS
 
 
@@ -41,8 +42,8 @@ cdef class Grower:
     cdef int[::1] bins, _n_codes, _chosen, _order, _other, _starts, _ends, _nodes, _columns, _splits, _ranked
     cdef int[::1] _members
     cdef unsigned long long[::1] _names, _masks
-    cdef long long[::1] packed, _sums, _totals
-    cdef double[::1] edges, values, _gains, _ranks, _factors, _gradients, _hessians
+    cdef long long[::1] packed, _sums, _totals, _lefts
+    cdef double[::1] edges, values, _gains, _ranks, _scores, _factors, _gradients, _hessians
     cdef double unit, _rate
 
     cdef void find_edges(self, Py_ssize_t column, Py_ssize_t n) noexcept
@@ -73,9 +74,8 @@ cdef class Grower:
     @cython.locals(is_left=int, code=int, total="long long", mask="unsigned long long")
     cdef void _split(self, Py_ssize_t leaf, TreeNodes nodes, Py_ssize_t n_nodes) noexcept
 
-    @cython.locals(n=int, g=double, h=double, mask="unsigned long long", left="long long", code=int, n_left=int,
-                   g_left=double, h_left=double)
+    @cython.locals(n=int, g=double, h=double)
     cdef void _search(self, Py_ssize_t leaf) noexcept
 
-    @cython.locals(rank=double, code=int, n=int, j=int, k=int)
+    @cython.locals(rank=double, code=int, n=int, j=int, k=int, left="long long", total="long long")
     cdef int _list(self, Py_ssize_t first, int n_codes, bint is_category) noexcept

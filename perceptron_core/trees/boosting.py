@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
+from perceptron_core import memory
 from perceptron_core.elementary import exp
 from perceptron_core.linear import restored
 from perceptron_core.trees import N_BINS
@@ -33,8 +34,8 @@ _MAX_NODE_VALUE: Final = 4.0
 _SMOOTHING: Final = 2.5
 """Added to the second derivatives when the values of a category are sorted."""
 _NARROW: Final = 16
-_CHOSEN: Final = 3006477107
-"""2³² times the share of the columns that a tree may use, .7; of up to 16 columns, it may use all."""
+_CHOSEN: Final = 26
+"""Of 26 columns and more, a tree may use half; of 17 to 25, about 13; of fewer, all."""
 MAX_SORTED: Final = 1000
 """Largest number of values from which the edges of a column's bins are found."""
 
@@ -209,6 +210,8 @@ class Grower:
         self._masks, self._totals = array("Q", bytes(8 * MAX_LEAVES)), array("q", bytes(8 * MAX_LEAVES))
         self._gains, self.values = doubles(MAX_LEAVES), doubles(MAX_SORTED)
         self._ranks, self._ranked, self.unit = doubles(N_BINS), integers(N_BINS), 1.0
+        self._lefts, self._scores = array("q", bytes(8 * N_BINS)), doubles(N_BINS)
+        """Of the splits of a column: the sums of the first child, and Σ g²/(h + λ) of both children."""
         self._gradients, self._hessians = doubles(N_NODES * n_outputs), doubles(N_NODES * n_outputs)
         self._rate = _SUM_OF_RATES * min(n_outputs, 2) / number_of_trees(n_outputs)
         self._factors, self._members = doubles(n_outputs), integers(n_outputs)
@@ -244,7 +247,8 @@ class Grower:
 
     def code(self, column: int, event: int, value: float) -> None:
         """Set the bin of an event in a column."""
-        code, step, first = 0, N_BINS >> 1, column * N_BINS
+        first = column * N_BINS
+        code, step = 0, N_BINS >> 1 if value > self.edges[first] else 0
         while step > 0:
             code += step * (self.edges[first + code + step - 1] < value)
             step >>= 1
@@ -341,8 +345,9 @@ class Grower:
     def _choose(self, seed: int) -> None:
         """Draw the columns of a tree."""
         self._chosen[0], self._n_chosen = seed % self.width, 0
+        drawn, limit = _ONE * self.width, _ONE * max(self.width, _CHOSEN) << 31
         for column in range(self.width):
-            if self.width <= _NARROW or mixed(self._names[column] ^ (seed << 32)) < _CHOSEN:
+            if self.width <= _NARROW or mixed(self._names[column] ^ (seed << 32)) * drawn < limit:
                 self._chosen[self._n_chosen] = column
                 self._n_chosen += 1
         self._n_chosen = max(self._n_chosen, 1)
@@ -397,32 +402,31 @@ class Grower:
         n, g, h = total & _COUNTS, float(total >> 36), float((total >> 14) & _HESSIANS)
         best = before = g * g / (h + ridge)
         for f in range(self._n_chosen if n >= _MIN_IN_SPLIT else 0):
-            column, first, mask, left = self._chosen[f], (leaf * self.width + f) * N_BINS, 0, 0
+            column, first = self._chosen[f], (leaf * self.width + f) * N_BINS
             is_category = self.bins[column] >= self.n_numbers
             if n - (self._sums[first] & _COUNTS) < _MIN_IN_LEAF:
                 continue
-            for k in range(self._list(first, self._n_codes[column], is_category) - 1):
-                code = self._ranked[k]
-                left += self._sums[first + code]
-                n_left = left & _COUNTS
-                if is_category:
-                    mask |= _ONE << code
-                if n - n_left < _MIN_IN_LEAF:
-                    break
-                g_left, h_left = float(left >> 36), float((left >> 14) & _HESSIANS) + ridge
-                g_right, h_right = g - g_left, h + 2.0 * ridge - h_left
-                gain = g_left * g_left * h_right + g_right * g_right * h_left
-                if n_left >= _MIN_IN_LEAF and gain > best * (h_left * h_right):
-                    best = gain / (h_left * h_right)
-                    self._columns[leaf], self._splits[leaf], self._masks[leaf] = column, code, mask
+            n_splits = self._list(first, self._n_codes[column], is_category) - 1
+            memory.score_splits(self._scores, self._lefts, n_splits, total, ridge)
+            for k in range(n_splits):
+                if self._scores[k] > best and _MIN_IN_LEAF <= (self._lefts[k] & _COUNTS) <= n - _MIN_IN_LEAF:
+                    best = self._scores[k]
+                    self._columns[leaf], self._splits[leaf], self._masks[leaf] = column, self._ranked[k], 0
+                    for j in range(k + 1 if is_category else 0):
+                        self._masks[leaf] |= _ONE << self._ranked[j]
         self._gains[leaf] = best - before
 
     def _list(self, first: int, n_codes: int, is_category: bool) -> int:
-        """List the codes that occur, those of a category by their prediction; return how many there are."""
-        n, smoothing = 0, _SMOOTHING * _H_UNITS / self.unit
+        """List the codes that occur, those of a category by their prediction, and the sums up to each.
+
+        Returns how many there are.
+        """
+        n, left, smoothing = 0, 0, _SMOOTHING * _H_UNITS / self.unit
         for code in range(n_codes):
-            self._ranked[n] = code
-            n += self._sums[first + code] != 0  # no branch, as none is predictable
+            total = self._sums[first + code]
+            left += total
+            self._ranked[n], self._lefts[n] = code, left
+            n += total != 0  # no branch, as none is predictable
         for j in range(n if is_category else 0):
             code, k = self._ranked[j], j
             total = self._sums[first + code]
@@ -431,4 +435,8 @@ class Grower:
                 self._ranks[k], self._ranked[k] = self._ranks[k - 1], self._ranked[k - 1]
                 k -= 1
             self._ranks[k], self._ranked[k] = rank, code
+        left = 0
+        for k in range(n if is_category else 0):
+            left += self._sums[first + self._ranked[k]]
+            self._lefts[k] = left
         return n
