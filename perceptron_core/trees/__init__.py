@@ -7,7 +7,8 @@ from typing import Final
 N_BINS: Final = 64
 """Number of bins of a feature's values."""
 N_TREES: Final = 20
-N_PARTS: Final = 32
+PART_BITS: Final = 5
+N_PARTS: Final = 1 << PART_BITS
 """Number of parts of a bin."""
 MAX_NODES: Final = 1000
 """Largest number of nodes of a tree."""

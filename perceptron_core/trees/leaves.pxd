@@ -6,12 +6,12 @@ from perceptron_core.elementary cimport log
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
-cdef int N_BINS, N_PARTS
+cdef int N_BINS, PART_BITS
 cdef int _FULL
 cdef int _TABLED
 cdef int _MAX_ORDERS
 cdef double[::1] _LOGS
-cdef double _MIN_GAIN, _TIE, _CONFIDENCE, _LOG_2
+cdef double _NEEDED, _MIN_GAIN, _TIE, _CONFIDENCE, _LOG_2
 
 
 @cython.locals(n=Py_ssize_t)
@@ -65,7 +65,7 @@ cdef class Leaves:
 
     cdef bint is_due(self, Py_ssize_t block) noexcept
 
-    @cython.locals(f=Py_ssize_t, c=Py_ssize_t, n=Py_ssize_t, bound=double, bits=double, k=Py_ssize_t)
+    @cython.locals(f=Py_ssize_t, c=Py_ssize_t, n=Py_ssize_t, bound=double, bits=double, ratio=double, due=double, k=Py_ssize_t)
     cdef bint split(
         self, Py_ssize_t block, int[::1] features, Py_ssize_t first, Py_ssize_t n_features, Py_ssize_t n_numbers,
         Py_ssize_t n_classes
@@ -75,7 +75,7 @@ cdef class Leaves:
     cdef double _gain_of(self, Py_ssize_t block, Py_ssize_t n_left, Py_ssize_t n_right) noexcept
 
     @cython.locals(k=Py_ssize_t, c=Py_ssize_t, at=Py_ssize_t, best=double, gain=double, n_left=Py_ssize_t,
-                   n_bin=Py_ssize_t, n=Py_ssize_t, cell=Py_ssize_t, least=Py_ssize_t, mask="unsigned long long",
+                   n_bin=int, n=Py_ssize_t, cell=int, least=Py_ssize_t, mask="unsigned long long",
                    one="unsigned long long")
     cdef double _sweep(self, Py_ssize_t block, Py_ssize_t f, double best) noexcept
 

@@ -4,7 +4,7 @@ cimport cython
 from perceptron_core.trees.leaves cimport Leaves
 from perceptron_core.weights.example cimport Example
 
-cdef int _MAX_POISSON, _MIN_REGROW_AGE, _MAX_AGE, _MIN_FEATURES, MAX_NODES, N_PARTS, _DEEPEST, OTHER, _ABSENT
+cdef int _MAX_POISSON, _MIN_REGROW_AGE, _MAX_AGE, _MIN_FEATURES, MAX_NODES, N_PARTS, PART_BITS, _DEEPEST, OTHER, _ABSENT
 cdef double _SHORT_WINDOW, _LONG_WINDOW, _DRIFT_DEVIATIONS, _MAX_WEIGHT
 
 
@@ -88,11 +88,12 @@ cdef class Trees(DrawnFeatures):
     @cython.locals(n_features=Py_ssize_t)
     cdef reserve(self, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, block=int)
+    @cython.locals(block=int, node=Py_ssize_t)
     cdef _reserve_cells(self, Py_ssize_t n_features, Py_ssize_t n_classes)
 
-    @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, blocks=list)
     cdef list _blocks_in_use(self)
+
+    cdef list _nodes_in_use(self)
 
     @cython.locals(tree=Py_ssize_t)
     cdef void _restart(self, Leaves leaves) noexcept

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from perceptron_core.elementary import exp
 from perceptron_core.linear import restored
-from perceptron_core.trees import MAX_NODES, N_BINS, N_PARTS
+from perceptron_core.trees import MAX_NODES, N_BINS, N_PARTS, PART_BITS
 from perceptron_core.trees.categories import OTHER
 from perceptron_core.trees.leaves import Leaves, max_features
 from perceptron_core.weights.buffers import doubles, integers
@@ -313,7 +313,7 @@ class Trees(DrawnFeatures):
             self.x.n += 1
             while self.tests[node] >= 0:
                 mask = self.masks[node]
-                at = (places[self.tests[node]] + shift) // N_PARTS
+                at = (places[self.tests[node]] + shift) >> PART_BITS
                 node = self.children[node] + (0 if (mask >> at) & 1 else n_trees)
                 self.x.slots[self.x.n] = node
                 self.x.n += 1
@@ -337,21 +337,16 @@ class Trees(DrawnFeatures):
         if n_features == self.leaves.n_features and n_classes == self.leaves.n_classes:
             return
         self.leaves = self.leaves.resized(self._blocks_in_use(), n_features, n_classes)
-        block = 0
-        for tree in range(self.n_trees):
-            for k in range(self.n_nodes[tree]):
-                if self.tests[k * self.n_trees + tree] < 0:
-                    self.blocks[k * self.n_trees + tree] = block
-                    block += 1
+        for block, node in enumerate([node for node in self._nodes_in_use() if self.tests[node] < 0]):
+            self.blocks[node] = block
 
     def _blocks_in_use(self) -> list[int]:
         """Return the blocks of the leaves, tree by tree."""
-        blocks = []
-        for tree in range(self.n_trees):
-            for k in range(self.n_nodes[tree]):
-                if self.tests[k * self.n_trees + tree] < 0:
-                    blocks.append(self.blocks[k * self.n_trees + tree])
-        return blocks
+        return [self.blocks[node] for node in self._nodes_in_use() if self.tests[node] < 0]
+
+    def _nodes_in_use(self) -> list[int]:
+        """Return the nodes, tree by tree."""
+        return [k * self.n_trees + tree for tree in range(self.n_trees) for k in range(self.n_nodes[tree])]
 
     def _restart(self, leaves: Leaves) -> None:
         """Regrow all trees with these leaves, which have room for another class."""
@@ -453,7 +448,7 @@ class Trees(DrawnFeatures):
 
     def get_state(self) -> dict[str, Any]:
         """Return the learned state as plain values."""
-        nodes = [k * self.n_trees + tree for tree in range(self.n_trees) for k in range(self.n_nodes[tree])]
+        nodes = self._nodes_in_use()
         features = [
             [self.features[tree * self.n_bins + k] for k in range(self.widths[tree])]
             for tree in range(self.n_trees)
