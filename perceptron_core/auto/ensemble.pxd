@@ -91,9 +91,9 @@ cdef class ExpertMistakes:
     cdef double[::1] all, recent, labels
 
     @cython.locals(
-        k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, boosted_is_wrong=bint,
+        k=Py_ssize_t, j=Py_ssize_t, best=Py_ssize_t, highest=double, is_wrong=bint, boosted_is_wrong=int,
         first=Ensemble, ensemble=Ensemble
     )
-    cdef bint count(
+    cdef int count(
         self, list ensembles, unsigned char[::1] active, Py_ssize_t number, double discount, Py_ssize_t n
-    ) except -1
+    ) except -2

@@ -348,12 +348,12 @@ class ExpertMistakes:
 
     def count(
         self, ensembles: list[Ensemble], active: bytearray, number: int, discount: float, n: int
-    ) -> bool:
+    ) -> int:
         """Count the mistakes of the first n experts, which had predicted, on an event of class `number`.
 
-        Returns whether the boosted trees misclassified it.
+        Returns whether the boosted trees misclassified it, −1 if they had not predicted it.
         """
-        first, boosted_is_wrong = ensembles[0], False
+        first, boosted_is_wrong = ensembles[0], -1
         for k in range(n):
             if active[first.maps[k]]:
                 best = 1 if len(ensembles) == 1 and first.inputs[k] > 0.0 else 0

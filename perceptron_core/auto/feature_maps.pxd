@@ -65,7 +65,7 @@ cdef class FeatureMaps:
 
     cdef reserve(self, Py_ssize_t n_classes)
 
-    cdef count(self, Py_ssize_t number, double w, bint is_wrong, bint auto_is_wrong, bint was_early)
+    cdef count(self, Py_ssize_t number, double w, int is_wrong, bint auto_is_wrong, bint was_early)
 
     cdef grow(self, Py_ssize_t number, double w)
 

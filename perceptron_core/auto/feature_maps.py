@@ -201,7 +201,7 @@ class FeatureMaps:
         if self._is_kept:
             self.boosted.reserve(n_classes)
 
-    def count(self, number: int, w: float, is_wrong: bool, auto_is_wrong: bool, was_early: bool) -> None:
+    def count(self, number: int, w: float, is_wrong: int, auto_is_wrong: bool, was_early: bool) -> None:
         """Update naive Bayes, nearest neighbours and boosted trees with the present event."""
         if self.active[CHARACTERS]:
             self.characters.learn(number, w)

@@ -73,8 +73,8 @@ cdef class AutoRule:
     @cython.locals(tree=Py_ssize_t, k=Py_ssize_t, ensemble=Ensemble)
     cdef _grow(self, Py_ssize_t number, double w)
 
-    @cython.locals(k=Py_ssize_t, loss=double, log_loss=double, share=double, is_wrong=bint)
-    cdef bint _evaluate(self, Py_ssize_t number, double w) except -1
+    @cython.locals(k=Py_ssize_t, loss=double, log_loss=double, share=double)
+    cdef _evaluate(self, Py_ssize_t number, double w)
 
     @cython.locals(number=int, active=bint, waits=bint)
     cdef bint _join(self) except -1
@@ -84,7 +84,7 @@ cdef class AutoRule:
     @cython.locals(
         ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint, was_prompt=bint,
         first=Ensemble, n_known=Py_ssize_t, late=double, factor=double,
-        is_other=bint, boosted_is_wrong=bint, is_wrong=bint
+        is_other=bint, boosted_is_wrong=int, is_wrong=bint
     )
     cdef _learn(self, label, double w, const double[::1] context, bint was_early)
 

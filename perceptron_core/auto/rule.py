@@ -169,19 +169,17 @@ class AutoRule:
         return self._log_odds()
 
     def _log_odds(self) -> list[float]:
-        found = []
-        for number in range(len(self.labels)):
-            found.append(self._log_odds_of(number, COMBINED))
-        return found
+        return [self._log_odds_of(number, COMBINED) for number in range(len(self.labels))]
 
     def learn(
         self, x: Any, label: Any, w: float, context: bytes = b"", was_early: bool = False
     ) -> list[float]:
         """Score an event, then learn it with weight w; return the log-odds before learning.
 
-        With a context, candidates are evaluated by its outputs. `was_early` means that the event was learned
-        before as another class: boosted trees replace that class, other learners multiply w by `AFTER_EARLY`,
-        mixers and candidates do not. Raises `ValueError` if the context is invalid.
+        With a context, mixers and candidates learn from its outputs, unless a drift was found since: then
+        these say nothing about the present experts. `was_early` means that the event was learned before as
+        another class: boosted trees replace that class, other learners multiply w by `AFTER_EARLY`, mixers
+        and candidates do not. Raises `ValueError` if the context is invalid.
         """
         earlier = None if context == b"" else context_numbers(context)
         self._score(x)
@@ -291,13 +289,12 @@ class AutoRule:
                 best, highest = number, log_odds
         return best
 
-    def _evaluate(self, number: int, w: float) -> bool:
-        """Count the mistakes of the candidates, and of the combined prediction, on an event of a class.
+    def _evaluate(self, number: int, w: float) -> None:
+        """Evaluate the candidates and the combined prediction on an event of a class.
 
-        Losses count w times, at most once. Returns whether the combined prediction was wrong.
+        Losses count w times, at most once.
         """
-        share, is_wrong = min(w, 1.0), self._decision(COMBINED) != number
-        self.n_mistakes += is_wrong
+        share = min(w, 1.0)
         for k in range(COMBINED, self.lead.n):
             loss = log_loss = 0.0
             if k == COMBINED or self.lead.is_in_use(k):
@@ -307,7 +304,6 @@ class AutoRule:
                     loss += self.share_of_loss * log_loss
             self.lead.evaluate(k, share * loss, share * log_loss)
         self.lead.choose()
-        return is_wrong
 
     def _log_loss(self, number: int, candidate: int) -> float:
         """Return −ln of a candidate's probability of a class, at most 8."""
@@ -337,12 +333,18 @@ class AutoRule:
         self.lead.note_lateness(late)
         is_other = len(context) > 0 or was_prompt != self.lead.is_prompt()
         read_context(self.ensembles, self.lead, context)
-        is_wrong = self._evaluate(number, w)
+        is_wrong = self._decision(COMBINED) != number
+        self.n_mistakes += is_wrong
         first, factor = self.ensembles[0], AFTER_EARLY if was_early else 1.0
         n_known = int(context[1]) if late > 0 else first.n
         boosted_is_wrong = self._mistakes.count(
             self.ensembles, self.maps.active, number, self.lead.discount, min(n_known, first.n)
         )
+        if self.maps.boosted.has_drifted(late):
+            boosted_is_wrong = -1
+            self.lead.choose()
+            self._score_loaded()
+        self._evaluate(number, w)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn_mixers(k == positive, w, self.lead, is_other)
@@ -388,11 +390,8 @@ class AutoRule:
 
     def _note_absent(self) -> None:
         """List the groups of experts that have not joined, each with the map that must be active."""
-        absent = []
-        for group in self.plan.groups:
-            if group not in self.groups:
-                absent.append((group, MAP_OF_GROUP[group]))
-        self._absent = absent
+        absent = [group for group in self.plan.groups if group not in self.groups]
+        self._absent = [(group, MAP_OF_GROUP[group]) for group in absent]
 
     def _count_candidates(self) -> None:
         """Make experts of new groups candidates, which start as good as the first."""

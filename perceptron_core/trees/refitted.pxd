@@ -12,7 +12,7 @@ cdef extern from "math.h":
 
 cdef int MAX_SORTED, N_BINS, _INFERIOR_DELAY, _CAPACITY, _MAX_NEW, _RARER_WITH, _CELLS_PER_EVENT
 cdef int _WORK_PER_EVENT, _AFTER_DRIFT, _MIN_LABELS_BETWEEN_DRIFTS
-cdef int _MAX_KEPT, _MAX_KEPT_WIDE, _MAX_VALUES
+cdef int _MAX_LATENESS, _MAX_KEPT, _MAX_KEPT_WIDE, _MAX_VALUES
 cdef unsigned long long _ONE
 cdef double CLIP, _GROWTH, _MAX_NUMBER, _MIN_UNIT, _MAX_WEIGHT, _SHORT_RATE, _LONG_RATE, _DRIFT_DEVIATIONS
 cdef double _RATE_OF_COMPARISON, _INFERIOR_ERROR_RATIO, _INFERIOR_ERROR_SLACK, inf
@@ -30,7 +30,7 @@ cdef class RefittedTrees:
     cdef TreeNodes _next
     cdef Grower _grower
     cdef Py_ssize_t _n_used, _n_trees, _step
-    cdef long long _n_events, _max_kept, _first, _due, _start, _end, _age, _offset
+    cdef long long _n_events, _max_kept, _first, _due, _start, _end, _age, _n_counted, _offset
     cdef double[::1] _predictions, _weights
     cdef double _recent_error, _long_error, _own_error, _auto_error
 
@@ -49,14 +49,16 @@ cdef class RefittedTrees:
     cdef _reserve_refit(self, Py_ssize_t n, Py_ssize_t n_classes, list bins)
 
     @cython.locals(grown="long long")
-    cdef void learn(self, Py_ssize_t label, double w, bint is_wrong, bint auto_is_wrong) noexcept
+    cdef void learn(self, Py_ssize_t label, double w, int is_wrong, bint auto_is_wrong) noexcept
 
     @cython.locals(at=Py_ssize_t, place=Py_ssize_t, event="long long")
     cdef bint relabel(self, Py_ssize_t label, double w) noexcept
 
     cdef bint _is_present(self, Py_ssize_t at) noexcept
 
-    cdef bint _is_drift(self, bint is_wrong) noexcept
+    cdef bint has_drifted(self, double n_labels) noexcept
+
+    cdef bint _is_drift(self, int is_wrong) noexcept
 
     cdef double _value(self, Py_ssize_t place, Py_ssize_t event) noexcept
 

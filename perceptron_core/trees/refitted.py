@@ -56,6 +56,8 @@ _AFTER_DRIFT: Final = 20
 """Number of the last events that are kept after a drift."""
 _MIN_LABELS_BETWEEN_DRIFTS: Final = 300
 """Smallest number of labels between two drifts."""
+_MAX_LATENESS: Final = 1000
+"""Largest number of labels between prediction and label for which a drift counts."""
 _RATE_OF_COMPARISON: Final = 0.0005
 """Rate of the mean errors by which refits become rarer."""
 _INFERIOR_ERROR_RATIO: Final = 2.0
@@ -98,8 +100,9 @@ class RefittedTrees:
         self._columns = array("f")
         """The values of the last events, bin by bin; then their classes and weights."""
         self.trees = self._next = TreeNodes(0, 1, n_numbers)
-        self._n_events, self._first, self._due, self._age = 0, 0, _FIRST_REFIT, 0
-        """Events learned, the first that is kept, where a refit begins; labels since the last drift."""
+        self._n_events, self._first, self._due, self._age, self._n_counted = 0, 0, _FIRST_REFIT, 0, 0
+        """Events learned, the first that is kept, where a refit begins; labels since the last drift, and
+        those of them whose prediction counts."""
         self._start, self._end, self._step, self._n_trees, self._offset = 0, 0, -1, 0, 0
         """First event of the present refit, the event after its last, the steps made (−1: no refit)."""
         self._recent_error = self._long_error = self._own_error = self._auto_error = 0.0
@@ -171,10 +174,11 @@ class RefittedTrees:
             self._predictions, self._labels, self._weights = doubles(n * n_outputs), integers(n), doubles(n)
             self._next, self._n_trees = TreeNodes(n_trees, n_outputs, self.n_numbers), n_trees
 
-    def learn(self, label: int, w: float, is_wrong: bool, auto_is_wrong: bool) -> None:
+    def learn(self, label: int, w: float, is_wrong: int, auto_is_wrong: bool) -> None:
         """Keep the present event, with its class and weight; continue a refit. Allocates nothing.
 
-        `is_wrong` and `auto_is_wrong` say whether the trees and `auto` misclassified it.
+        `is_wrong` and `auto_is_wrong` say whether the trees and `auto` misclassified it. If `is_wrong` is
+        negative, the present trees had not predicted it: it was predicted before them, or before a drift.
         """
         at, place = self._n_events % _CAPACITY, self.n_bins * _CAPACITY
         self._columns[place + at], self._columns[place + _CAPACITY + at] = label, min(w, _MAX_WEIGHT)
@@ -191,7 +195,8 @@ class RefittedTrees:
             is_inferior = self._own_error > _INFERIOR_ERROR_RATIO * self._auto_error + _INFERIOR_ERROR_SLACK
             self._due = self._end + max(1, min(grown, _MAX_NEW) * (_INFERIOR_DELAY if is_inferior else 1))
             self._begin()
-        if not self.trees.n_trees:
+        self._age += self.trees.n_trees > 0
+        if not self.trees.n_trees or is_wrong < 0:
             return
         rate = max(_RATE_OF_COMPARISON, 1.0 / self._n_events)
         self._own_error += (is_wrong - self._own_error) * rate
@@ -223,16 +228,20 @@ class RefittedTrees:
                 return False
         return True
 
-    def _is_drift(self, is_wrong: bool) -> bool:
+    def has_drifted(self, n_labels: float) -> bool:
+        """Return whether the trees began or a drift was found in the last `n_labels` labels, up to 1,000."""
+        return self.trees.n_trees > 0 and self._age < n_labels <= _MAX_LATENESS
+
+    def _is_drift(self, is_wrong: int) -> bool:
         """Count a prediction; return whether the recent error is significantly higher than before."""
-        self._age += 1
-        self._recent_error += (is_wrong - self._recent_error) * max(_SHORT_RATE, 1.0 / self._age)
-        self._long_error += (is_wrong - self._long_error) * max(_LONG_RATE, 1.0 / self._age)
+        self._n_counted += 1
+        self._recent_error += (is_wrong - self._recent_error) * max(_SHORT_RATE, 1.0 / self._n_counted)
+        self._long_error += (is_wrong - self._long_error) * max(_LONG_RATE, 1.0 / self._n_counted)
         e = self._long_error
         bound = _DRIFT_DEVIATIONS * sqrt(max(e * (1.0 - e), 0.0) * 0.01 + 0.0001)
-        if self._age < _MIN_LABELS_BETWEEN_DRIFTS or self._recent_error - e <= bound:
+        if self._n_counted < _MIN_LABELS_BETWEEN_DRIFTS or self._recent_error - e <= bound:
             return False
-        self._age, self._recent_error, self._long_error = 0, 0.0, 0.0
+        self._age, self._n_counted, self._recent_error, self._long_error = 0, 0, 0.0, 0.0
         return True
 
     def _value(self, place: int, event: int) -> float:
@@ -324,7 +333,7 @@ class RefittedTrees:
             for event in range(n):
                 columns[k * n + event] = self._columns[place * _CAPACITY + (first + event) % _CAPACITY]
         state = {
-            "counts": [self._n_events, self._first, self._due, self._age, self.x.n],
+            "counts": [self._n_events, self._first, self._due, self._age, self._n_counted, self.x.n],
             "errors": [self._recent_error, self._long_error, self._own_error, self._auto_error],
             "columns": buffers.packed("f", columns),
             "trees": [self.trees.n_outputs, self.trees.get_state()],
@@ -343,8 +352,8 @@ class RefittedTrees:
         Raises `ValueError` if it is invalid.
         """
         self.__init__(self.seed, self.n_numbers, self.n_bins)  # type: ignore[misc]
-        counts = restored.several(state["counts"], restored.count, 5)
-        self._n_events, self._first, self._due, self._age, n_classes = counts
+        counts = restored.several(state["counts"], restored.count, 6)
+        self._n_events, self._first, self._due, self._age, self._n_counted, n_classes = counts
         errors = restored.several(state["errors"], _share, 4)
         self._recent_error, self._long_error, self._own_error, self._auto_error = errors
         refit, first = state.get("refit"), self._first
@@ -353,11 +362,8 @@ class RefittedTrees:
             self._start, self._end, step, outputs = restored.several(progress, restored.count, 4)
             first = min(self._first, self._start)
         n = self._n_events - first
-        if (
-            n_classes > max_classes
-            or not self._n_events - _MAX_KEPT <= self._first <= self._n_events
-            or n > _CAPACITY
-        ):
+        is_kept = self._n_events - _MAX_KEPT <= self._first <= self._n_events and n <= _CAPACITY
+        if n_classes > max_classes or not is_kept:
             raise ValueError(f"{n} events of {n_classes} classes are kept")
         self.arrange(bins, names)
         self.reserve(n_classes)
