@@ -240,7 +240,7 @@ def pydantic_sentence(error: Mapping[str, Any], what: str = "field") -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     if kind == "missing":
         return "missing"
-    if kind == "extra_forbidden":
+    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return f"unknown {what}"
     context = error.get("ctx", {}).items()
     bounds = {name: f"{each:g}" if isinstance(each, float) else each for name, each in context}

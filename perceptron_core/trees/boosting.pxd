@@ -5,7 +5,8 @@ from perceptron_core cimport c_memory as memory
 from perceptron_core.elementary cimport exp
 from perceptron_core.trees.trees cimport mixed
 
-cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS, _COUNTS, _BITS, _BIN, _CHOSEN
+cdef int MAX_LEAVES, N_NODES, N_BINS, _MIN_IN_LEAF, _MIN_IN_SPLIT, _NARROW, _HESSIAN, _HESSIANS
+cdef int _COUNTS, _BITS, _BIN, _CHOSEN
 cdef long long _GRADIENT
 cdef unsigned long long _ONE
 cdef double _SUM_OF_RATES, _LAMBDA, _MAX_NODE_VALUE, _SMOOTHING, _G_UNITS, _H_UNITS

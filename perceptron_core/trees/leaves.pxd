@@ -65,7 +65,9 @@ cdef class Leaves:
 
     cdef bint is_due(self, Py_ssize_t block) noexcept
 
-    @cython.locals(f=Py_ssize_t, c=Py_ssize_t, n=Py_ssize_t, bound=double, bits=double, ratio=double, due=double, k=Py_ssize_t)
+    @cython.locals(
+        f=Py_ssize_t, c=Py_ssize_t, n=Py_ssize_t, bound=double, bits=double, ratio=double, due=double, k=Py_ssize_t
+    )
     cdef bint split(
         self, Py_ssize_t block, int[::1] features, Py_ssize_t first, Py_ssize_t n_features, Py_ssize_t n_numbers,
         Py_ssize_t n_classes

@@ -21,10 +21,11 @@ from service.partition.forms import _FORM
 from service.settings.fields import Settings
 
 EXPECTED = tomllib.loads((Path(service.__file__).parent / "errors.toml").read_text())["expected"]
-OURS = {"value_error", "settings_disagree", "missing", "extra_forbidden"}
+OURS = {"value_error", "settings_disagree", "missing", "extra_forbidden", "unexpected_keyword_argument"}
 BY_KIND = {
     "bool": ("bool_type", "bool_parsing"),
     "bytes": ("bytes_type",),
+    "dataclass": ("dataclass_type", "missing", "unexpected_keyword_argument"),
     "dict": ("dict_type",),
     "enum": ("enum",),
     "float": ("float_type", "float_parsing", "finite_number"),
@@ -43,6 +44,7 @@ BY_KIND = {
 WITHOUT = {"any", "chain", "default", "definition-ref", "definitions", "json-or-python", "lax-or-strict"}
 WITHOUT |= {"function-after", "function-before", "function-plain", "function-wrap", "nullable", "union"}
 WITHOUT |= {"model-fields", "model-field", "typed-dict-field", "named-tuple-field", "arguments", "call"}
+WITHOUT |= {"dataclass-args", "dataclass-field"}
 WITHOUT |= {"no-info", "with-info", "to-string", "include-exclude-dict", "include-exclude-sequence"}
 BY_BOUND = {"ge": "greater_than_equal", "gt": "greater_than", "le": "less_than_equal", "lt": "less_than"}
 SIZED = {"str": "string_too_", "dict": "too_", "list": "too_", "tuple": "too_"}
