@@ -106,7 +106,7 @@ class AutoClassifier(AutoRule, base.MiniBatchClassifier):
     >>> from perceptron_core import AutoClassifier
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.Phishing(), AutoClassifier(), metrics.Accuracy())
-    Accuracy: 91.67%
+    Accuracy: 91.51%
 
     Events of any types:
 

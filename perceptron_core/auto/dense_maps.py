@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import random
-from hashlib import blake2b
 from itertools import combinations
 from math import pi, sqrt
 from typing import Any, Final
@@ -16,11 +14,13 @@ from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.plan import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.elementary import asinh, cosine, log, write_cosines
 from perceptron_core.linear import restored
+from perceptron_core.trees.trees import mixed
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
 _MAX_PAIRS: Final = 120
 _SQRT2: Final = sqrt(2.0)
+_TWO_PI: Final = 2.0 * pi
 _CLIP: Final = 4.0
 """Largest |z| in Fourier features."""
 
@@ -28,8 +28,8 @@ _CLIP: Final = 4.0
 class FourierMap:
     """Random Fourier features √2·cos(W·z + b); their sums approximate any smooth function of z.
 
-    For d columns, W is drawn from N(0, 2·width²/d) and b from 0 to 2π, both determined by the seed and the
-    names of the columns.
+    For d columns, W is drawn from N(0, 2·width²/d) and b from 0 to 2π, both determined by the key and the
+    hashes of the columns' names.
 
     References
     ----------
@@ -38,39 +38,34 @@ class FourierMap:
 
     """
 
-    def __init__(self, seed: int, name: str, width: float, limit: int) -> None:
-        self.seed = seed
-        self.name = name
+    def __init__(self, key: int, width: float, limit: int) -> None:
+        self._key = key
         self.width = width
         self._scale = 1.0
         self._frequencies = doubles(limit * N_FOURIER)
-        self._drawn: dict[int, str] = {}
-        """The name for which the frequencies of each column number were drawn."""
+        self._drawn: dict[int, int] = {}
+        """The hash for which the frequencies of each column number were drawn."""
         self._phases = doubles(N_FOURIER)
-        if limit:
-            chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
-            for k in range(N_FOURIER):
-                self._phases[k] = 2.0 * pi * chance.random()
+        for k in range(N_FOURIER):
+            self._phases[k] = _TWO_PI * _uniform(key, k)
         self._sums = doubles(N_FOURIER)
         self.x = Example(N_FOURIER)
         self.x.version = 0
         for k in range(N_FOURIER):
             self.x.slots[k] = k
 
-    def arrange(self, columns: Columns) -> None:
-        """Adapt to the present set of columns."""
-        for number in range(columns.n):
-            name = columns.names[number]
-            if name is not None and self._drawn.get(number) != str(name):
-                self._draw(number, str(name))
-        self._scale = self.width * sqrt(2.0 / max(len(columns.numbers), 1))
+    def arrange(self, hashes: dict[int, int]) -> None:
+        """Adapt to the present set of columns: the hash of each column's name."""
+        for number, name in hashes.items():
+            if self._drawn.get(number) != name:
+                self._draw(number, mixed(self._key << 32 ^ name))
+                self._drawn[number] = name
+        self._scale = self.width * sqrt(2.0 / max(len(hashes), 1))
 
-    def _draw(self, number: int, name: str) -> None:
-        chance = random.Random(_bytes(f"{self.seed} {self.name} {name}"))  # noqa: S311  no secret
+    def _draw(self, number: int, key: int) -> None:
         for k in range(N_FOURIER):
-            radius = sqrt(-2.0 * log(1.0 - chance.random()))
-            self._frequencies[number * N_FOURIER + k] = radius * cosine(2.0 * pi * chance.random())
-        self._drawn[number] = name
+            radius = sqrt(-2.0 * log(_uniform(key, 2 * k)))
+            self._frequencies[number * N_FOURIER + k] = radius * cosine(_TWO_PI * _uniform(key, 2 * k + 1))
 
     def compute(self, columns: Columns) -> None:
         """Compute `x` of the event."""
@@ -106,8 +101,9 @@ class DenseMaps:
         self.seed = seed
         self.linear, self.binned = _example(limit), _example(3 * limit)
         self.paired = _example(3 * limit + _MAX_PAIRS)
-        self.fourier = FourierMap(seed, "narrow", 1.0, limit)
-        self.wide = FourierMap(seed, "wide", 0.25, limit)
+        self._key = mixed(seed & 0xFFFFFFFFFFFFFFFF)
+        self.fourier = FourierMap(self._key, 1.0, limit)
+        self.wide = FourierMap(self._key ^ 1, 0.25, limit)
         self.pairs: list[tuple[int, int]] = []
         """Pairs of columns in use."""
         self.blocks: dict[tuple[int, int], int] = {}
@@ -117,14 +113,13 @@ class DenseMaps:
         self._n_pairs = 0
         self._cells = integers(limit)
 
-    def arrange(self, columns: Columns) -> None:
-        """Adapt to the present set of columns."""
-        self.fourier.arrange(columns)
-        self.wide.arrange(columns)
-        numbers = sorted(columns.numbers.values())
-        pairs = [*combinations(numbers, 2)]
+    def arrange(self, hashes: dict[int, int]) -> None:
+        """Adapt to the present set of columns: the hash of each column's name."""
+        self.fourier.arrange(hashes)
+        self.wide.arrange(hashes)
+        pairs = [*combinations(sorted(hashes), 2)]
         if len(pairs) > _MAX_PAIRS:
-            ranks = {(i, j): self._rank(str(columns.names[i]), str(columns.names[j])) for i, j in pairs}
+            ranks = {(i, j): mixed(self._key << 32 ^ hashes[i] + hashes[j]) for i, j in pairs}
             pairs = sorted(pairs, key=ranks.__getitem__)[:_MAX_PAIRS]
         self.pairs = sorted(pairs)
         self._n_pairs = len(pairs)
@@ -132,11 +127,6 @@ class DenseMaps:
             block = self.blocks.setdefault(pair, len(self.blocks))
             self._pair_columns[2 * k], self._pair_columns[2 * k + 1] = pair
             self._bases[k] = self.n_binned + block * N_CELLS * N_CELLS
-
-    def _rank(self, one: str, other: str) -> bytes:
-        """Draw the rank of a pair, independent of the order of the columns; there may be 32,640 pairs."""
-        first, second = sorted((one, other))
-        return blake2b(_bytes(f"{self.seed} {first!r} {second!r}"), digest_size=8).digest()
 
     @property
     def n_binned(self) -> int:
@@ -196,17 +186,18 @@ class DenseMaps:
         """Return the pairs with blocks, in order."""
         return [*self.blocks]
 
-    def set_state(self, state: Any, columns: Columns) -> None:
-        """Set a state from `get_state`, of these columns. Raises `ValueError` if it is invalid."""
+    def set_state(self, state: Any, hashes: dict[int, int]) -> None:
+        """Set a state from `get_state`, and arrange columns. Raises `ValueError` if the state is invalid."""
         blocks = {(restored.count(i), restored.count(j)): block for block, (i, j) in enumerate(state)}
         if len(blocks) < len(state) or not all(i < j < self.limit for i, j in blocks):
             raise ValueError(f"expected different pairs of {self.limit} columns, got {state!r:.200}")
         self.blocks = blocks
-        self.arrange(columns)
+        self.arrange(hashes)
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _uniform(key: int, number: int) -> float:
+    """Return the draw of this number, above 0 and below 1."""
+    return (mixed(key << 32 | number) + 0.5) / 4294967296.0
 
 
 def _example(capacity: int) -> Example:

@@ -229,7 +229,7 @@ class FeatureMaps:
     def _arrange(self) -> None:
         """Adapt to the present set of columns, if it has changed."""
         if self.columns.version != self._version and self.has_maps:
-            self.dense.arrange(self.columns)
+            self.dense.arrange(self._hashes_of_columns())
             self.sizes[PAIRED] = self.dense.n_paired
         is_new = self.has_trees and self.trees.leaves.n_classes == 0
         if (
@@ -245,11 +245,16 @@ class FeatureMaps:
                 self.boosted.arrange(self._bins_in_use(), self._hashes_in_use())
         self._version, self._version_of_categories = self.columns.version, self.categories.version
 
+    def _hashes_of_columns(self) -> dict[int, int]:
+        """Return the hash of the name of each column, in the order of their numbers."""
+        hashes = {}
+        for number in sorted(self.columns.numbers.values()):
+            hashes[number] = self._hash(f"{self.columns.names[number]}")
+        return hashes
+
     def _hashes_in_use(self) -> list[int]:
         """Return the hashes of the names of the columns, then of the categories."""
-        hashes = []
-        for number in sorted(self.columns.numbers.values()):
-            hashes.append(self._hash(f"{self.columns.names[number]}"))
+        hashes = [*self._hashes_of_columns().values()]
         for number in self.categories.chosen:
             hashes.append(self._hash(f"{self.categories.names[number]}="))
         return hashes
@@ -396,7 +401,7 @@ class NamedMaps(FeatureMaps):
         self.grams.set_state(state["grams"])
         self.columns.set_state(state["columns"])
         if self.has_maps:
-            self.dense.set_state(state["pairs"], self.columns)
+            self.dense.set_state(state["pairs"], self._hashes_of_columns())
         self._version = self.columns.version
         if self.has_characters:
             self.characters.set_state(state["characters"], n_classes)

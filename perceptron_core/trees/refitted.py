@@ -113,7 +113,7 @@ class RefittedTrees:
         for number in before | self._names:
             if self._names.get(number) != before.get(number):
                 self.row[number] = -inf if number < self.n_numbers else 0.0
-                for at in range(_CAPACITY if len(self._columns) else 0):
+                for at in range(min(self._n_events, _CAPACITY) if len(self._columns) else 0):
                     self._columns[number * _CAPACITY + at] = self.row[number]
                 if number in before and self._step >= 0:
                     self._step, self._due = -1, self._n_events
