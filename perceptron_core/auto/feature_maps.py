@@ -237,12 +237,13 @@ class FeatureMaps:
             or self.columns.version != self._version
             or self.categories.version != self._version_of_categories
         ):
+            bins, hashes = self._bins_in_use(), self._hashes_in_use()
             if self.has_trees:
-                self.trees.arrange(self._bins_in_use(), self._hashes_in_use(), self.n_classes)
+                self.trees.arrange(bins, hashes, self.n_classes)
             if self.has_neighbors:
-                self.window.arrange(self._bins_in_use(), self._hashes_in_use())
+                self.window.arrange(bins, hashes)
             if self.has_boosted:
-                self.boosted.arrange(self._bins_in_use(), self._hashes_in_use())
+                self.boosted.arrange(bins, hashes)
         self._version, self._version_of_categories = self.columns.version, self.categories.version
 
     def _hashes_of_columns(self) -> dict[int, int]:
@@ -409,14 +410,15 @@ class NamedMaps(FeatureMaps):
         if self.has_trees or self.has_neighbors or self.has_boosted:
             self.categories.set_state(state["categories"])
             self._version_of_categories = self.categories.version
+        bins, hashes = self._bins_in_use(), self._hashes_in_use()
         if self.has_neighbors:
-            self.window.set_state(state["neighbors"], self._bins_in_use(), self._hashes_in_use(), n_classes)
+            self.window.set_state(state["neighbors"], bins, hashes, n_classes)
             self.examples[NEIGHBORS] = self.window.x
         if self.has_boosted:
-            self.boosted.set_state(state["boosted"], self._bins_in_use(), self._hashes_in_use(), n_classes)
+            self.boosted.set_state(state["boosted"], bins, hashes, n_classes)
             self.examples[BOOSTED] = self.boosted.x
         if self.has_trees:
-            self.trees.set_state(state["trees"], self._bins_in_use(), self._hashes_in_use())
+            self.trees.set_state(state["trees"], bins, hashes)
             self._check_bins(state["trees"])
             self.examples[FOREST] = self.trees.x
             self.sizes[FOREST] = self.trees.n_slots
